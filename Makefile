@@ -1,0 +1,36 @@
+# `make run` and `make test` are all that is needed day to day. Both work from nothing.
+.PHONY: run test lint format dev worker screenshots
+
+BIN := .venv/bin
+SETTINGS := DJANGO_SETTINGS_MODULE=judgeweb.settings
+
+run: # the whole product: web server, worker, periodic tasks; PORT=8001 chooses a port
+	@bin/venv requirements.txt
+	@exec $(BIN)/python -m judgeweb.serving
+
+dev: # the same, with debug pages, starting again when a source file changes
+	@bin/venv requirements.txt
+	@exec env JUDGEWEB_DEBUG=1 $(BIN)/python -m judgeweb.serving --reload
+
+worker: # one more worker beside `make run`
+	@bin/venv requirements.txt
+	@exec $(BIN)/celery --app judgeweb worker --loglevel WARNING --hostname "extra-$$$$@%h"
+
+test: # the whole suite; ARGS="-k import" chooses
+	@bin/venv requirements-dev.txt
+	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)
+
+lint:
+	@bin/venv requirements-dev.txt
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(SETTINGS) $(BIN)/mypy
+
+format:
+	@bin/venv requirements-dev.txt
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+screenshots: # docs/screenshots, from the running product with its example
+	@bin/venv requirements-dev.txt
+	@$(BIN)/python -m benchmarks.screenshots

@@ -1,0 +1,295 @@
+"""Settings, all from the environment. A value that cannot be used stops the start and is named.
+
+The default needs nothing: SQLite and a file broker in ``var/``. `.env.example` lists every name;
+a file ``.env`` beside it is read too, and what the environment says itself wins.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import tempfile
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
+
+
+def read_env_file(path: Path) -> None:
+    """Take NAME=value lines into the environment; no quotes, no expansion."""
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        name, equals, value = line.partition("=")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not equals or not name.isidentifier():
+            raise ImproperlyConfigured(f"{path.name} line {number} is {line!r}: it must be NAME=value or a # comment.")
+        os.environ.setdefault(name, value.strip())
+
+
+def whole_number(name: str, default: int, least: int, most: int) -> int:
+    given = os.environ.get(name, "") or str(default)
+    if not given.isdecimal() or not least <= int(given) <= most:
+        raise ImproperlyConfigured(f"{name} is {given!r}: it must be a whole number from {least} to {most}.")
+    return int(given)
+
+
+def yes_or_no(name: str, default: bool = False) -> bool:
+    given = os.environ.get(name, "") or ("1" if default else "0")
+    if given not in ("0", "1"):
+        raise ImproperlyConfigured(f"{name} is {given!r}: it must be 0 or 1.")
+    return given == "1"
+
+
+def names(name: str) -> list[str]:
+    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+def site_address(name: str, default: str) -> str:
+    given = (os.environ.get(name, "") or default).rstrip("/")
+    if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", given):
+        raise ImproperlyConfigured(f"{name} is {given!r}: it must look like https://judgeweb.example.org.")
+    return given
+
+
+def made_once(path: Path) -> str:
+    """The secret in that file; made on the first start, readable by its owner alone.
+
+    Several processes may start at once: a file is linked into place whole, and the first one stays.
+    """
+    if not path.exists():
+        descriptor, draft = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        os.unlink(draft)
+    return path.read_text().strip()
+
+
+if (env_file := Path(os.environ.get("JUDGEWEB_ENV_FILE", "") or BASE_DIR / ".env")).is_file():
+    read_env_file(env_file)
+
+# Where all state lies: database, broker, secret key, uploads, exports, backups, logs.
+DATA_DIR = Path(os.environ.get("JUDGEWEB_DATA_DIR", "") or BASE_DIR / "var").resolve()
+try:
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    SECRET_KEY = os.environ.get("JUDGEWEB_SECRET_KEY", "") or made_once(DATA_DIR / "secret_key")
+except OSError as error:
+    raise ImproperlyConfigured(f"JUDGEWEB_DATA_DIR is {DATA_DIR}: not writable ({error.strerror}).") from None
+
+DEBUG = yes_or_no("JUDGEWEB_DEBUG")
+# Where the web server listens, and the address that people type: the same unless a proxy stands before it.
+HOST = os.environ.get("JUDGEWEB_HOST", "") or "127.0.0.1"
+PORT = whole_number("PORT", 8000, 1, 65535)
+WEB_PROCESSES = whole_number("JUDGEWEB_WEB_PROCESSES", 1, 1, 64)
+WEB_THREADS = whole_number("JUDGEWEB_WEB_THREADS", 8, 1, 128)
+ADDRESS = site_address("JUDGEWEB_ADDRESS", f"http://{'127.0.0.1' if HOST == '0.0.0.0' else HOST}:{PORT}")
+BEHIND_HTTPS = ADDRESS.startswith("https://")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", urlsplit(ADDRESS).hostname, *names("JUDGEWEB_ALLOWED_HOSTS")]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "csp",
+    "evaluations",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "evaluations.web.middleware.UploadLimitMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "evaluations.web.middleware.HtmxRedirectMiddleware",
+    "evaluations.web.middleware.TimezoneMiddleware",
+]
+
+ROOT_URLCONF = "judgeweb.urls"
+WSGI_APPLICATION = "judgeweb.wsgi.application"
+ASGI_APPLICATION = "judgeweb.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "evaluations.web.context.site",
+            ],
+            "builtins": ["django.templatetags.static", "django_htmx.templatetags.django_htmx"],
+            "libraries": {},
+        },
+    }
+]
+
+# ---- database ------------------------------------------------------------------------------
+DATABASE_URL = os.environ.get("DATABASE_URL", "") or f"sqlite:///{DATA_DIR / 'judgeweb.sqlite3'}"
+try:
+    database = dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
+except (dj_database_url.ParseError, dj_database_url.UnknownSchemeError, ValueError):
+    # The value itself may hold a password: it is not repeated.
+    raise ImproperlyConfigured(
+        "DATABASE_URL cannot be read: it must look like sqlite:///path or postgres://user@host/name."
+    ) from None
+USES_SQLITE = database["ENGINE"] == "django.db.backends.sqlite3"
+if USES_SQLITE:
+    # Writers wait for each other instead of failing; readers never wait. A test database is a
+    # file too: threads cannot share an in-memory one.
+    database["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+    }
+    database["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+elif database["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured("DATABASE_URL names another database: only sqlite and postgres are supported.")
+DATABASES = {"default": database}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ---- background work -----------------------------------------------------------------------
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "") or "filesystem://localhost"
+if urlsplit(CELERY_BROKER_URL).scheme not in ("filesystem", "redis", "rediss", "amqp", "amqps"):
+    raise ImproperlyConfigured(
+        "CELERY_BROKER_URL must begin with filesystem://, redis://, rediss://, amqp:// or amqps://."
+    )
+if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
+    BROKER_DIR = DATA_DIR / "broker"
+    BROKER_DIR.mkdir(exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(BROKER_DIR),
+        "data_folder_out": str(BROKER_DIR),
+        "control_folder": str(BROKER_DIR / "control"),
+        "processed_folder": str(BROKER_DIR / "processed"),
+        "polling_interval": 0.1,
+    }
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TIMEZONE = "UTC"
+
+# ---- judges --------------------------------------------------------------------------------
+# How long one request may take, and how long a dead worker's calls stay its own.
+REQUEST_TIMEOUT_SECONDS = whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
+LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
+
+# ---- people --------------------------------------------------------------------------------
+AUTH_USER_MODEL = "evaluations.User"
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "evaluations"
+LOGOUT_REDIRECT_URL = "sign_in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SIGN_IN_LINK_HOURS = whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 * 30)
+SESSION_COOKIE_NAME = f"judgeweb_{PORT}"
+CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
+SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "evaluations.web.errors.csrf_failure"
+
+# ---- what the browser is told --------------------------------------------------------------
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "manifest-src": [SELF],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+if BEHIND_HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+# Subdomains and browsers' preload lists are decided by whoever owns the domain.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+# ---- files ---------------------------------------------------------------------------------
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+MEDIA_ROOT = DATA_DIR / "files"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+MAX_UPLOAD_BYTES = whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# ---- words and times -----------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = os.environ.get("JUDGEWEB_TIME_ZONE", "") or "UTC"
+try:
+    ZoneInfo(TIME_ZONE)
+except (ZoneInfoNotFoundError, ValueError):
+    raise ImproperlyConfigured(f"JUDGEWEB_TIME_ZONE is {TIME_ZONE!r}: no such time zone (try Europe/Berlin).") from None
+
+# ---- logs ----------------------------------------------------------------------------------
+# Everything goes to stderr; `make run` keeps what its children say there in LOG_DIR.
+LOG_DIR = DATA_DIR / "logs"
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+    },
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "evaluations": {"level": "INFO"},
+        "judgeweb": {"level": "INFO"},
+        "celery": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}
