@@ -1,0 +1,491 @@
+"""The shared words: closed lists, small frozen shapes, and the one table of consolidation.
+
+Imports nothing of ours and nothing but the standard library, so that every room may use it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, TypedDict
+
+
+class Choice(StrEnum):
+    """What a rater chose for one aspect of one comparison, in terms of A and B as stored."""
+
+    A = "A"
+    B = "B"
+    TIE = "tie"
+    BOTH_BAD = "both_bad"
+
+
+class Shown(StrEnum):
+    """The order in which a rater saw the two responses. Never null."""
+
+    AS_STORED = "as_stored"
+    SWAPPED = "swapped"
+    UNKNOWN = "unknown"
+    FOLDED = "folded"  # one choice made from both orders together
+
+
+class Stage(StrEnum):
+    FIRST = "first"
+    FINAL = "final"
+
+
+class RaterKind(StrEnum):
+    HUMAN = "human"
+    JUDGE = "judge"
+    GOLD = "gold"
+
+
+class JudgeKind(StrEnum):
+    LLM = "llm"
+    RULE = "rule"
+    IMPORTED = "imported"
+
+
+class AskingMode(StrEnum):
+    """How a judge is asked for its answer. AUTO tries JSON_SCHEMA and falls back to TEXT."""
+
+    AUTO = "auto"
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+    TWO_STEP = "two_step"
+
+
+class RubricKind(StrEnum):
+    PAIRWISE = "pairwise"
+    POINTWISE = "pointwise"
+
+
+class RubricOrigin(StrEnum):
+    BUILTIN = "builtin"
+    OWN = "own"
+    IMPORTED = "imported"
+
+
+class Role(StrEnum):
+    OWNER = "owner"
+    MANAGER = "manager"
+    REVIEWER = "reviewer"
+    ADJUDICATOR = "adjudicator"
+    VIEWER = "viewer"
+
+
+class Reveal(StrEnum):
+    """When reviewers see the judge's choices."""
+
+    BLIND = "blind"  # after their first save
+    SHOWN = "shown"  # from the start
+    NEVER = "never"
+    RANDOMISED = "randomised"  # blind or shown, drawn per comparison
+
+
+class ImportState(StrEnum):
+    CHECKING = "checking"
+    PREVIEWED = "previewed"
+    STORING = "storing"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class RunState(StrEnum):
+    PLANNING = "planning"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"  # by a fault that only a person can mend; stop_reason says which
+
+
+class CallState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class AttemptStep(StrEnum):
+    ASK = "ask"
+    REPAIR = "repair"
+    SCORE = "score"
+
+
+class AttemptOutcome(StrEnum):
+    """What became of one request.
+
+    RETRY: the call went back to wait and was asked again. LOST: the worker that sent it was
+    killed before the answer was stored; what it cost is not known.
+    """
+
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    RETRY = "retry"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class Orders(StrEnum):
+    """Which orders a run asks for."""
+
+    BOTH = "both"
+    RANDOM = "random"
+    AS_STORED = "as-stored"
+    SWAPPED = "swapped"
+
+
+class ReviewState(StrEnum):
+    DRAFT = "draft"
+    FIRST = "first"  # first choices saved, judge revealed, final ones not confirmed yet
+    FINAL = "final"
+    SKIPPED = "skipped"
+
+
+class ExportState(StrEnum):
+    UNFINISHED = "unfinished"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class LabelSource(StrEnum):
+    """Where the label of a comparison and aspect comes from."""
+
+    MAJORITY = "majority"  # the one choice that most of several votes share
+    SINGLE = "single"  # the only vote there is
+    SPLIT = "split"  # no single choice leads: an open disagreement, and no label
+
+
+class ComparisonOrigin(StrEnum):
+    IMPORTED = "imported"
+    PAIRED = "paired"
+    BY_HAND = "by_hand"
+
+
+class SplitRule(StrEnum):
+    """What becomes of a majority where no single choice leads."""
+
+    TIE = "tie"
+    DROP = "drop"
+    FIRST = "first"  # of the leading choices the one that was made first
+
+
+class FailedRule(StrEnum):
+    """What becomes of a judge's verdict that is missing because calls failed."""
+
+    EXCLUDE = "exclude"
+    TIE = "tie"
+
+
+class Coding(StrEnum):
+    """What the two sides of a table mean: the candidates, or the places in which they were shown."""
+
+    CANDIDATE = "candidate"
+    SHOWN = "shown"
+
+
+class FileFormat(StrEnum):
+    """What a person may say an imported file is. AUTO looks at its columns."""
+
+    AUTO = "auto"
+    COMPARISONS = "comparisons"
+    RESPONSES = "responses"
+    VERDICTS = "verdicts"
+    PANDALM = "pandalm"
+    LLMBAR = "llmbar"
+
+
+FAILURE_STATES: Final = (
+    CallState.UNREADABLE,
+    CallState.REFUSED,
+    CallState.TRUNCATED,
+    CallState.TOO_LONG,
+    CallState.FAILED,
+)
+OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
+ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)
+
+# The verbs of Events that decide something later.
+SAW_VERDICTS: Final = "saw verdicts"  # a review made after it is not blind
+DOWNLOADED: Final = "downloaded"  # an export: the same, for every comparison
+MADE_ACCOUNT: Final = "made account"  # for an evaluation: its owners may make its links
+
+BASELINE_REMARK: Final = "baseline, not an LLM"  # stands wherever a rule judge is named
+INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both orders, disagreeing
+
+FLIPPED: Final[Mapping[Choice, Choice]] = {
+    Choice.A: Choice.B,
+    Choice.B: Choice.A,
+    Choice.TIE: Choice.TIE,
+    Choice.BOTH_BAD: Choice.BOTH_BAD,
+}
+
+# What two orders of the same judge say together: (choice as stored, choice swapped) -> (choice,
+# inconsistent). Equal stays; anything else is a tie marked inconsistent, but tie and both_bad are
+# both "no side", so they make a tie that is not inconsistent.
+CONSOLIDATION: Final[Mapping[tuple[Choice, Choice], tuple[Choice, bool]]] = {
+    (one, other): ((one, False) if one == other else (Choice.TIE, not {one, other} <= {Choice.TIE, Choice.BOTH_BAD}))
+    for one in Choice
+    for other in Choice
+}
+
+
+class Message(TypedDict):
+    """One chat message, as the OpenAI protocol has it."""
+
+    role: str
+    content: str
+
+
+Messages = Sequence[Message]
+
+
+@dataclass(frozen=True)
+class AspectSpec:
+    """What a rubric version asks about one aspect.
+
+    ``labels`` maps a Choice to the label that the judge is to use for it where that differs
+    from the choice itself (``{"tie": "SAME"}``). The scale is None for pairwise aspects.
+    """
+
+    key: str
+    name: str
+    definition: str
+    offers_tie: bool = True
+    offers_both_bad: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    scale_min: float | None = None
+    scale_max: float | None = None
+    scale_step: float | None = None
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choices offered, in the order in which pages show them: A, tie, both bad, B."""
+        offered = [Choice.A]
+        if self.offers_tie:
+            offered.append(Choice.TIE)
+        if self.offers_both_bad:
+            offered.append(Choice.BOTH_BAD)
+        return (*offered, Choice.B)
+
+    def label(self, choice: Choice) -> str:
+        return self.labels.get(choice, str(choice))
+
+
+@dataclass(frozen=True)
+class RubricSpec:
+    """A rubric version without its database row.
+
+    ``aspects`` stand in page order, ``output_order`` holds their keys in the order of the reply.
+    ``placeholders`` maps a placeholder of a pasted text, braces included (``{$candidate_A}``),
+    to a field name (``response_a``); empty for the built-in layout.
+    ``answer_format`` is ``json`` or ``text`` with a pattern of the verdict after a colon.
+    """
+
+    kind: RubricKind
+    instructions: str
+    aspects: tuple[AspectSpec, ...]
+    output_order: tuple[str, ...]
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    answer_format: str = "json"
+    few_shot: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class PairTexts:
+    """Everything a pairwise judge may read of one comparison, A and B as stored."""
+
+    messages: Messages
+    response_a: Messages
+    response_b: Messages
+    context: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a person asked for a file to be read.
+
+    ``mapping`` gives a column another name, ``id_prefix`` goes before every query id, ``rater``
+    and ``rater_kind`` speak for verdicts whose row names none.
+    """
+
+    format: str = FileFormat.AUTO
+    id_prefix: str = ""
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    rater: str = ""
+    rater_kind: RaterKind | None = None
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be stored. ``line`` counts from 1 as an editor shows it."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """The query that a row of a file speaks of. ``messages`` end with the user's turn."""
+
+    key: str
+    cluster: str
+    messages: Messages
+    context: str | None = None
+    reference: str | None = None
+    category: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """A row that brings a query and two responses. A response of None was not supplied."""
+
+    line: int
+    query: QueryPart
+    candidate_a: str
+    response_a: Messages
+    candidate_b: str
+    response_b: Messages
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """A row that brings a query and one response; pairs are made afterwards."""
+
+    line: int
+    query: QueryPart
+    candidate: str
+    response: Messages
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A row that brings one rater's choice.
+
+    ``choice`` is a Choice value, ``inconsistent`` or a failure state of a call. Where the file
+    names no candidates both are None: the query must then have one comparison, and A means the
+    response that stood first in the file it came from. ``expected_texts`` (query, first response,
+    second response), where given, must equal what is stored.
+    """
+
+    line: int
+    query_key: str
+    candidate_a: str | None
+    candidate_b: str | None
+    rater: str
+    rater_kind: RaterKind
+    aspect: str
+    choice: str
+    shown: Shown = Shown.UNKNOWN
+    sample: int | None = None
+    rationale: str = ""
+    note: str = ""
+    created_at: str | None = None
+    expected_texts: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A row that brings one rater's number for one response."""
+
+    line: int
+    query_key: str
+    candidate: str
+    rater: str
+    rater_kind: RaterKind
+    aspect: str
+    value: float
+    sample: int | None = None
+    rationale: str = ""
+
+
+Row = ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a report is to be computed. ``where`` holds key and value pairs that must all hold."""
+
+    raters: str = "*"
+    where: tuple[tuple[str, str], ...] = ()
+    coding: Coding = Coding.CANDIDATE
+    split_rule: SplitRule = SplitRule.TIE
+    failed: FailedRule = FailedRule.EXCLUDE
+
+
+class InputRefused(Exception):
+    """What was given cannot be taken; the one sentence says what, where, and what to do.
+
+    Every door shows it as it stands: a page as an error on its form, a command as its last line.
+    """
+
+
+def content_sha256(content: object) -> str:
+    """The sum of any JSON value: of a response's messages, or of a query's [messages, context, reference].
+
+    The same content gives the same sum whichever door it came through.
+    """
+    canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def text_of(messages: Messages) -> str:
+    """The words of a conversation as one text: a single turn is its content alone."""
+    if len(messages) == 1:
+        return messages[0]["content"]
+    return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def storable(text: str) -> str:
+    """The text as every database takes it: NUL and lone surrogates become the replacement character."""
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One rater's choice on one aspect of one comparison, all orders and samples together."""
+
+    choice: Choice
+    inconsistent: bool = False
+
+
+def plurality(choices: Sequence[Choice]) -> Choice:
+    """The choice made most often; a tie where no single one leads. Needs at least one."""
+    counts = {choice: choices.count(choice) for choice in choices}
+    most = max(counts.values())
+    leading = [choice for choice, count in counts.items() if count == most]
+    return leading[0] if len(leading) == 1 else Choice.TIE
+
+
+def fold(given: Mapping[Shown, Sequence[Folded]], asked: Set[Shown]) -> Folded | None:
+    """A judge's one verdict: per order the plurality of its samples, then the orders together.
+
+    ``given`` holds what was answered by order shown, ``asked`` every order that was asked. An
+    order that was asked and has no answer makes the verdict missing: None.
+    """
+    if not given or any(not given.get(shown) for shown in asked):
+        return None
+    orders = [plurality([one.choice for one in samples]) for samples in given.values() if samples]
+    choice, inconsistent = orders[0], any(one.inconsistent for samples in given.values() for one in samples)
+    for other in orders[1:]:
+        choice, differs = CONSOLIDATION[choice, other]
+        inconsistent = inconsistent or differs
+    return Folded(choice, inconsistent)

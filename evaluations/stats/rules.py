@@ -1,0 +1,50 @@
+"""The rules in force, in words: printed with every report, so that two readers mean the same number."""
+
+from typing import Final
+
+from evaluations.domain import Coding, FailedRule, Rules, SplitRule
+
+SPLIT: Final = {
+    SplitRule.TIE: "Where no single choice leads among the votes, the majority counts as a tie.",
+    SplitRule.DROP: "Where no single choice leads among the votes, the comparison is left out.",
+    SplitRule.FIRST: "Where no single choice leads among the votes, the leading choice that was made first counts.",
+}
+FAILED: Final = {
+    FailedRule.EXCLUDE: "A verdict that is missing because calls failed is left out, and counted as failed.",
+    FailedRule.TIE: "A verdict that is missing because calls failed counts as a tie, and as failed all the same.",
+}
+CODING: Final = {
+    Coding.CANDIDATE: "A is the candidate whose name sorts first, wherever its response was shown.",
+    Coding.SHOWN: "Sides are first and second shown. Only comparisons count that everyone compared saw in the same "
+    "known order; a verdict from both orders has none.",
+}
+ALWAYS: Final = {
+    "judge": "A judge has one verdict on a comparison: in each order the choice of most samples, and where two orders "
+    "differ a tie, marked inconsistent. An order that was asked and not answered makes the verdict missing.",
+    "people": "First choices count, from reviews made before the judge was seen. Imported votes count too; whether "
+    "they were blind is not known. Reviews that saw the judge first stand in a block of their own.",
+    "majority": "The majority is the choice of most votes.",
+    "ties": "With ties every choice is a category. Without ties the majority is taken first, then comparisons are "
+    "dropped where either side is a tie or both bad; the share dropped is printed.",
+    "chance": "AC1 counts the choices that the rubric offers, two without ties. An imported rubric offers A, B and "
+    "whatever else occurs.",
+    "gold": "Gold is held against judges alone and is never a person. Gold labels that contradict each other count "
+    "as none.",
+}
+
+
+def in_words(rules: Rules) -> dict[str, str]:
+    return {
+        "raters": "Everyone counts." if rules.raters == "*" else f"Only raters whose name matches “{rules.raters}”.",
+        "comparisons": comparisons(rules),
+        "coding": CODING[rules.coding],
+        "split": SPLIT[rules.split_rule],
+        "failed": FAILED[rules.failed],
+        **ALWAYS,
+    }
+
+
+def comparisons(rules: Rules) -> str:
+    if not rules.where:
+        return "Every comparison counts."
+    return "Only comparisons where " + " and ".join(f"{key} is “{value}”" for key, value in rules.where) + "."

@@ -1,0 +1,84 @@
+"""One sentence per judge, in plain words, from the numbers of its aspects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.stats.agreement import Agreement
+from evaluations.stats.judges import JudgeReport
+
+FEW: Final = 30  # below this many comparisons a share moves by several points with every further one
+
+
+@dataclass(frozen=True)
+class Held:
+    """One aspect's agreement with whatever the judge is held against."""
+
+    aspect: str
+    against: str
+    numbers: Agreement
+
+
+def sentence(name: str, by_aspect: Mapping[str, JudgeReport]) -> str:
+    """What the numbers of a judge say; ``by_aspect`` has its reports by the aspect's name."""
+    who = f"{name} ({one.label})" if (one := next(iter(by_aspect.values()))).label else name
+    held = held_against(by_aspect, "the majority of people") or held_against(by_aspect, "gold")
+    if not held:
+        judged = max(one.verdicts for one in by_aspect.values())
+        return f"{who} has a verdict on {judged:,} comparisons, but none that people or gold have a choice on."
+    return " ".join([f"{who} {told(held)}", *remarks(held, by_aspect)])
+
+
+def held_against(by_aspect: Mapping[str, JudgeReport], against: str) -> list[Held]:
+    """The aspects on which there is something to hold the judge against."""
+    found = []
+    for aspect, one in by_aspect.items():
+        block = one.judge_gold if against == "gold" else one.judge_human.majority
+        if block.with_ties.n:
+            found.append(Held(aspect, against, block.with_ties))
+    return found
+
+
+def told(held: Sequence[Held]) -> str:
+    if len(held) > 1:
+        return range_of(held)
+    numbers = held[0].numbers
+    percent = share_of(numbers)
+    said = f"agrees with {held[0].against} on {numbers.agree:,} of {numbers.n:,} comparisons ({percent:.0%})"
+    chance = by_chance(numbers)
+    return f"{said}." if chance is None else f"{said}; choosing blindly as often as they do would give {chance:.0%}."
+
+
+def range_of(held: Sequence[Held]) -> str:
+    least, most = min(held, key=lambda one: share_of(one.numbers)), max(held, key=lambda one: share_of(one.numbers))
+    low, high = share_of(least.numbers), share_of(most.numbers)
+    if low == high:
+        return f"agrees with {least.against} on {low:.0%} of comparisons for each of {len(held)} aspects."
+    return (
+        f"agrees with {least.against} on {low:.0%} of comparisons for {least.aspect.lower()}, where it agrees least, "
+        f"to {high:.0%} for {most.aspect.lower()}, where it agrees most."
+    )
+
+
+def share_of(numbers: Agreement) -> float:
+    return numbers.agree / numbers.n
+
+
+def by_chance(numbers: Agreement) -> float | None:
+    """The agreement by chance that Cohen's kappa reckons with."""
+    kappa = numbers.cohen_kappa.value
+    if kappa is None or kappa == 1:
+        return None
+    return (share_of(numbers) - kappa) / (1 - kappa)
+
+
+def remarks(held: Sequence[Held], by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """What a reader must know beside the share."""
+    said = []
+    fewest = min(one.numbers.n for one in held)
+    if fewest < FEW:
+        said.append(f"It rests on as few as {fewest} comparisons: expect it to move.")
+    missing = max(one.failed.incomplete for one in by_aspect.values())
+    if missing:
+        said.append(f"It was asked about {missing:,} more without a complete answer.")
+    return said

@@ -1,0 +1,88 @@
+from collections.abc import Mapping
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluations.domain import CallState, Choice, FailedRule, Folded, Shown, fold
+from evaluations.stats.coding import CHOICES, MISSING, ORDERS, TIE, A
+from evaluations.stats.consolidation import STATES, Consolidated, Unanswered, Verdicts, consolidate
+
+Given = Mapping[Shown, list[Folded]]
+Asked = frozenset[Shown]
+
+choices = st.builds(Folded, st.sampled_from(Choice), st.booleans())
+answers = st.dictionaries(st.sampled_from(Shown), st.lists(choices, max_size=4), max_size=3)
+comparisons = st.lists(st.tuples(answers, st.frozensets(st.sampled_from(Shown), max_size=3)), min_size=1, max_size=6)
+
+
+def as_arrays(material: list[tuple[Given, Asked]]) -> tuple[Verdicts, Unanswered]:
+    """The same comparisons as the columns that a database gives."""
+    rows = [
+        (item, ORDERS.index(shown), sample, CHOICES.index(one.choice), one.inconsistent)
+        for item, (given_, _) in enumerate(material)
+        for shown, samples in given_.items()
+        for sample, one in enumerate(samples)
+    ]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    calls = [
+        (item, ORDERS.index(shown), 0, STATES.index(CallState.UNREADABLE))
+        for item, (given_, asked) in enumerate(material)
+        for shown in asked
+        if not given_.get(shown)
+    ]
+    open_calls = np.array(calls, dtype=np.int64).reshape(-1, 4).T
+    item, shown, sample, choice, marked = columns
+    return Verdicts(item, shown, sample, choice, marked.astype(bool)), Unanswered(*open_calls)
+
+
+def consolidated(
+    answered: Mapping[Shown, list[Choice]],
+    *unanswered: tuple[Shown, CallState],
+    failed: FailedRule = FailedRule.EXCLUDE,
+) -> Consolidated:
+    verdicts, _ = as_arrays([({shown: [Folded(one) for one in made] for shown, made in answered.items()}, frozenset())])
+    columns = [(0, ORDERS.index(shown), 0, STATES.index(state)) for shown, state in unanswered]
+    calls = Unanswered(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
+    return consolidate(verdicts, calls, 1, failed)
+
+
+@given(comparisons)
+@settings(deadline=None, max_examples=400)
+def test_all_at_once_says_what_folding_one_by_one_says(material: list[tuple[Given, Asked]]) -> None:
+    found = consolidate(*as_arrays(material), len(material))
+    for item, (given_, asked) in enumerate(material):
+        alone = fold({shown: samples for shown, samples in given_.items() if samples}, asked)
+        code = MISSING if alone is None else CHOICES.index(alone.choice)
+        assert found.choice[item] == code
+        assert found.inconsistent[item] == (alone is not None and alone.inconsistent)
+
+
+def test_an_order_that_failed_leaves_the_verdict_out_and_is_counted() -> None:
+    found = consolidated({Shown.AS_STORED: [Choice.A]}, (Shown.SWAPPED, CallState.REFUSED))
+    assert found.choice.tolist() == [MISSING]
+    assert found.incomplete.tolist() == [True]
+
+
+def test_a_failed_verdict_can_count_as_a_tie() -> None:
+    found = consolidated({}, (Shown.UNKNOWN, CallState.UNREADABLE), failed=FailedRule.TIE)
+    assert found.choice.tolist() == [TIE]
+    assert not found.inconsistent.any()
+
+
+def test_what_waits_to_be_asked_is_no_failure_and_no_tie() -> None:
+    for state in (CallState.PENDING, CallState.RUNNING, CallState.CANCELLED):
+        found = consolidated({}, (Shown.AS_STORED, CallState.FAILED), (Shown.SWAPPED, state), failed=FailedRule.TIE)
+        assert found.choice.tolist() == [MISSING]
+
+
+def test_a_failed_sample_does_not_spoil_the_order_that_other_samples_answered() -> None:
+    found = consolidated({Shown.AS_STORED: [Choice.A]}, (Shown.AS_STORED, CallState.FAILED))
+    assert found.choice.tolist() == [A]
+    assert not found.incomplete.any()
+
+
+def test_a_failed_call_with_an_imported_verdict_on_this_aspect_is_answered_here() -> None:
+    verdicts, _ = as_arrays([({Shown.UNKNOWN: [Folded(Choice.A)]}, frozenset())])
+    calls = Unanswered(*np.array([[0, 0], [2, 2], [0, 1], [0, 0]]))
+    assert calls.without(verdicts).sample.tolist() == [1]

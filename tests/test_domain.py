@@ -1,0 +1,60 @@
+"""The one table of consolidation, worked by hand."""
+
+import pytest
+
+from evaluations.domain import AspectSpec, Choice, Folded, Shown, fold, plurality, storable
+
+A, B, TIE, BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
+STORED, SWAPPED, ALL = Shown.AS_STORED, Shown.SWAPPED, Shown.FOLDED
+BOTH = {STORED, SWAPPED}
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [([A], A), ([A, A, B], A), ([A, B], TIE), ([A, B, TIE], TIE), ([A, A, B, B, TIE], TIE), ([BAD, BAD, A], BAD)],
+)
+def test_the_plurality_of_samples_is_a_tie_where_no_single_choice_leads(choices: list[Choice], expected: str) -> None:
+    assert plurality(choices) == expected
+
+
+@pytest.mark.parametrize(
+    ("stored", "swapped", "choice", "inconsistent"),
+    [
+        (A, A, A, False),
+        (A, B, TIE, True),
+        (A, TIE, TIE, True),
+        (TIE, TIE, TIE, False),
+        (BAD, BAD, BAD, False),
+        (BAD, TIE, TIE, False),  # both_bad counts as tie where orders are consolidated
+        (BAD, B, TIE, True),
+    ],
+)
+def test_two_orders_make_one_verdict(stored: Choice, swapped: Choice, choice: str, inconsistent: bool) -> None:
+    folded = fold({STORED: [Folded(stored)], SWAPPED: [Folded(swapped)]}, BOTH)
+    assert folded == Folded(Choice(choice), inconsistent)
+
+
+def test_an_order_that_was_asked_and_has_no_answer_makes_the_verdict_missing() -> None:
+    assert fold({STORED: [Folded(A)]}, BOTH) is None
+    assert fold({}, set()) is None
+    assert fold({STORED: [Folded(A)]}, {STORED}) == Folded(A)
+
+
+def test_a_choice_from_both_orders_together_keeps_its_mark() -> None:
+    assert fold({ALL: [Folded(TIE, inconsistent=True)]}, {ALL}) == Folded(TIE, inconsistent=True)
+
+
+def test_the_samples_of_an_order_are_counted_before_the_orders_are_compared() -> None:
+    # As stored A, A, B -> A; swapped A -> A: together A although one sample said B.
+    given = {STORED: [Folded(A), Folded(A), Folded(B)], SWAPPED: [Folded(A)]}
+    assert fold(given, BOTH) == Folded(A)
+
+
+def test_an_aspect_offers_its_choices_in_page_order() -> None:
+    assert AspectSpec("x", "X", "").choices == (A, TIE, B)
+    assert AspectSpec("x", "X", "", offers_tie=False).choices == (A, B)
+    assert AspectSpec("x", "X", "", offers_both_bad=True).choices == (A, TIE, BAD, B)
+
+
+def test_what_no_database_stores_becomes_the_replacement_character() -> None:
+    assert storable("a\x00b\ud800c\U0001f600") == "a\ufffdb\ufffdc\U0001f600"
