@@ -1,0 +1,130 @@
+"""Exported comparisons as CSV: one row a comparison, cells that a spreadsheet would execute made harmless."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from evaluations.formats.exported import (
+    EXECUTED,
+    MATERIAL,
+    NEUTRALISED,
+    ExportedRow,
+    Judge,
+    Person,
+    Raters,
+    packed,
+    packed_response,
+)
+
+
+def lines(rows: Iterable[ExportedRow], raters: Raters) -> Iterator[bytes]:
+    """A head with the columns of these raters and aspects, then the rows; RFC 4180, UTF-8."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns(raters), restval="", extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        yield emptied(buffer)
+        writer.writerow(neutralised(cells(row)))
+    yield emptied(buffer)
+
+
+def emptied(buffer: io.StringIO) -> bytes:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text.encode()
+
+
+def columns(raters: Raters) -> list[str]:
+    """Material first, then labels, gold, judges and people, each by name and then by aspect."""
+    named = list(MATERIAL)
+    for aspect in raters.aspects:
+        named += [f"label:{aspect}", f"label:{aspect}:source", f"label:{aspect}:n"]
+    for name in raters.gold:
+        named += [f"gold:{name}:{aspect}" for aspect in raters.aspects]
+    for name in raters.judges:
+        named += [f"judge:{name} ({part})" for part in ("kind", "rationale", "failures")]
+        for aspect in raters.aspects:
+            named += [f"judge:{name}:{aspect}{part}" for part in ("", ":inconsistent", ":orders")]
+    for name in raters.people:
+        named += [f"person:{name} ({part})" for part in ("shown", "blind", "note")]
+        for aspect in raters.aspects:
+            named += [f"person:{name}:{aspect}{part}" for part in ("", ":first", ":note")]
+    return [*named, NEUTRALISED]
+
+
+def cells(row: ExportedRow) -> dict[str, str]:
+    """The row flattened. What was not given is an empty cell, like an empty text."""
+    flat = {
+        "query_id": row["query_id"],
+        "cluster": row["cluster"],
+        "category": row["category"],
+        "query": row["query"] or "",
+        "messages": packed(row["messages"]) if row["messages"] else "",
+        "context": row["context"] or "",
+        "reference": row["reference"] or "",
+        "candidate_a": row["candidate_a"],
+        "response_a": packed_response(row["response_a"]),
+        "candidate_b": row["candidate_b"],
+        "response_b": packed_response(row["response_b"]),
+        "metadata": packed(row["metadata"]) if row["metadata"] else "",
+    }
+    for aspect, label in row["labels"].items():
+        flat[f"label:{aspect}"] = label["choice"] or ""
+        flat[f"label:{aspect}:source"] = label["source"]
+        flat[f"label:{aspect}:n"] = str(label["n"])
+    for gold in row["gold"]:
+        flat |= {f"gold:{gold['rater']}:{aspect}": choice for aspect, choice in gold["choices"].items()}
+    for judge in row["judges"]:
+        flat |= judge_cells(judge)
+    for person in row["people"]:
+        add_person(flat, person)
+    return flat
+
+
+def judge_cells(judge: Judge) -> dict[str, str]:
+    name = f"judge:{judge['judge']}"
+    flat = {
+        f"{name} (kind)": f"{judge['kind']} ({judge['remark']})" if "remark" in judge else judge["kind"],
+        f"{name} (rationale)": by_order(judge["rationales"]),
+        f"{name} (failures)": " ".join(f"{state}={count}" for state, count in sorted(judge["failures"].items())),
+    }
+    for aspect, said in judge["choices"].items():
+        flat[f"{name}:{aspect}"] = said["choice"] or ""
+        flat[f"{name}:{aspect}:inconsistent"] = yes_or_no(said["inconsistent"])
+        flat[f"{name}:{aspect}:orders"] = " ".join(
+            f"{shown}={','.join(choices)}" for shown, choices in sorted(said["orders"].items())
+        )
+    return flat
+
+
+def by_order(rationales: Mapping[str, Sequence[str]]) -> str:
+    return "\n\n".join(f"{shown}: {text}" for shown, texts in sorted(rationales.items()) for text in texts)
+
+
+def yes_or_no(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: ""}[value]
+
+
+def add_person(flat: dict[str, str], person: Person) -> None:
+    """A person's second pass stands behind the first in the same cells, after a bar."""
+    name = f"person:{person['rater']}"
+    said = {
+        f"{name} (shown)": person["shown"],
+        f"{name} (blind)": yes_or_no(person["blind"]),
+        f"{name} (note)": person["note"],
+    }
+    for aspect, choice in person["choices"].items():
+        said[f"{name}:{aspect}"] = choice["final"] or ""
+        said[f"{name}:{aspect}:first"] = choice["first"] or ""
+        said[f"{name}:{aspect}:note"] = choice["note"] or choice.get("rationale", "")
+    for column, cell in said.items():
+        flat[column] = f"{flat[column]} | {cell}" if column in flat else cell
+
+
+def neutralised(flat: dict[str, str]) -> dict[str, str]:
+    """An apostrophe before every cell that a spreadsheet would execute, and the names of those cells."""
+    marked = [column for column, cell in flat.items() if cell.startswith(EXECUTED)]
+    safe = flat | {column: "'" + flat[column] for column in marked}
+    safe[NEUTRALISED] = "\n".join(marked)
+    return safe

@@ -1,0 +1,176 @@
+"""The shape of an exported comparison: its material, and everything that raters said of it.
+
+The material stands under the names that comparison files have, so that an exported file can be
+imported again. What raters said stands under LABELS in JSON, and in CSV in columns whose names
+begin with one of PREFIXES; reading the file as comparisons leaves them aside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final, NotRequired, TypedDict
+
+from evaluations.domain import Message
+
+MATERIAL: Final = (
+    "query_id",
+    "cluster",
+    "category",
+    "query",
+    "messages",
+    "context",
+    "reference",
+    "candidate_a",
+    "response_a",
+    "candidate_b",
+    "response_b",
+    "metadata",
+)
+LABELS: Final = ("gold", "judges", "labels", "people")
+PREFIXES: Final = ("label:", "gold:", "judge:", "person:")
+NEUTRALISED: Final = "neutralised"
+
+PACKED: Final = '[{"content": '  # how messages begin in a cell
+
+# Where a cell begins like this a spreadsheet takes it for a formula (or drops the blank and then does).
+EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+class Label(TypedDict):
+    """``choice`` is null where the votes are split."""
+
+    choice: str | None
+    source: str
+    n: int
+    votes: Mapping[str, int]
+
+
+class PersonsChoice(TypedDict):
+    """``final`` is null while the person has not confirmed the first choice."""
+
+    first: str | None
+    final: str | None
+    note: str
+    rationale: NotRequired[str]
+
+
+class Person(TypedDict):
+    """One person's pass over the comparison. ``blind`` is null where it is not known."""
+
+    rater: str
+    rubric: str | None
+    state: str
+    blind: bool | None
+    shown: str
+    note: str
+    is_example: NotRequired[bool]
+    choices: dict[str, PersonsChoice]
+
+
+class JudgesChoice(TypedDict):
+    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each."""
+
+    choice: str | None
+    inconsistent: bool
+    orders: dict[str, list[str]]
+    rationales: NotRequired[dict[str, list[str]]]
+
+
+class JudgesName(TypedDict):
+    """``remark`` stands with every judge that is no LLM, and says so."""
+
+    judge: str
+    kind: str
+    model: str
+    rubric: str | None
+    remark: NotRequired[str]
+
+
+class Judge(JudgesName):
+    """``failures``: failed calls by state. ``rationales``: by the order shown."""
+
+    choices: dict[str, JudgesChoice]
+    rationales: dict[str, list[str]]
+    failures: dict[str, int]
+
+
+class Gold(TypedDict):
+    rater: str
+    choices: dict[str, str]
+
+
+class MaterialOf(TypedDict):
+    """A query of one turn stands in ``query``, any other in ``messages``; the other is null."""
+
+    query_id: str
+    cluster: str
+    category: str
+    query: str | None
+    messages: Sequence[Message] | None
+    context: str | None
+    reference: str | None
+    candidate_a: str
+    response_a: str | Sequence[Message]
+    candidate_b: str
+    response_b: str | Sequence[Message]
+    metadata: Mapping[str, Any]
+
+
+class ExportedRow(MaterialOf):
+    labels: dict[str, Label]
+    gold: list[Gold]
+    judges: list[Judge]
+    people: list[Person]
+
+
+@dataclass(frozen=True)
+class Raters:
+    """Who has said something in the rows, by name, and the aspects they spoke of, in page order."""
+
+    aspects: Sequence[str]
+    people: Sequence[str]
+    judges: Sequence[str]
+    gold: Sequence[str]
+
+
+def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a row of an exported file says of the material, as it was before it was written.
+
+    A row of any other file comes back as it is: only an exported one has all of LABELS, or in CSV
+    the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
+    """
+    if NEUTRALISED in row:
+        return material_of_cells(row, set(str(row[NEUTRALISED]).split("\n")))
+    if all(name in row for name in LABELS):
+        return {name: value for name, value in row.items() if name not in LABELS}
+    return row
+
+
+def material_of_cells(row: Mapping[str, Any], marked: Set[str]) -> dict[str, Any]:
+    cells = {name: str(cell)[1:] if name in marked else cell for name, cell in row.items()}
+    for name in ("response_a", "response_b"):
+        cells[name] = unpacked(cells.get(name))
+    return {name: cell for name, cell in cells.items() if name != NEUTRALISED and not name.startswith(PREFIXES)}
+
+
+def packed_response(response: str | Sequence[Message]) -> str:
+    """A response as a cell: its text, or its messages as JSON. A text that looks like those is packed too."""
+    if not isinstance(response, str):
+        return packed(response)
+    return packed([{"role": "assistant", "content": response}]) if response.startswith(PACKED) else response
+
+
+def unpacked(cell: Any) -> Any:
+    """The text or the messages of a cell. One that was edited into broken JSON stays a text."""
+    if not isinstance(cell, str) or not cell.startswith(PACKED):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def packed(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,108 @@
+"""PandaLM: its test set with three people's verdicts a row, and the files of judges on it."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import CallState, Choice, ComparisonRow, QueryPart, RaterKind, Reading, Row, VerdictRow
+from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text, response
+
+ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")
+RESULT_SUFFIX: Final = "_result"
+CHOICES: Final[Mapping[str, str]] = {
+    "1": Choice.A,
+    "2": Choice.B,
+    "0": Choice.TIE,
+    "tie": Choice.TIE,
+    "garbage": CallState.UNREADABLE,
+}
+KNOWN: Final = frozenset(
+    {"idx", "motivation_app", "cmp_key", "instruction", "input", "response1", "response2", *ANNOTATORS}
+)
+
+
+def testset_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A comparison, and one human verdict for each annotator."""
+    values = record.values
+    key = prefixed(required_text(values, "idx"), reading)
+    first, _, second = required_text(values, "cmp_key").partition("_")
+    if not first or not second:
+        raise RowRefused("cmp_key must name two candidates joined by “_”")
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_part(values, key),
+        candidate_a=first,
+        response_a=response(values, "response1"),
+        candidate_b=second,
+        response_b=response(values, "response2"),
+        metadata={column: value for column, value in values.items() if column not in KNOWN},
+    )
+    return (comparison, *(human_verdict(record, comparison, name) for name in ANNOTATORS if name in values))
+
+
+def query_part(values: Mapping[str, Any], key: str) -> QueryPart:
+    instruction = optional_text(values, "instruction")
+    given = optional_text(values, "input")
+    asked = "\n\n".join(part for part in (instruction, given) if part.strip())
+    if not asked:
+        raise RowRefused("instruction is missing")
+    return QueryPart(
+        key=key,
+        cluster=cluster_of(f"{instruction}\n{given}"),
+        messages=[{"role": "user", "content": asked}],
+        category=optional_text(values, "motivation_app", MAX_CATEGORY),
+    )
+
+
+def cluster_of(text: str) -> str:
+    return text if len(text) <= MAX_KEY else hashlib.sha256(text.encode()).hexdigest()
+
+
+def human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> VerdictRow:
+    return VerdictRow(
+        line=record.line,
+        query_key=comparison.query.key,
+        candidate_a=comparison.candidate_a,
+        candidate_b=comparison.candidate_b,
+        rater=annotator,
+        rater_kind=RaterKind.HUMAN,
+        aspect=DEFAULT_ASPECT,
+        choice=human_choice(required_text(record.values, annotator), annotator),
+    )
+
+
+def human_choice(given: str, annotator: str) -> str:
+    if given not in ("0", "1", "2"):
+        raise RowRefused(f"{annotator} is “{given[:40]}” where 0, 1 or 2 is expected")
+    return CHOICES[given]
+
+
+def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A judge's verdict. The file names no candidates: 1 is the response that stood first."""
+    column = result_column(record.values)
+    given = required_text(record.values, column).strip()
+    if given.lower() not in CHOICES:
+        raise RowRefused(f"{column} is “{given[:40]}” where 1, 2, 0, Tie or garbage is expected")
+    judge = column.removesuffix(RESULT_SUFFIX)
+    return (
+        VerdictRow(
+            line=record.line,
+            query_key=prefixed(required_text(record.values, "idx"), reading),
+            candidate_a=None,
+            candidate_b=None,
+            rater=reading.rater or judge,
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            aspect=DEFAULT_ASPECT,
+            choice=CHOICES[given.lower()],
+            rationale=optional_text(record.values, f"{judge}_reason"),
+        ),
+    )
+
+
+def result_column(values: Mapping[str, Any]) -> str:
+    for column in values:
+        if column.endswith(RESULT_SUFFIX):
+            return column
+    raise RowRefused("has no column that ends in _result")

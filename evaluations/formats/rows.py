@@ -1,0 +1,160 @@
+"""The product's own rows: comparisons, responses and verdicts, in any file that holds records."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import (
+    FAILURE_STATES,
+    INCONSISTENT,
+    Choice,
+    ComparisonRow,
+    QueryPart,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    Row,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.streams import Record
+from evaluations.formats.values import (
+    MAX_CATEGORY,
+    MAX_KEY,
+    MAX_SAMPLE,
+    RowRefused,
+    aspect_key,
+    conversation,
+    metadata,
+    moment,
+    optional_text,
+    required_text,
+    response,
+    whole_number,
+)
+
+DEFAULT_ASPECT: Final = "overall"
+QUERY_COLUMNS: Final = frozenset(
+    {"query_id", "cluster", "query", "messages", "context", "reference", "category", "metadata"}
+)
+COMPARISON_COLUMNS: Final = QUERY_COLUMNS | {"candidate_a", "response_a", "candidate_b", "response_b"}
+RESPONSE_COLUMNS: Final = QUERY_COLUMNS | {"candidate", "response"}
+CHOICES: Final = {word.lower(): str(word) for word in (*Choice, *FAILURE_STATES, INCONSISTENT)}
+SHOWN: Final = {
+    "": Shown.UNKNOWN,
+    "true": Shown.SWAPPED,
+    "1": Shown.SWAPPED,
+    "false": Shown.AS_STORED,
+    "0": Shown.AS_STORED,
+    "folded": Shown.FOLDED,
+    "unknown": Shown.UNKNOWN,
+}
+
+
+def query_key(values: Mapping[str, Any], reading: Reading) -> str:
+    return prefixed(required_text(values, "query_id"), reading)
+
+
+def prefixed(key: str, reading: Reading) -> str:
+    full = reading.id_prefix + key
+    if len(full) > MAX_KEY:
+        raise RowRefused(f"query_id has {len(full):,} characters; at most {MAX_KEY} can be kept")
+    return full
+
+
+def query_part(values: Mapping[str, Any], reading: Reading) -> QueryPart:
+    key = query_key(values, reading)
+    return QueryPart(
+        key=key,
+        cluster=optional_text(values, "cluster", MAX_KEY) or key,
+        messages=conversation(values),
+        context=optional_text(values, "context") or None,
+        reference=optional_text(values, "reference") or None,
+        category=optional_text(values, "category", MAX_CATEGORY),
+    )
+
+
+def comparison_row(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    row = ComparisonRow(
+        line=record.line,
+        query=query_part(values, reading),
+        candidate_a=required_text(values, "candidate_a", MAX_KEY),
+        response_a=response(values, "response_a"),
+        candidate_b=required_text(values, "candidate_b", MAX_KEY),
+        response_b=response(values, "response_b"),
+        metadata=metadata(values, COMPARISON_COLUMNS),
+    )
+    if row.candidate_a == row.candidate_b:
+        raise RowRefused(f"both candidates are “{row.candidate_a}”: give the two sides different names")
+    return (row,)
+
+
+def response_row(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    return (
+        ResponseRow(
+            line=record.line,
+            query=query_part(values, reading),
+            candidate=required_text(values, "candidate", MAX_KEY),
+            response=response(values, "response"),
+            metadata=metadata(values, RESPONSE_COLUMNS),
+        ),
+    )
+
+
+def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    kind = rater_kind(values, reading)
+    choice = chosen(values, kind)
+    return (
+        VerdictRow(
+            line=record.line,
+            query_key=query_key(values, reading),
+            candidate_a=required_text(values, "candidate_a", MAX_KEY),
+            candidate_b=required_text(values, "candidate_b", MAX_KEY),
+            rater=rater_name(values, reading),
+            rater_kind=kind,
+            aspect=aspect_key(values, DEFAULT_ASPECT),
+            choice=choice,
+            shown=order_shown(values, choice),
+            sample=whole_number(values, "sample", MAX_SAMPLE),
+            rationale=optional_text(values, "rationale"),
+            note=optional_text(values, "note"),
+            created_at=moment(values, "created_at"),
+        ),
+    )
+
+
+def rater_name(values: Mapping[str, Any], reading: Reading) -> str:
+    name = optional_text(values, "rater", MAX_KEY) or reading.rater
+    if not name.strip():
+        raise RowRefused("rater is missing: name one in the row or for the whole file")
+    return name
+
+
+def rater_kind(values: Mapping[str, Any], reading: Reading) -> RaterKind:
+    given = optional_text(values, "rater_kind").strip().lower() or (reading.rater_kind or "")
+    if given not in tuple(RaterKind):
+        raise RowRefused("rater_kind must be human, judge or gold, in the row or for the whole file")
+    return RaterKind(given)
+
+
+def chosen(values: Mapping[str, Any], kind: RaterKind) -> str:
+    given = required_text(values, "choice").strip()
+    choice = CHOICES.get(given.lower())
+    if choice is None:
+        raise RowRefused(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+    if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
+        raise RowRefused(f"choice “{choice}” can be a judge's only")
+    return choice
+
+
+def order_shown(values: Mapping[str, Any], choice: str) -> Shown:
+    given = optional_text(values, "shown_swapped").strip().lower()
+    if given not in SHOWN:
+        raise RowRefused(f"shown_swapped “{given[:40]}” must be true, false or folded")
+    if choice != INCONSISTENT:
+        return SHOWN[given]
+    if SHOWN[given] in (Shown.AS_STORED, Shown.SWAPPED):
+        raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out or say folded")
+    return Shown.FOLDED

@@ -1,0 +1,158 @@
+"""Single values of a record: what may stand in a column, and the sentence where it may not."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, cast
+
+from evaluations.domain import Message, Messages
+
+MAX_KEY: Final = 200  # query ids, clusters, names of candidates and raters
+MAX_CATEGORY: Final = 120
+MAX_ASPECT: Final = 60
+MAX_SAMPLE: Final = 32_767
+MAX_DEPTH: Final = 50
+ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
+NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
+
+Values = Mapping[str, Any]
+
+
+class RowRefused(Exception):
+    """This record cannot be stored; the reason follows “line 17:”."""
+
+
+def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
+    """NUL, lone surrogates, NaN and Infinity: no database keeps them as they are."""
+    if isinstance(value, str):
+        if found := NOT_STORABLE.search(value):
+            what = "a NUL character" if found.group() == "\x00" else "half of a surrogate pair"
+            raise RowRefused(f"{where} holds {what}")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise RowRefused(f"{where} is NaN or infinite")
+    elif isinstance(value, (dict, list)):
+        if depth == MAX_DEPTH:
+            raise RowRefused(f"{where} is nested more than {MAX_DEPTH} levels deep")
+        for part in [*value.keys(), *value.values()] if isinstance(value, dict) else value:
+            refuse_unstorable(part, where, depth + 1)
+
+
+def as_text(value: object, field: str) -> str:
+    """A value as text: what JSON writes as a boolean or a number keeps JSON's spelling."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    raise RowRefused(f"{field} must be text")
+
+
+def optional_text(values: Values, field: str, limit: int | None = None) -> str:
+    """The text of a column, or "" where the column or its value is absent."""
+    value = values.get(field)
+    text = "" if value is None else as_text(value, field)
+    if limit is not None and len(text) > limit:
+        raise RowRefused(f"{field} has {len(text):,} characters; at most {limit} can be kept")
+    return text
+
+
+def required_text(values: Values, field: str, limit: int | None = None) -> str:
+    text = optional_text(values, field, limit)
+    if not text.strip():
+        raise RowRefused(f"{field} is missing")
+    return text
+
+
+def optional_messages(value: object, field: str) -> Messages:
+    """Chat messages as the OpenAI protocol has them, with a text for each turn."""
+    if not isinstance(value, list) or not value:
+        raise RowRefused(f"{field} must be a list of chat messages")
+    return [one_message(turn, f"{field}[{number}]") for number, turn in enumerate(value)]
+
+
+def one_message(turn: object, where: str) -> Message:
+    if not isinstance(turn, dict) or set(turn) != {"role", "content"}:
+        raise RowRefused(f"{where} must have a role and a content and nothing else")
+    if turn["role"] not in ROLES:
+        raise RowRefused(f"{where} has the unknown role “{str(turn['role'])[:40]}”")
+    if not isinstance(turn["content"], str):
+        raise RowRefused(f"the content of {where} must be text")
+    return {"role": turn["role"], "content": turn["content"]}
+
+
+def conversation(values: Values) -> Messages:
+    """What was asked: the column ``messages``, or ``query`` as one turn of the user."""
+    given = from_json(values.get("messages"), "messages")
+    query = values.get("query")
+    if given is None:
+        return [{"role": "user", "content": required_text(values, "query")}]
+    if query not in (None, ""):
+        raise RowRefused("has both query and messages: give one of them")
+    messages = optional_messages(given, "messages")
+    if messages[-1]["role"] != "user":
+        raise RowRefused("messages must end with a turn of the user")
+    return messages
+
+
+def response(values: Values, field: str) -> Messages:
+    """A response: text, or chat messages. "" is an empty response; absent is refused."""
+    value = values.get(field)
+    if value is None:
+        raise RowRefused(f'{field} is missing (an empty response is written as "")')
+    if isinstance(value, list):
+        return optional_messages(value, field)
+    return [{"role": "assistant", "content": as_text(value, field)}]
+
+
+def from_json(value: object, field: str) -> object:
+    """A structured value: as it stands in JSON, written as JSON in a cell of a CSV."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        found: object = json.loads(value)
+    except (ValueError, RecursionError):
+        raise RowRefused(f"{field} is not valid JSON") from None
+    refuse_unstorable(found, field)
+    return found
+
+
+def metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
+    """The column ``metadata``, and every column that no format knows."""
+    given = from_json(values.get("metadata"), "metadata")
+    if not isinstance(given, (dict, type(None))):
+        raise RowRefused("metadata must be an object")
+    others = {column: value for column, value in values.items() if column not in known and column != "metadata"}
+    return {**others, **cast("dict[str, Any]", given or {})}
+
+
+def aspect_key(values: Values, default: str) -> str:
+    key = (optional_text(values, "aspect", MAX_ASPECT) or default).strip().lower()
+    if not ASPECT_KEY.fullmatch(key):
+        raise RowRefused(f"aspect “{key}” may hold letters, digits, hyphens and underscores only")
+    return key
+
+
+def whole_number(values: Values, field: str, most: int) -> int | None:
+    text = optional_text(values, field).strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) > most:
+        raise RowRefused(f"{field} must be a whole number from 0 to {most:,}")
+    return int(text)
+
+
+def moment(values: Values, field: str) -> str | None:
+    """A time as ISO 8601 has it, checked and handed on as it stands."""
+    text = optional_text(values, field).strip()
+    if not text:
+        return None
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise RowRefused(f"{field} “{text[:40]}” is not a time such as 2026-01-31T12:00:00Z") from None
+    return text

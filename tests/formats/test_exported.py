@@ -1,0 +1,64 @@
+"""An exported file is read as the comparisons it was written from, without what raters said of them."""
+
+import io
+from typing import Any
+
+import pytest
+
+from evaluations.domain import ComparisonRow, Reading
+from evaluations.formats import csv_out, jsonl_out
+from evaluations.formats.exported import ExportedRow, Raters
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+
+TURNS = [
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Hi."},
+    {"role": "user", "content": "مرحبا"},
+]
+MATERIAL: list[dict[str, Any]] = [
+    {"query_id": "1", "query": "=1+1?", "messages": None, "response_a": "", "response_b": "-2\r\n\r\n'=3"},
+    {"query_id": "2", "query": None, "messages": TURNS, "response_a": "，「引用」\n", "response_b": "'-'.join(x)"},
+    {"query_id": "3", "query": "'=1", "messages": None, "response_a": TURNS[1:2] * 2, "response_b": '[{"content": 1}]'},
+]
+LABELS: dict[str, Any] = {
+    "labels": {"clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}}},
+    "gold": [],
+    "judges": [],
+    "people": [
+        {
+            "rater": "ann",
+            "rubric": None,
+            "state": "final",
+            "blind": None,
+            "shown": "swapped",
+            "note": "=1",
+            "choices": {"clarity": {"first": "A", "final": "A", "note": ""}},
+        }
+    ],
+}
+RATERS = Raters(aspects=["clarity"], people=["ann"], judges=[], gold=[])
+
+
+def row(given: dict[str, Any]) -> ExportedRow:
+    others = {"cluster": "c", "category": "talk", "context": None, "reference": "@ref", "metadata": {"a": [1, None]}}
+    return {**others, "candidate_a": "alpha", "candidate_b": "beta", **given, **LABELS}  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("write", [jsonl_out.lines, csv_out.lines])
+def test_an_exported_file_is_read_as_the_comparisons_it_was_written_from(write: Any) -> None:
+    file = io.BytesIO(b"".join(write([row(given) for given in MATERIAL], RATERS)))
+    with Seen() as seen:
+        entries = list(read_rows(file, "export", Reading(), seen).entries)
+    assert len(entries) == len(MATERIAL)
+    for entry, given in zip(entries, MATERIAL, strict=True):
+        assert isinstance(entry, Entry)
+        (read,) = entry.rows
+        assert isinstance(read, ComparisonRow)
+        assert read.query.key == given["query_id"]
+        assert read.query.messages == (given["messages"] or [{"role": "user", "content": given["query"]}])
+        assert (read.query.cluster, read.query.category) == ("c", "talk")
+        assert (read.query.context, read.query.reference) == (None, "@ref")
+        for found, response in ((read.response_a, given["response_a"]), (read.response_b, given["response_b"])):
+            assert found == ([{"role": "assistant", "content": response}] if isinstance(response, str) else response)
+        assert read.metadata == {"a": [1, None]}

@@ -1,0 +1,306 @@
+"""The product's own rows: what each column means, and the reason where a row is bad."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from evaluations.domain import (
+    BadRow,
+    ComparisonRow,
+    InputRefused,
+    QueryPart,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    Row,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+
+COMPARISON = {
+    "query_id": "q1",
+    "query": "Why is the sky blue?",
+    "candidate_a": "alpha",
+    "response_a": "Rayleigh scattering.",
+    "candidate_b": "beta",
+    "response_b": "",
+}
+VERDICT = {
+    "query_id": "q1",
+    "candidate_a": "alpha",
+    "candidate_b": "beta",
+    "rater": "ann",
+    "rater_kind": "human",
+    "choice": "A",
+}
+
+
+def read(*records: dict[str, Any], **reading: Any) -> list[Entry | BadRow]:
+    text = "\n".join(json.dumps(record) for record in records)
+    with Seen() as seen:
+        return list(read_rows(io.BytesIO(text.encode()), "rows.jsonl", Reading(**reading), seen).entries)
+
+
+def rows(*records: dict[str, Any], **reading: Any) -> list[Row]:
+    return [row for item in read(*records, **reading) if isinstance(item, Entry) for row in item.rows]
+
+
+def reason(record: dict[str, Any], **reading: Any) -> str:
+    (bad,) = read(record, **reading)
+    assert isinstance(bad, BadRow)
+    return bad.reason
+
+
+def refusal(content: bytes, **reading: Any) -> str:
+    with pytest.raises(InputRefused) as refused, Seen() as seen:
+        read_rows(io.BytesIO(content), "rows.csv", Reading(**reading), seen)
+    return str(refused.value)
+
+
+def test_a_comparison_row_brings_a_query_and_two_responses() -> None:
+    assert rows({**COMPARISON, "category": "science", "difficulty": 3, "metadata": {"source": "x"}}) == [
+        ComparisonRow(
+            line=1,
+            query=QueryPart(
+                key="q1",
+                cluster="q1",
+                messages=[{"role": "user", "content": "Why is the sky blue?"}],
+                category="science",
+            ),
+            candidate_a="alpha",
+            response_a=[{"role": "assistant", "content": "Rayleigh scattering."}],
+            candidate_b="beta",
+            response_b=[{"role": "assistant", "content": ""}],
+            metadata={"difficulty": 3, "source": "x"},
+        )
+    ]
+
+
+def test_a_conversation_comes_as_messages() -> None:
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "Why is the sky blue?"},
+    ]
+    record = {key: value for key, value in COMPARISON.items() if key != "query"}
+    (row,) = rows({**record, "messages": turns})
+    assert isinstance(row, ComparisonRow)
+    assert row.query.messages == turns
+
+
+def test_a_cell_of_a_csv_may_hold_messages_and_metadata_as_json() -> None:
+    turns = '[{""role"":""user"",""content"":""Hi""}]'
+    text = (
+        "query_id,messages,candidate_a,response_a,candidate_b,response_b,metadata,place\n"
+        f'q1,"{turns}",alpha,[1],beta,,"{{""n"": 1}}",here\n'
+    )
+    with Seen() as seen:
+        (entry,) = read_rows(io.BytesIO(text.encode()), "rows.csv", Reading(), seen).entries
+    assert isinstance(entry, Entry)
+    (row,) = entry.rows
+    assert isinstance(row, ComparisonRow)
+    assert row.query.messages == [{"role": "user", "content": "Hi"}]
+    assert row.response_a == [{"role": "assistant", "content": "[1]"}]
+    assert row.response_b == [{"role": "assistant", "content": ""}]
+    assert row.metadata == {"n": 1, "place": "here"}
+
+
+def test_a_response_row_brings_one_candidates_response() -> None:
+    (row,) = rows({"query_id": 7, "query": "Why?", "candidate": "alpha", "response": "Because.", "cluster": "c"})
+    assert isinstance(row, ResponseRow)
+    assert (row.query.key, row.query.cluster, row.candidate) == ("7", "c", "alpha")
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "true"), (False, "false"), (4, "4"), (0.5, "0.5")])
+def test_a_response_that_json_writes_without_quotes_keeps_its_spelling(value: object, text: str) -> None:
+    (row,) = rows({**COMPARISON, "response_a": value})
+    assert isinstance(row, ComparisonRow)
+    assert row.response_a[0]["content"] == text
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ({"query_id": None}, "query_id is missing"),
+        ({"query_id": "x" * 201}, "query_id has 201 characters; at most 200 can be kept"),
+        ({"query": " "}, "query is missing"),
+        ({"query": ["Why?"]}, "query must be text"),
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "has both query and messages: give one of them"),
+        ({"response_b": None}, 'response_b is missing (an empty response is written as "")'),
+        ({"response_b": {"text": "x"}}, "response_b must be text"),
+        ({"response_b": []}, "response_b must be a list of chat messages"),
+        (
+            {"response_b": [{"role": "assistant", "content": "x", "name": "y"}]},
+            "response_b[0] must have a role and a content and nothing else",
+        ),
+        ({"response_b": [{"role": "robot", "content": "x"}]}, "response_b[0] has the unknown role “robot”"),
+        ({"response_b": [{"role": "assistant", "content": [1]}]}, "the content of response_b[0] must be text"),
+        ({"candidate_b": "alpha"}, "both candidates are “alpha”: give the two sides different names"),
+        ({"candidate_b": "b" * 201}, "candidate_b has 201 characters; at most 200 can be kept"),
+        ({"category": "c" * 121}, "category has 121 characters; at most 120 can be kept"),
+        ({"metadata": "{"}, "metadata is not valid JSON"),
+        ({"metadata": [1]}, "metadata must be an object"),
+        ({"response_a": "a\x00b"}, "response_a holds a NUL character"),
+        ({"response_a": "a\ud800b"}, "response_a holds half of a surrogate pair"),
+        ({"more": {"deep": [{"a\x00": 1}]}}, "more holds a NUL character"),
+        ({"a\udfffb": 1}, "a column's name holds half of a surrogate pair"),
+        ({"more": [float("nan")]}, "more is NaN or infinite"),
+        ({"more": float("-inf")}, "more is NaN or infinite"),
+        ({"metadata": '{"x": 1e999}'}, "metadata is NaN or infinite"),
+    ],
+)
+def test_a_bad_comparison_row_says_why(change: dict[str, Any], because: str) -> None:
+    assert reason({**COMPARISON, **change}) == because
+
+
+def test_what_is_nested_too_deeply_is_bad() -> None:
+    deep: Any = 1
+    for _ in range(60):
+        deep = [deep]
+    assert reason({**COMPARISON, "more": deep}) == "more is nested more than 50 levels deep"
+
+
+def test_messages_must_end_with_the_user() -> None:
+    record = {key: value for key, value in COMPARISON.items() if key != "query"}
+    turns = [{"role": "assistant", "content": "Hello"}]
+    assert reason({**record, "messages": turns}) == "messages must end with a turn of the user"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, Shown.UNKNOWN),
+        ({"shown_swapped": None}, Shown.UNKNOWN),
+        ({"shown_swapped": ""}, Shown.UNKNOWN),
+        ({"shown_swapped": True}, Shown.SWAPPED),
+        ({"shown_swapped": "FALSE"}, Shown.AS_STORED),
+        ({"shown_swapped": "folded"}, Shown.FOLDED),
+    ],
+)
+def test_the_order_shown_is_kept_or_unknown(given: dict[str, Any], shown: Shown) -> None:
+    (row,) = rows({**VERDICT, **given})
+    assert isinstance(row, VerdictRow)
+    assert row.shown == shown
+
+
+@pytest.mark.parametrize("choice", ["A", "b", "Tie", "BOTH_BAD"])
+def test_choices_are_read_in_any_case(choice: str) -> None:
+    (row,) = rows({**VERDICT, "choice": choice})
+    assert isinstance(row, VerdictRow)
+    assert row.choice.lower() == choice.lower()
+
+
+def test_an_inconsistent_choice_is_folded_from_both_orders() -> None:
+    (row,) = rows({**VERDICT, "rater_kind": "judge", "choice": "inconsistent"})
+    assert isinstance(row, VerdictRow)
+    assert (row.choice, row.shown) == ("inconsistent", Shown.FOLDED)
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        (
+            {"choice": "C"},
+            "choice “C” is none of A, B, tie, both_bad, unreadable, refused, truncated, too_long, failed, inconsistent",
+        ),
+        ({"choice": ""}, "choice is missing"),
+        ({"choice": "refused"}, "choice “refused” can be a judge's only"),
+        ({"rater": None}, "rater is missing: name one in the row or for the whole file"),
+        ({"rater_kind": "robot"}, "rater_kind must be human, judge or gold, in the row or for the whole file"),
+        ({"aspect": "how good?"}, "aspect “how good?” may hold letters, digits, hyphens and underscores only"),
+        ({"aspect": "x" * 61}, "aspect has 61 characters; at most 60 can be kept"),
+        ({"sample": -1}, "sample must be a whole number from 0 to 32,767"),
+        ({"sample": "1.5"}, "sample must be a whole number from 0 to 32,767"),
+        ({"sample": 40_000}, "sample must be a whole number from 0 to 32,767"),
+        ({"shown_swapped": "maybe"}, "shown_swapped “maybe” must be true, false or folded"),
+        ({"created_at": "yesterday"}, "created_at “yesterday” is not a time such as 2026-01-31T12:00:00Z"),
+        (
+            {"rater_kind": "judge", "choice": "inconsistent", "shown_swapped": True},
+            "an inconsistent choice comes from both orders: leave shown_swapped out or say folded",
+        ),
+    ],
+)
+def test_a_bad_verdict_row_says_why(change: dict[str, Any], because: str) -> None:
+    assert reason({**VERDICT, **change}) == because
+
+
+def test_samples_are_counted_within_the_file_whichever_way_round_a_row_stands() -> None:
+    turned = {**VERDICT, "candidate_a": "beta", "candidate_b": "alpha", "choice": "B"}
+    other_order = {**VERDICT, "shown_swapped": True}
+    same_order_turned = {**turned, "shown_swapped": False}
+    found = rows(
+        VERDICT, turned, other_order, same_order_turned, {**VERDICT, "aspect": "depth"}, {**VERDICT, "sample": 9}
+    )
+    assert [row.sample for row in found if isinstance(row, VerdictRow)] == [0, 1, 0, 1, 0, 9]
+
+
+def test_a_rater_may_be_named_for_the_whole_file() -> None:
+    record = {key: value for key, value in VERDICT.items() if not key.startswith("rater")}
+    (row,) = rows(record, rater="judge x", rater_kind=RaterKind.JUDGE)
+    assert isinstance(row, VerdictRow)
+    assert (row.rater, row.rater_kind) == ("judge x", RaterKind.JUDGE)
+
+
+def test_a_prefix_goes_before_every_query_id_and_counts_in_its_length() -> None:
+    (row,) = rows(VERDICT, id_prefix="set1-")
+    assert isinstance(row, VerdictRow)
+    assert row.query_key == "set1-q1"
+    assert reason(VERDICT, id_prefix="x" * 199) == "query_id has 201 characters; at most 200 can be kept"
+
+
+def test_columns_can_be_given_other_names() -> None:
+    record = {**COMPARISON, "prompt": COMPARISON["query"]}
+    del record["query"]
+    (row,) = rows(record, mapping={"prompt": "query"})
+    assert isinstance(row, ComparisonRow)
+    assert row.query.messages[0]["content"] == "Why is the sky blue?"
+    assert row.metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "reading", "sentence"),
+    [
+        (
+            b"query_id,query,candidate_a,response_a,candidate_b\n1,2,3,4,5\n",
+            {},
+            "rows.csv has no column “response_b”, which the format comparisons needs.",
+        ),
+        (
+            b"lorem,ipsum\n1,2\n",
+            {},
+            "The columns of rows.csv (lorem, ipsum) fit no known format. A comparison row needs "
+            "query_id, query, candidate_a, response_a, candidate_b, response_b.",
+        ),
+        (
+            b"lorem,ipsum\n1,2\n",
+            {"format": "responses"},
+            "rows.csv has no column “query_id” and no column “query” and no column “candidate” and no column "
+            "“response”, which the format responses needs.",
+        ),
+        (
+            b"query_id,candidate,aspect,value\nq1,alpha,depth,3\n",
+            {},
+            "rows.csv holds scores: only comparisons, responses and verdicts can be imported.",
+        ),
+        (
+            b"one,two\n1,2\n",
+            {"mapping": {"three": "query"}},
+            "rows.csv has no column “three” to map. It has: one, two.",
+        ),
+    ],
+)
+def test_a_file_of_the_wrong_columns_is_refused_and_they_are_named(
+    content: bytes, reading: dict[str, Any], sentence: str
+) -> None:
+    assert refusal(content, **reading) == sentence
+
+
+def test_verdicts_are_refused_where_comparisons_are_wanted() -> None:
+    text = json.dumps(VERDICT).encode()
+    with pytest.raises(InputRefused) as refused, Seen() as seen:
+        read_rows(io.BytesIO(text), "rows.jsonl", Reading(), seen, brings="comparisons")
+    assert str(refused.value) == "rows.jsonl holds verdicts, not comparisons: import it as verdicts."
