@@ -1,0 +1,231 @@
+"""A small OpenAI-compatible server that answers by script, over real HTTP.
+
+    with llm_server(good) as server:
+        endpoint = server.base_url
+
+A script is a function from what was asked to what is answered. `first` and `by_prompt` join
+scripts. Standing alone for benchmarks: ``python -m tests.llm_server --port 8139 --latency 0.2``.
+"""
+
+import argparse
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request as it came in. ``times``: how often this very prompt was asked, this time included."""
+
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    times: int
+
+    @property
+    def prompt(self) -> str:
+        return prompt_of(self.body)
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        asked = self.body.get("response_format") or {}
+        return asked.get("json_schema", {}).get("schema") if asked else None
+
+
+@dataclass(frozen=True)
+class Told:
+    """One answer: a completion's text, or whatever else a server may send."""
+
+    text: str | None = None
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    status: int = 200
+    error: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    html: str | None = None
+    hang: bool = False
+
+
+Script = Callable[[Question], Told]
+
+
+def prompt_of(body: Mapping[str, Any]) -> str:
+    return "\n\n".join(message["content"] for message in body["messages"])
+
+
+# ---- scripts -------------------------------------------------------------------------------
+
+
+def verdict(question: Question, label: str | None = None) -> str:
+    """A reply that fits the schema asked for, or the six aspects: the first label offered for each."""
+    schema = question.schema
+    if schema is None:
+        keys = ("engagement", "clarity", "helpfulness", "factuality", "depth", "safety")
+        choices = dict.fromkeys(keys, label or "A")
+    else:
+        asked = schema["properties"]["choices"]["properties"]
+        choices = {key: label or one["enum"][0] for key, one in asked.items()}
+    return json.dumps({"rationale": "The first one answers the question.", "choices": choices})
+
+
+def good(question: Question) -> Told:
+    return Told(verdict(question))
+
+
+def always(label: str) -> Script:
+    return lambda question: Told(verdict(question, label))
+
+
+def fenced(question: Question) -> Told:
+    return Told(f"Here is my judgment:\n\n```json\n{verdict(question)}\n```\n")
+
+
+def broken(question: Question) -> Told:
+    return Told(verdict(question)[:-9])
+
+
+def refusing(question: Question) -> Told:
+    return Told(refusal="I will not compare these.")
+
+
+def filtered(question: Question) -> Told:
+    return Told("", finish_reason="content_filter")
+
+
+def truncated(question: Question) -> Told:
+    return Told(verdict(question)[:40], finish_reason="length")
+
+
+def hanging(question: Question) -> Told:
+    return Told(hang=True)
+
+
+def web_page(question: Question) -> Told:
+    return Told(html="<!doctype html><title>Welcome</title><p>Nothing to see here.")
+
+
+def failing(status: int, message: str = "", **said: Any) -> Script:
+    """An error as the API words it; ``retry_after`` becomes the header, the rest its fields."""
+    headers = {"Retry-After": str(said.pop("retry_after"))} if "retry_after" in said else {}
+    error = {"message": message or f"status {status}", "type": "error", "param": None, "code": None, **said}
+    return lambda question: Told(status=status, error=error, headers=headers)
+
+
+def without_formats(question: Question) -> Told:
+    """A server that knows no structured output."""
+    if question.schema is None:
+        return good(question)
+    return failing(400, "Invalid parameter: 'response_format' is not supported with this model.")(question)
+
+
+def first(scripts: Sequence[Script], then: Script = good) -> Script:
+    """Per prompt: the n-th time it is asked the n-th script answers, afterwards the last one."""
+    return lambda question: (scripts[question.times - 1] if question.times <= len(scripts) else then)(question)
+
+
+def recorded(replies: Mapping[str, Told]) -> Script:
+    """Replay what was once said to each prompt; the prompt holds the texts in the order shown."""
+    unknown = failing(418, "no reply was recorded for this prompt")
+    return lambda question: replies.get(question.prompt) or unknown(question)
+
+
+# ---- the server ----------------------------------------------------------------------------
+
+
+class LLMServer:
+    """Counts what it is asked; ``script`` and ``latency`` may be changed while it runs."""
+
+    def __init__(self, script: Script = good, latency: float = 0.0) -> None:
+        self.script = script
+        self.latency = latency
+        self.asked: Counter[str] = Counter()
+        self.questions: list[Question] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.base_url = ""
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.asked[prompt_of(body)] += 1
+        question = Question(body, dict(request.headers), self.asked[prompt_of(body)])
+        self.questions.append(question)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self.latency)
+            return await answered(question, self.script(question))
+        finally:
+            self.in_flight -= 1
+
+    async def start(self, port: int = 0) -> web.AppRunner:
+        application = web.Application()
+        application.router.add_post("/v1/chat/completions", self.complete)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        self.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        return runner
+
+
+async def answered(question: Question, told: Told) -> web.StreamResponse:
+    if told.hang:
+        await asyncio.sleep(3600)
+    if told.html is not None:
+        return web.Response(text=told.html, content_type="text/html", status=told.status)
+    if told.error is not None:
+        return web.json_response({"error": told.error}, status=told.status, headers=told.headers)
+    message = {"role": "assistant", "content": told.text, "refusal": told.refusal}
+    return web.json_response(
+        {
+            "id": "chatcmpl-test",
+            "object": "chat.completion",
+            "created": 0,
+            "model": question.body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": told.finish_reason}],
+            "usage": {"prompt_tokens": len(question.prompt) // 4, "completion_tokens": 20, "total_tokens": 0},
+        }
+    )
+
+
+async def stop(runner: web.AppRunner) -> None:
+    await runner.cleanup()
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:  # answers that hang
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+@contextmanager
+def llm_server(script: Script = good, latency: float = 0.0, port: int = 0) -> Iterator[LLMServer]:
+    """The server, in a thread with a loop of its own."""
+    server = LLMServer(script, latency)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    runner = asyncio.run_coroutine_threadsafe(server.start(port), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(runner), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+async def serve(port: int, latency: float) -> None:
+    await LLMServer(latency=latency).start(port)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=8139)
+    parser.add_argument("--latency", type=float, default=0.2)
+    options = parser.parse_args()
+    asyncio.run(serve(options.port, options.latency))
