@@ -1,0 +1,74 @@
+"""The study itself, and the record of who did what to it."""
+
+from typing import Any
+
+from django.db import models
+
+from evaluations.domain import Reveal
+from evaluations.models.people import User
+from evaluations.models.row import Row, closed_list, one_of
+
+
+class EvaluationQuerySet(models.QuerySet["Evaluation"]):
+    def current(self) -> "EvaluationQuerySet":
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> "EvaluationQuerySet":
+        return self.filter(archived_at__isnull=False)
+
+    def of(self, user: User) -> "EvaluationQuerySet":
+        """The evaluations in which this person takes part."""
+        return self.filter(memberships__user=user)
+
+
+class Evaluation(Row):
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    guidelines = models.TextField(blank=True)
+    review_rubric = models.ForeignKey(
+        "RubricVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="reviewed_in"
+    )
+    shown_judge = models.ForeignKey("Judge", on_delete=models.PROTECT, null=True, blank=True, related_name="shown_in")
+    reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=one_of(Reveal))
+    reviews_wanted = models.PositiveSmallIntegerField(default=1)
+    label_policy = models.CharField(max_length=20, default="majority", choices=[("majority", "majority of people")])
+    is_example = models.BooleanField(default=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EvaluationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            closed_list("reveal", Reveal, "evaluation_reveal"),
+            models.CheckConstraint(condition=models.Q(reviews_wanted__gte=1), name="evaluation_reviews_wanted"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Event(Row):
+    """Who did what, when, before and after. Append-only: neither changed nor deleted."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, null=True, related_name="events")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="events")
+    verb = models.CharField(max_length=60)
+    object_type = models.CharField(max_length=40)
+    object_id = models.BigIntegerField(null=True)
+    before = models.JSONField(default=dict)
+    after = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["evaluation", "-id"], name="event_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.object_type} {self.object_id}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise TypeError("An Event is written once and never changed.")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        raise TypeError("An Event is never deleted.")

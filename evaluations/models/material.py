@@ -1,0 +1,164 @@
+"""What is judged: imports, candidates, queries, responses and comparisons."""
+
+from typing import TypeVar, cast
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Least
+
+from evaluations.domain import ComparisonOrigin, ImportState, Message, text_of
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.people import User
+from evaluations.models.row import Row, closed_list, one_of
+
+
+def finished_imports(prefix: str = "") -> Q:
+    """Rows that came in no import, or in one whose last step is done."""
+    column = f"{prefix}source_import"
+    return Q(**{f"{column}__isnull": True}) | Q(**{f"{column}__state": ImportState.DONE})
+
+
+ImportedRow = TypeVar("ImportedRow", bound=models.Model)
+
+
+class FinishedManager(models.Manager[ImportedRow]):
+    """Hides the rows of an import that is not done; `all_rows` shows them to the importer alone."""
+
+    def get_queryset(self) -> models.QuerySet[ImportedRow]:
+        return super().get_queryset().filter(finished_imports())
+
+
+class Import(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="imports")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="imports")
+    file = models.FileField(upload_to="uploads/%Y/%m/", blank=True)
+    file_name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    format = models.CharField(max_length=40)
+    mapping = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
+    state = models.CharField(max_length=12, default=ImportState.PREVIEWED.value, choices=one_of(ImportState))
+    rows_read = models.PositiveBigIntegerField(default=0)
+    rows_stored = models.PositiveBigIntegerField(default=0)
+    rows_unchanged = models.PositiveBigIntegerField(default=0)
+    rows_bad = models.PositiveBigIntegerField(default=0)
+    bad_rows = models.JSONField(default=list)
+    summary = models.JSONField(default=dict)
+    reason = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            closed_list("state", ImportState, "import_state"),
+            models.UniqueConstraint(
+                fields=["evaluation"], condition=Q(state=ImportState.STORING.value), name="import_one_at_a_time"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it is known what storing the file would do."""
+        return bool(self.summary)
+
+
+class Candidate(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="candidates")
+    name = models.CharField(max_length=200)
+    family = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="candidate_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Query(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="queries")
+    key = models.CharField(max_length=200)
+    cluster = models.CharField(max_length=200)
+    messages = models.JSONField()
+    text = models.TextField(blank=True)
+    context = models.TextField(null=True)
+    reference = models.TextField(null=True)
+    category = models.CharField(max_length=120, blank=True)
+    metadata = models.JSONField(default=dict)
+    sha256 = models.CharField(max_length=64)
+
+    objects = FinishedManager["Query"]()
+    all_rows = models.Manager["Query"]()
+
+    class Meta:
+        verbose_name_plural = "queries"
+        constraints = [models.UniqueConstraint(fields=["evaluation", "key"], name="query_key")]
+        indexes = [models.Index(fields=["evaluation", "category"], name="query_category")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Response(Row):
+    """One candidate's answer, as chat messages that continue the query's."""
+
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="responses")
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="responses")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="responses")
+    messages = models.JSONField()
+    sha256 = models.CharField(max_length=64)
+    characters = models.PositiveIntegerField()
+    metadata = models.JSONField(default=dict)
+
+    objects = FinishedManager["Response"]()
+    all_rows = models.Manager["Response"]()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "candidate", "sha256"], name="response_once")]
+
+    def __str__(self) -> str:
+        return f"{self.candidate} on {self.query}"
+
+    @property
+    def text(self) -> str:
+        return text_of(cast("list[Message]", self.messages))
+
+
+class Comparison(Row):
+    """Two responses to one query; A is the candidate whose name sorts first.
+
+    ``turned``: the file it came from named the candidates in the other order.
+    ``shuffle``: a random number drawn once, the order in which people meet comparisons.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="comparisons")
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="comparisons")
+    response_a = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="comparisons_as_a")
+    response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="comparisons_as_b")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="comparisons")
+    origin = models.CharField(max_length=12, choices=one_of(ComparisonOrigin))
+    turned = models.BooleanField(default=False)
+    shuffle = models.BigIntegerField()
+    metadata = models.JSONField(default=dict)
+
+    objects = FinishedManager["Comparison"]()
+    all_rows = models.Manager["Comparison"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~Q(response_a=F("response_b")), name="comparison_of_two"),
+            models.UniqueConstraint(
+                Least("response_a", "response_b"), Greatest("response_a", "response_b"), name="comparison_once"
+            ),
+            closed_list("origin", ComparisonOrigin, "comparison_origin"),
+        ]
+        indexes = [
+            models.Index(fields=["evaluation", "shuffle"], name="comparison_shuffled"),
+            models.Index(fields=["evaluation", "id"], name="comparison_in_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison {self.pk}"

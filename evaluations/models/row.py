@@ -1,0 +1,31 @@
+"""What all tables have in common."""
+
+from enum import StrEnum
+
+from django.db import models
+from django.db.models import Q
+
+
+class Row(models.Model):
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+
+def one_of(words: type[StrEnum]) -> list[tuple[str, str]]:
+    """The choices of a column that holds one of a closed list of words."""
+    return [(word.value, word.value.replace("_", " ")) for word in words]
+
+
+def closed_list(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
+    """The database's own refusal of any other word in that column."""
+    return models.CheckConstraint(condition=Q(**{f"{column}__in": [word.value for word in words]}), name=name)
+
+
+def exactly_one_of(*columns: str) -> Q:
+    """True where one of the nullable columns is filled and the others are null."""
+    condition = Q()
+    for filled in columns:
+        condition |= Q(**{f"{column}__isnull": column != filled for column in columns})
+    return condition

@@ -1,0 +1,113 @@
+"""What is asked: rubrics, their frozen versions and the aspects they share."""
+
+from typing import cast
+
+from django.db import models
+
+from evaluations.domain import AspectSpec, Choice, RubricKind, RubricOrigin, RubricSpec
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.row import Row, closed_list, one_of
+
+
+class Rubric(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="rubrics")
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=10, default=RubricKind.PAIRWISE.value, choices=one_of(RubricKind))
+    origin = models.CharField(max_length=10, default=RubricOrigin.OWN.value, choices=one_of(RubricOrigin))
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "name"], name="rubric_name"),
+            closed_list("kind", RubricKind, "rubric_kind"),
+            closed_list("origin", RubricOrigin, "rubric_origin"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RubricVersion(Row):
+    """One wording of a rubric. Once used it is frozen; an edit makes the next number."""
+
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    instructions = models.TextField(blank=True)
+    placeholders = models.JSONField(default=dict)
+    answer_format = models.CharField(max_length=400, default="json")
+    few_shot = models.JSONField(default=list)
+    sha256 = models.CharField(max_length=64)
+    frozen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rubric", "number"], name="rubric_version_number")]
+
+    def __str__(self) -> str:
+        return f"{self.rubric} {self.number}"
+
+    def spec(self) -> RubricSpec:
+        """The version as the judge's room knows it."""
+        asked = list(self.asked.select_related("aspect").order_by("position"))
+        by_output = sorted(asked, key=lambda one: one.output_position)
+        return RubricSpec(
+            kind=RubricKind(self.rubric.kind),
+            instructions=self.instructions,
+            aspects=tuple(one.spec() for one in asked),
+            output_order=tuple(one.aspect.key for one in by_output),
+            placeholders=cast("dict[str, str]", self.placeholders),
+            answer_format=self.answer_format,
+            few_shot=tuple(self.few_shot),
+        )
+
+
+class Aspect(Row):
+    """A name in one evaluation: the same row for every rubric version, rater and import."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aspects")
+    key = models.SlugField(max_length=60)
+    name = models.CharField(max_length=80)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "key"], name="aspect_key")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RubricAspect(Row):
+    """That a version asks about an aspect: where, in which words, with which choices or scale."""
+
+    version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="asked")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="asked_in")
+    position = models.PositiveSmallIntegerField()
+    output_position = models.PositiveSmallIntegerField()
+    definition = models.TextField(blank=True)
+    offers_tie = models.BooleanField(default=True)
+    offers_both_bad = models.BooleanField(default=False)
+    choice_labels = models.JSONField(default=dict)
+    scale_min = models.FloatField(null=True)
+    scale_max = models.FloatField(null=True)
+    scale_step = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["version", "aspect"], name="rubric_aspect_once")]
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return f"{self.aspect} in {self.version}"
+
+    def spec(self) -> AspectSpec:
+        return AspectSpec(
+            key=self.aspect.key,
+            name=self.aspect.name,
+            definition=self.definition,
+            offers_tie=self.offers_tie,
+            offers_both_bad=self.offers_both_bad,
+            labels=cast("dict[str, str]", self.choice_labels),
+            scale_min=self.scale_min,
+            scale_max=self.scale_max,
+            scale_step=self.scale_step,
+        )
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return self.spec().choices

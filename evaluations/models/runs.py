@@ -1,0 +1,164 @@
+"""The judge's work: runs, the calls they work through, and every request that was paid for."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from evaluations.domain import (
+    ACTIVE_RUN_STATES,
+    AttemptOutcome,
+    AttemptStep,
+    CallState,
+    Orders,
+    RunState,
+    Shown,
+)
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+from evaluations.models.material import Comparison, FinishedManager, Import, Response
+from evaluations.models.people import User
+from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def active(self) -> "RunQuerySet":
+        return self.filter(state__in=ACTIVE_RUN_STATES)
+
+
+class Run(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="runs")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="runs")
+    batch = models.UUIDField()
+    state = models.CharField(max_length=10, default=RunState.PLANNING.value, choices=one_of(RunState))
+    orders = models.CharField(max_length=10, default=Orders.BOTH.value, choices=one_of(Orders))
+    samples = models.PositiveSmallIntegerField(default=1)
+    seed = models.BigIntegerField(default=0)
+    filters = models.JSONField(default=dict)
+    planned = models.PositiveBigIntegerField(default=0)
+    reused = models.PositiveBigIntegerField(default=0)
+    budget = models.BigIntegerField(null=True)
+    spent = models.BigIntegerField(default=0)
+    reserved = models.BigIntegerField(default=0)
+    stop_reason = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            closed_list("state", RunState, "run_state"),
+            closed_list("orders", Orders, "run_orders"),
+            models.CheckConstraint(condition=Q(samples__gte=1), name="run_samples"),
+        ]
+        indexes = [models.Index(fields=["evaluation", "-id"], name="run_newest")]
+
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.judge}"
+
+
+class Call(Row):
+    """One question put to a judge: unique per judge, subject in one order, and sample."""
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="calls")
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, null=True, related_name="calls")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, null=True, related_name="calls")
+    shown = models.CharField(max_length=10, default=Shown.AS_STORED.value, choices=one_of(Shown))
+    sample = models.PositiveSmallIntegerField(default=0)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls")
+    state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=one_of(CallState))
+    prompt_sha256 = models.CharField(max_length=64, blank=True)
+    copied_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="copies")
+    lease = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+    rationale = models.TextField(blank=True)
+
+    objects = FinishedManager["Call"]()
+    all_rows = models.Manager["Call"]()
+
+    class Meta:
+        constraints = [
+            closed_list("state", CallState, "call_state"),
+            closed_list("shown", Shown, "call_shown"),
+            models.CheckConstraint(condition=exactly_one_of("comparison", "response"), name="call_one_subject"),
+            models.UniqueConstraint(
+                fields=["judge", "comparison", "shown", "sample"],
+                condition=Q(comparison__isnull=False),
+                name="call_of_comparison",
+            ),
+            models.UniqueConstraint(
+                fields=["judge", "response", "sample"], condition=Q(response__isnull=False), name="call_of_response"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["run", "state"], name="call_run_state"),
+            models.Index(fields=["state", "not_before", "id"], name="call_waiting"),
+        ]
+
+    def __str__(self) -> str:
+        return f"call {self.pk}"
+
+
+class Attempt(Row):
+    """One request of a Call. Append-only, and the only place where money is counted."""
+
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="attempts")
+    number = models.PositiveSmallIntegerField()
+    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
+    outcome = models.CharField(max_length=10, choices=one_of(AttemptOutcome))
+    http_status = models.PositiveSmallIntegerField(null=True)
+    raw = models.TextField(blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True)
+    model_returned = models.CharField(max_length=200, blank=True)
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    tokens_cached = models.PositiveIntegerField(null=True)
+    cost = models.BigIntegerField(null=True)
+    latency_ms = models.PositiveIntegerField()
+    logprobs = models.JSONField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["call", "number"], name="attempt_number"),
+            closed_list("step", AttemptStep, "attempt_step"),
+            closed_list("outcome", AttemptOutcome, "attempt_outcome"),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of call {self.call_id}"
+
+
+# A worker reports itself every 5 seconds: three reports missed, and it counts as gone.
+WORKER_ALIVE: Final = timedelta(seconds=20)
+
+
+class WorkerQuerySet(models.QuerySet["Worker"]):
+    def alive(self) -> "WorkerQuerySet":
+        """The processes that were heard of lately, by the database's clock."""
+        return self.filter(seen_at__gt=Now() - WORKER_ALIVE)
+
+
+class Worker(Row):
+    """A process that works calls, as it last reported itself."""
+
+    name = models.CharField(max_length=200, unique=True)
+    host = models.CharField(max_length=200)
+    pid = models.PositiveIntegerField()
+    version = models.CharField(max_length=40)
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    in_flight = models.PositiveIntegerField(default=0)
+
+    objects = WorkerQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,128 @@
+"""What raters say: reviews by people, and the verdicts and scores of every rater."""
+
+from django.db import models
+from django.db.models import Q
+
+from evaluations.domain import Choice, ReviewState, Shown, Stage
+from evaluations.models.judges import Rater
+from evaluations.models.material import Comparison, FinishedManager, Import, Response
+from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
+from evaluations.models.rubrics import Aspect, RubricVersion
+from evaluations.models.runs import Call
+
+
+class Review(Row):
+    """One human's pass over one comparison."""
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="reviews")
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="reviews")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="reviews")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="reviews")
+    shown = models.CharField(max_length=10, choices=one_of(Shown))
+    state = models.CharField(max_length=8, default=ReviewState.DRAFT.value, choices=one_of(ReviewState))
+    version = models.PositiveIntegerField(default=0)
+    blind = models.BooleanField(default=True)
+    picked_by = models.CharField(max_length=20, default="queue")
+    probability = models.FloatField(null=True)
+    first_saved_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    active_ms = models.PositiveIntegerField(default=0)
+    skip_reason = models.CharField(max_length=200, blank=True)
+    note = models.TextField(blank=True)
+    is_example = models.BooleanField(default=False)
+
+    objects = FinishedManager["Review"]()
+    all_rows = models.Manager["Review"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["rater", "comparison", "rubric_version"], name="review_once"),
+            closed_list("state", ReviewState, "review_state"),
+            closed_list("shown", Shown, "review_shown"),
+        ]
+        indexes = [
+            models.Index(fields=["comparison", "rubric_version", "state"], name="review_of_comparison"),
+            models.Index(fields=["rater", "rubric_version", "state"], name="review_of_rater"),
+            models.Index(fields=["rater", "rubric_version", "finished_at"], name="review_last_finished"),
+        ]
+
+    def __str__(self) -> str:
+        return f"review {self.pk}"
+
+
+class Verdict(Row):
+    """One rater's choice for one aspect of one comparison, in terms of A and B as stored."""
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="verdicts")
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="verdicts")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="verdicts")
+    sample = models.PositiveSmallIntegerField(default=0)
+    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=one_of(Stage))
+    shown = models.CharField(max_length=10, choices=one_of(Shown))
+    choice = models.CharField(max_length=8, choices=one_of(Choice))
+    inconsistent = models.BooleanField(default=False)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="verdicts")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="verdicts")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="verdicts")
+    rationale = models.TextField(blank=True)
+    note = models.TextField(blank=True)
+    reason = models.CharField(max_length=40, blank=True)
+    confidence = models.FloatField(null=True)
+
+    objects = FinishedManager["Verdict"]()
+    all_rows = models.Manager["Verdict"]()
+
+    class Meta:
+        constraints = [
+            closed_list("choice", Choice, "verdict_choice"),
+            closed_list("shown", Shown, "verdict_shown"),
+            closed_list("stage", Stage, "verdict_stage"),
+            models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="verdict_source"),
+            models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="verdict_of_call"),
+            models.UniqueConstraint(
+                fields=["review", "aspect", "stage"], condition=Q(review__isnull=False), name="verdict_of_review"
+            ),
+            models.UniqueConstraint(
+                fields=["rater", "comparison", "aspect", "sample", "shown"],
+                condition=Q(source_import__isnull=False),
+                name="verdict_of_import",
+            ),
+        ]
+        indexes = [models.Index(fields=["comparison", "aspect", "rater", "choice"], name="verdict_of_comparison")]
+
+    def __str__(self) -> str:
+        return f"{self.choice} for {self.aspect_id} by {self.rater_id}"
+
+
+class Score(Row):
+    """One rater's number for one aspect of one response."""
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="scores")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="scores")
+    value = models.FloatField()
+    sample = models.PositiveSmallIntegerField(default=0)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="scores")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="scores")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="scores")
+    rationale = models.TextField(blank=True)
+
+    objects = FinishedManager["Score"]()
+    all_rows = models.Manager["Score"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="score_source"),
+            models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="score_of_call"),
+            models.UniqueConstraint(
+                fields=["review", "response", "aspect"], condition=Q(review__isnull=False), name="score_of_review"
+            ),
+            models.UniqueConstraint(
+                fields=["rater", "response", "aspect", "sample"],
+                condition=Q(source_import__isnull=False),
+                name="score_of_import",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.value} for {self.aspect_id} by {self.rater_id}"

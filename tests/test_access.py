@@ -1,0 +1,121 @@
+"""Who may do what: the whole table, written out a second time."""
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import Reveal, ReviewState, Role
+from evaluations.models import Evaluation, Event, Rater, Review
+from evaluations.services.preparing.preparing import change_evaluation
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.saying import ALL_A, person_says
+
+pytestmark = pytest.mark.django_db
+
+#                look, review, see all, export, manage, own
+TABLE = {
+    Role.OWNER: (True, True, True, True, True, True),
+    Role.MANAGER: (True, True, True, True, True, False),
+    Role.ADJUDICATOR: (True, True, True, True, False, False),
+    Role.REVIEWER: (True, True, False, False, False, False),
+    Role.VIEWER: (True, False, True, True, False, False),
+    None: (False, False, False, False, False, False),
+}
+CASES = [(role, action, may) for role, row in TABLE.items() for action, may in zip(Action, row, strict=True)]
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def test_the_table_has_every_role() -> None:
+    assert set(TABLE) == {*Role, None}
+
+
+@pytest.mark.parametrize(("role", "action", "may"), CASES)
+def test_a_role_may_do_what_the_table_says(
+    evaluation: Evaluation, role: Role | None, action: Action, may: bool
+) -> None:
+    user = make_member(evaluation, role) if role else make_user()
+    assert access.may(user, action, evaluation) is may
+    if may:
+        assert access.evaluation_for(user, "study", action) == evaluation
+    else:
+        with pytest.raises(PermissionDenied if role else Http404):
+            access.evaluation_for(user, "study", action)
+
+
+def test_a_role_in_one_evaluation_is_none_in_another(evaluation: Evaluation) -> None:
+    assert access.role_in(make_member(make_evaluation(), Role.OWNER), evaluation) is None
+
+
+def test_a_refusal_says_whom_to_ask(evaluation: Evaluation) -> None:
+    with pytest.raises(PermissionDenied, match="Ask an owner of “Study study”"):
+        access.evaluation_for(make_member(evaluation, Role.VIEWER), "study", Action.MANAGE)
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("state", [None, *ReviewState])
+def test_a_comparison_is_open_to_whoever_sees_all_or_has_saved_it(
+    evaluation: Evaluation, role: Role, state: ReviewState | None
+) -> None:
+    user = make_member(evaluation, role)
+    comparison, other = make_comparison(evaluation), make_comparison(evaluation)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=user)
+    if state is not None:
+        person_says(rater, comparison, ALL_A)
+        Review.objects.update(state=state)
+    saved = state in (ReviewState.FIRST, ReviewState.FINAL)
+    assert access.may_see_verdicts(user, comparison) is (saved or role != Role.REVIEWER)
+    assert access.may_see_verdicts(user, other) is (role != Role.REVIEWER)
+
+
+def test_what_someone_else_saved_opens_nothing(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    other = Rater.objects.create(
+        evaluation=evaluation, kind="human", name="other", user=make_member(evaluation, Role.REVIEWER)
+    )
+    person_says(other, comparison, ALL_A)
+    assert not access.may_see_verdicts(make_member(evaluation, Role.REVIEWER), comparison)
+
+
+def test_no_comparison_of_another_evaluation_is_open(evaluation: Evaluation) -> None:
+    make_comparison(make_evaluation())
+    assert not access.open_comparisons(make_member(evaluation, Role.OWNER), evaluation).exists()
+
+
+@pytest.mark.parametrize("reveal", list(Reveal))
+@pytest.mark.parametrize("role", list(Role))
+def test_judges_are_hidden_from_reviewers_where_they_are_never_shown(
+    evaluation: Evaluation, role: Role, reveal: Reveal
+) -> None:
+    change_evaluation(evaluation, {"reveal": reveal}, user=None)
+    hidden = role == Role.REVIEWER and reveal == Reveal.NEVER
+    assert access.may_see_judges(make_member(evaluation, role), evaluation) is not hidden
+
+
+@pytest.mark.parametrize(
+    ("verb", "object_type", "of_it", "seen"),
+    [
+        (access.SAW_VERDICTS, "comparison", True, True),
+        (access.SAW_VERDICTS, "comparison", False, False),
+        (access.DOWNLOADED, "export", False, True),
+        ("saved", "comparison", True, False),
+    ],
+)
+def test_who_looked_or_downloaded_has_seen(
+    evaluation: Evaluation, verb: str, object_type: str, of_it: bool, seen: bool
+) -> None:
+    user, comparison = make_member(evaluation, Role.OWNER), make_comparison(evaluation)
+    Event.objects.create(
+        user=user,
+        evaluation=evaluation,
+        verb=verb,
+        object_type=object_type,
+        object_id=comparison.pk if of_it else comparison.pk + 1,
+    )
+    assert access.has_seen_verdicts(user, comparison) is seen
+    assert not access.has_seen_verdicts(make_member(evaluation, Role.OWNER), comparison)
