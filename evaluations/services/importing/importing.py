@@ -1,0 +1,294 @@
+"""A checked file into an evaluation: stored in small steps that nobody sees until the last is done."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from time import monotonic
+from typing import BinaryIO, Final, cast
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.domain import BadRow, FileFormat, ImportState, InputRefused, ResponseRow
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+from evaluations.models import (
+    Aspect,
+    Call,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Event,
+    Import,
+    Judge,
+    Query,
+    Rater,
+    Response,
+    User,
+    Verdict,
+)
+from evaluations.services.importing.bringing import bring_rubric
+from evaluations.services.importing.knowing import Around, Batch, look_around
+from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
+from evaluations.services.importing.previewing import check_received, reading_of, refuse_archived
+from evaluations.services.importing.resolving import in_batches, resolve
+from evaluations.services.importing.sweeping import (
+    ABANDONED,
+    INTERRUPTED,
+    NAMED,
+    Stopped,
+    claim,
+    give_up,
+    hand_over,
+    is_over,
+    rested,
+    rows_at_once,
+    still_at_it,
+    sweep,
+    sweep_imports,
+)
+from evaluations.services.recording import record
+
+BEGAN_STORING: Final = "began storing"
+CLEARING_SECONDS: Final = 5
+
+
+def begin(importing: Import, *, skip_bad: bool, user: User | None) -> None:
+    """Decide that a checked file is to be stored; `store` then does it."""
+    if not importing.is_checked:
+        raise InputRefused(f"{importing.file_name} is not checked yet.")
+    if importing.rows_bad and not skip_bad:
+        rows = "row" if importing.rows_bad == 1 else "rows"
+        raise InputRefused(
+            f"{importing.file_name} has {importing.rows_bad:,} bad {rows}: mend the file, or store it without."
+        )
+    refuse_archived(importing.evaluation)
+    refuse_beside_another(importing.evaluation)
+    ready = Q(state=ImportState.PREVIEWED) | Q(state=ImportState.FAILED, finished_at__isnull=False)
+    with transaction.atomic():
+        begun = Import.objects.filter(ready, pk=importing.pk).update(
+            state=ImportState.STORING,
+            options={**importing.options, "skip_bad": skip_bad},
+            summary={**importing.summary, "new": {}, "made": {}, "paired": 0},
+            rows_stored=0,
+            rows_unchanged=0,
+            rows_bad=0,
+            reason="",
+            seen_at=None,
+            finished_at=None,
+        )
+        if not begun:
+            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+        record(BEGAN_STORING, importing, user=user, evaluation=importing.evaluation, after={"skip_bad": skip_bad})
+    importing.refresh_from_db()
+
+
+def refuse_beside_another(evaluation: Evaluation) -> None:
+    """One import of an evaluation is stored at a time, and only where no other has left rows behind."""
+    sweep_imports(evaluation, seconds=CLEARING_SECONDS)
+    others = Import.objects.filter(evaluation=evaluation)
+    if others.filter(state=ImportState.STORING).exists():
+        raise InputRefused("Another import of this evaluation is being stored: wait until it is done.")
+    if others.filter(state__in=ABANDONED, finished_at__isnull=True).exists():
+        raise InputRefused("What another import left behind is still being cleared away: try again in a moment.")
+
+
+def go_on(importing: Import, *, seconds: float | None = None) -> bool:
+    """Do what is left to do with a file: check it, or store it for a while. True where more is left."""
+    if importing.state == ImportState.CHECKING:
+        check_received(importing)
+        return False
+    return store(importing, seconds=seconds)
+
+
+def store(importing: Import, *, seconds: float | None = None) -> bool:
+    """Store what is left, for at most so long. True where more is left to do by another call.
+
+    A second one who is told to store the same import meanwhile does nothing.
+    """
+    if not claim(importing, ImportState.STORING):
+        return False
+    until = None if seconds is None else monotonic() + seconds
+    try:
+        finished = store_rows(importing, until) and store_pairs(importing, until)
+        if finished:
+            finish(importing)
+        else:
+            hand_over(importing)
+    except Stopped:
+        sweep(importing, until)
+        return False
+    except InputRefused as refused:
+        give_up(importing, str(refused))
+        return False
+    except BaseException:
+        give_up(importing, INTERRUPTED)
+        raise
+    return not finished
+
+
+def entries_after(importing: Import, file: BinaryIO, counted: Seen, place: int) -> Iterator[Entry | BadRow]:
+    """The file's entries from that place on; those before it are read too, for their samples count."""
+    return islice(read_rows(file, importing.file_name, reading_of(importing), counted).entries, place, None)
+
+
+def store_rows(importing: Import, until: float | None) -> bool:
+    around = look_around(importing.evaluation, importing)
+    place = importing.rows_stored + importing.rows_unchanged + importing.rows_bad
+    with importing.file.open("rb") as file, Seen() as counted:
+        entries = entries_after(importing, cast(BinaryIO, file), counted, place)
+        for items in in_batches(entries, rows_at_once()):
+            around = store_batch(around, items)
+            if is_over(until):
+                return False
+    return True
+
+
+def store_batch(around: Around, items: Sequence[Entry | BadRow]) -> Around:
+    """Store one batch. Where another door was quicker with the same row, look again at what is there."""
+    importing = around.importing
+    assert importing is not None
+    for _ in range(3):
+        batch = resolve(around, items)
+        refuse_bad(importing, batch)
+        try:
+            written(importing, partial(write, importing, batch))
+        except IntegrityError:
+            around = look_around(importing.evaluation, importing)
+        else:
+            return around
+    raise InputRefused("The same rows are being added by someone else: nothing was stored, try again in a moment.")
+
+
+def refuse_bad(importing: Import, batch: Batch) -> None:
+    if batch.bad and not importing.options["skip_bad"]:
+        first = batch.bad[0]
+        raise InputRefused(
+            f"Line {first.line}: {first.reason}. The evaluation changed since the file was checked; nothing was stored."
+        )
+
+
+def written(importing: Import, write_rows: Callable[[], None]) -> None:
+    """One short transaction that first makes sure that the import is still to be stored."""
+    with rested(), transaction.atomic():
+        still_at_it(importing, ImportState.STORING)
+        write_rows()
+
+
+def write(importing: Import, batch: Batch) -> None:
+    made = write_names(batch)
+    Query.all_rows.bulk_create(batch.rows(Query))
+    Response.all_rows.bulk_create(batch.rows(Response))
+    Comparison.all_rows.bulk_create(batch.rows(Comparison))
+    Call.all_rows.bulk_create(batch.rows(Call))
+    write_verdicts(batch.rows(Verdict))
+    importing.summary = {
+        **importing.summary,
+        "new": Counter(importing.summary["new"]) + Counter(batch.counts),
+        "made": {name: [*importing.summary["made"].get(name, []), *made[name]] for name in NAMED},
+    }
+    Import.objects.filter(pk=importing.pk).update(
+        rows_stored=F("rows_stored") + batch.stored,
+        rows_unchanged=F("rows_unchanged") + batch.unchanged,
+        rows_bad=F("rows_bad") + len(batch.bad),
+        summary=importing.summary,
+    )
+
+
+def write_names(batch: Batch) -> dict[str, list[int]]:
+    """The candidates, raters and aspects that are new. They are noted, for a sweep must find them."""
+    raters = batch.rows(Rater)
+    new: dict[str, Sequence[models.Model]] = {
+        "candidate": Candidate.objects.bulk_create(batch.rows(Candidate)),
+        "aspect": Aspect.objects.bulk_create(batch.rows(Aspect)),
+        "judge": Judge.objects.bulk_create([rater.judge for rater in raters if rater.judge]),
+        "rater": Rater.objects.bulk_create(raters),
+    }
+    return {name: [row.pk for row in rows] for name, rows in new.items()}
+
+
+def write_verdicts(verdicts: Sequence[Verdict]) -> None:
+    dated = [(verdict, verdict.created_at) for verdict in verdicts if verdict.created_at]
+    Verdict.all_rows.bulk_create(verdicts)
+    for verdict, told in dated:  # the column fills itself when a row is made
+        verdict.created_at = told
+    Verdict.all_rows.bulk_update([verdict for verdict, _ in dated], ["created_at"])
+
+
+def store_pairs(importing: Import, until: float | None) -> bool:
+    if importing.format != FileFormat.RESPONSES:
+        return True
+    pairing = read_pairing(importing.options["pair"])
+    with importing.file.open("rb") as file, Seen() as counted:
+        entries = entries_after(importing, cast(BinaryIO, file), counted, importing.summary["paired"])
+        for items in in_batches(entries, rows_at_once()):
+            pair_batch(importing, items, pairing)
+            if is_over(until):
+                return False
+    return True
+
+
+def pair_batch(importing: Import, items: Sequence[Entry | BadRow], pairing: Pairing) -> None:
+    rows = [row for item in items if isinstance(item, Entry) for row in item.rows]
+    keys = sorted({row.query.key for row in rows if isinstance(row, ResponseRow)})
+    pairs = new_pairs(importing, keys, pairing)
+    while some := list(islice(pairs, rows_at_once())):
+        written(importing, partial(write_pairs, importing, some))
+    importing.summary["paired"] += len(items)
+    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+
+
+def write_pairs(importing: Import, pairs: Sequence[Comparison]) -> None:
+    Comparison.all_rows.bulk_create(pairs)
+    importing.summary["new"]["comparisons"] = importing.summary["new"].get("comparisons", 0) + len(pairs)
+    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+
+
+def finish(importing: Import) -> None:
+    """Show everything at once, with the rubric that its aspects need."""
+    stored = Verdict.all_rows.filter(source_import=importing)
+    occurring: dict[str, set[str]] = {key: set() for key in importing.summary["aspects"]}
+    for key, choice in stored.filter(aspect__key__in=occurring).values_list("aspect__key", "choice").distinct():
+        occurring[key].add(choice)
+    raters = set(stored.values_list("rater", flat=True).distinct())
+    raters.update(Call.all_rows.filter(source_import=importing).values_list("judge__raters", flat=True).distinct())
+    with transaction.atomic():
+        still_at_it(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
+        bring_rubric(importing.evaluation, occurring, importing.user)
+        Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
+        importing.refresh_from_db()
+        record("stored", importing, user=importing.user, evaluation=importing.evaluation, after=counts(importing))
+
+
+def counts(importing: Import) -> dict[str, int]:
+    return {
+        "read": importing.rows_read,
+        "stored": importing.rows_stored,
+        "unchanged": importing.rows_unchanged,
+        "bad": importing.rows_bad,
+    }
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an import is. ``of`` is None while the file is checked: its length is not known yet."""
+
+    rows: int
+    of: int | None
+    rows_per_second: float | None
+    seconds_left: float | None
+
+
+def progress(importing: Import) -> Progress:
+    if importing.state == ImportState.CHECKING:
+        return Progress(importing.rows_read, None, None, None)
+    rows = importing.rows_stored + importing.rows_unchanged + importing.rows_bad
+    begun = Event.objects.filter(object_type="import", object_id=importing.pk, verb=BEGAN_STORING).last()
+    seconds = (timezone.now() - begun.created_at).total_seconds() if begun else 0
+    if not rows or not seconds:
+        return Progress(rows, importing.rows_read, None, None)
+    return Progress(rows, importing.rows_read, rows / seconds, (importing.rows_read - rows) * seconds / rows)

@@ -1,0 +1,230 @@
+"""What storing a file would do: every row held against the evaluation, and nothing stored yet."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, BinaryIO, Final, cast
+
+from django.core.files import File
+from django.db import transaction
+
+from evaluations.domain import (
+    BadRow,
+    FileFormat,
+    ImportState,
+    InputRefused,
+    RaterKind,
+    Reading,
+)
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+from evaluations.models import Evaluation, Import, User
+from evaluations.services.importing.bringing import IMPORTED, imported_offers
+from evaluations.services.importing.knowing import Around, Batch, look_around
+from evaluations.services.importing.pairing import BASELINE, Pairing, read_pairing
+from evaluations.services.importing.resolving import in_batches, resolve
+from evaluations.services.importing.sampling import sample
+from evaluations.services.importing.sweeping import INTERRUPTED, Stopped, claim, give_up, still_at_it, sweep
+from evaluations.services.recording import record
+
+CHECKED_AT_ONCE: Final = 2_000
+LISTED: Final = 1_000  # bad rows are all counted, and so many of them listed
+SAMPLES: Final = 3
+
+
+@dataclass
+class Checked:
+    """What storing a file would do, found out without storing any of it."""
+
+    format: str
+    brings: str
+    read: int = 0
+    stored: int = 0
+    unchanged: int = 0
+    bad: int = 0
+    turned: int = 0
+    new: Counter[str] = field(default_factory=Counter)
+    bad_rows: list[BadRow] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    aspects: set[str] = field(default_factory=set)
+
+    def count(self, batch: Batch) -> None:
+        self.stored += batch.stored
+        self.unchanged += batch.unchanged
+        self.bad += len(batch.bad)
+        self.turned += batch.turned
+        self.new.update(batch.counts)
+        self.bad_rows += batch.bad[: LISTED - len(self.bad_rows)]
+
+
+def preview(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    *,
+    file_name: str,
+    reading: Reading,
+    user: User | None,
+    pair: str = "all",
+    brings: str = "",
+) -> Import:
+    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read at all."""
+    importing = unsaved(evaluation, file, file_name, reading, user, pair, brings)
+    tell(importing, check(importing, file))
+    keep(importing, file)
+    return importing
+
+
+def receive(
+    evaluation: Evaluation, file: BinaryIO, *, file_name: str, reading: Reading, user: User | None, pair: str = "all"
+) -> Import:
+    """Keep a file that is too long to be checked while a person waits; `check_received` does it later."""
+    importing = unsaved(evaluation, file, file_name, reading, user, pair, brings="")
+    importing.state = ImportState.CHECKING
+    keep(importing, file)
+    return importing
+
+
+def check_received(importing: Import) -> None:
+    if not claim(importing, ImportState.CHECKING):
+        return
+    try:
+        with importing.file.open("rb") as file:
+            tell(importing, check(importing, cast(BinaryIO, file)))
+    except Stopped:
+        sweep(importing)
+    except InputRefused as refused:
+        give_up(importing, str(refused))
+    except BaseException:
+        give_up(importing, INTERRUPTED)
+        raise
+    else:
+        importing.state, importing.seen_at = ImportState.PREVIEWED, None
+        importing.save()
+
+
+def unsaved(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    reading: Reading,
+    user: User | None,
+    pair: str,
+    brings: str,
+) -> Import:
+    refuse_archived(evaluation)
+    options = {
+        "id_prefix": reading.id_prefix,
+        "rater": reading.rater,
+        "rater_kind": reading.rater_kind,
+        "pair": str(read_pairing(pair)),
+        "brings": brings,
+    }
+    return Import(
+        evaluation=evaluation,
+        user=user,
+        file_name=PurePath(file_name).name.encode(errors="replace").decode()[-255:],
+        sha256=sum_of(file),
+        format=reading.format,
+        mapping=dict(reading.mapping),
+        options=options,
+    )
+
+
+def refuse_archived(evaluation: Evaluation) -> None:
+    if evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing can be imported until it is brought back.")
+
+
+def keep(importing: Import, file: BinaryIO) -> None:
+    file.seek(0)
+    importing.file.save(importing.file_name, File(file), save=False)
+    with transaction.atomic():
+        importing.save()
+        told = {"file": importing.file_name, "sha256": importing.sha256}
+        record("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
+
+
+def reading_of(importing: Import) -> Reading:
+    kind = importing.options["rater_kind"]
+    return Reading(
+        format=importing.format,
+        id_prefix=importing.options["id_prefix"],
+        mapping=importing.mapping,
+        rater=importing.options["rater"],
+        rater_kind=RaterKind(kind) if kind else None,
+    )
+
+
+def tell(importing: Import, checked: Checked) -> None:
+    """Write down what was found out."""
+    importing.format = checked.format
+    importing.rows_read = checked.read
+    importing.rows_stored = checked.stored
+    importing.rows_unchanged = checked.unchanged
+    importing.rows_bad = checked.bad
+    importing.bad_rows = [{"line": bad.line, "reason": bad.reason} for bad in checked.bad_rows]
+    importing.summary = {
+        "brings": checked.brings,
+        "new": +checked.new,
+        "samples": checked.samples,
+        "aspects": sorted(checked.aspects),
+        "warnings": list(warnings(importing, checked)),
+        "notes": list(notes(checked)),
+    }
+
+
+def sum_of(file: BinaryIO) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while chunk := file.read(1024 * 1024):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check(importing: Import, file: BinaryIO) -> Checked:
+    around = look_around(importing.evaluation)
+    with Seen() as counted, Seen() as seen:
+        reading = reading_of(importing)
+        contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
+        checked = Checked(contents.format.name, contents.format.brings)
+        for items in in_batches(contents.entries, CHECKED_AT_ONCE):
+            checked.read += len(items)
+            checked.count(resolve(around, items, seen))
+            wanted = SAMPLES - len(checked.samples)
+            checked.samples += [sample(item) for item in items if isinstance(item, Entry)][:wanted]
+            if importing.pk:
+                still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
+    checked.aspects = around.imported_aspects
+    refuse_unknown_baseline(read_pairing(importing.options["pair"]), checked, around)
+    return checked
+
+
+def refuse_unknown_baseline(pairing: Pairing, checked: Checked, around: Around) -> None:
+    known = sorted(around.candidates)
+    if checked.format == FileFormat.RESPONSES and pairing.way == BASELINE and pairing.baseline not in known:
+        raise InputRefused(
+            f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(known[:8])}."
+        )
+
+
+def warnings(importing: Import, checked: Checked) -> Iterator[str]:
+    stored = Import.objects.filter(evaluation=importing.evaluation, state=ImportState.DONE)
+    before = stored.filter(sha256=importing.sha256).first()
+    if before is not None and before.finished_at is not None:
+        yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
+    if brought := sorted(checked.aspects - set(imported_offers(importing.evaluation))):
+        yield (
+            f"No rubric of this evaluation asks about {', '.join(brought)}: "
+            f"a rubric named {IMPORTED} comes with these verdicts."
+        )
+
+
+def notes(checked: Checked) -> Iterator[str]:
+    if checked.turned:
+        rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
+        yield (
+            f"{rows} the candidates in the other order. Such rows are turned round: "
+            "A is always the candidate whose name sorts first."
+        )

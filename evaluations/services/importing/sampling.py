@@ -1,0 +1,51 @@
+"""The first rows of a file, as the page shows them before they are stored."""
+
+from typing import Any, Final
+
+from evaluations.domain import Choice, ComparisonRow, ResponseRow, Row, VerdictRow, text_of
+from evaluations.formats.reading import Entry
+
+SAMPLE_LETTERS: Final = 400
+
+
+def sample(entry: Entry) -> dict[str, Any]:
+    """A row as the page shows it before it is stored."""
+    told: dict[str, Any] = {"line": entry.line, "verdicts": []}
+    for row in entry.rows:
+        if isinstance(row, VerdictRow):
+            told["verdicts"].append(sample_verdict(row))
+        else:
+            told.update(sample_of(row))
+    return told
+
+
+def sample_of(row: Row) -> dict[str, Any]:
+    if isinstance(row, ComparisonRow):
+        sides = [(row.candidate_a, row.response_a), (row.candidate_b, row.response_b)]
+    elif isinstance(row, ResponseRow):
+        sides = [(row.candidate, row.response)]
+    else:
+        return {}
+    return {
+        "key": row.query.key,
+        "query": shortened(text_of(row.query.messages)),
+        "responses": [{"candidate": name, "text": shortened(text_of(messages))} for name, messages in sides],
+    }
+
+
+def sample_verdict(row: VerdictRow) -> dict[str, Any]:
+    """In the words of the file, before it is turned round."""
+    sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
+    return {
+        "key": row.query_key,
+        "candidates": [row.candidate_a, row.candidate_b] if row.candidate_a else [],
+        "rater": row.rater,
+        "kind": row.rater_kind,
+        "aspect": row.aspect,
+        "choice": row.choice,
+        "chosen": sides.get(Choice(row.choice)) if row.choice in tuple(Choice) else None,
+    }
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= SAMPLE_LETTERS else f"{text[:SAMPLE_LETTERS]}…"

@@ -1,0 +1,148 @@
+"""Imports that will never be done: cancelled, failed or left half stored. Nothing of them stays."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from time import monotonic, sleep
+from typing import Any, Final
+
+from django.db import connection, models, transaction
+from django.db.models import ProtectedError
+from django.db.models.functions import Now
+
+from evaluations.domain import ImportState, InputRefused
+from evaluations.models import (
+    Aspect,
+    Call,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Import,
+    Judge,
+    Query,
+    Rater,
+    Response,
+    User,
+    Verdict,
+)
+from evaluations.services.recording import record
+
+AT_ONCE: Final = {"sqlite": 64, "postgresql": 512}  # rows in one transaction
+BUSY: Final = (ImportState.CHECKING, ImportState.STORING)
+ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
+INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
+DEAD_AFTER: Final = timedelta(minutes=1)
+# In the order in which rows lean on each other: those first that nothing else points at.
+OWNED: Final = (Verdict, Call, Comparison, Response, Query)
+NAMED: Final[Mapping[str, type[models.Model]]] = {
+    "rater": Rater,
+    "judge": Judge,
+    "aspect": Aspect,
+    "candidate": Candidate,
+}
+
+
+class Stopped(Exception):
+    """Somebody cancelled the import, or it was given up for dead: do no more of it."""
+
+
+def claim(importing: Import, state: ImportState) -> bool:
+    """Whoever claims an import works at it alone, until it is handed over or given up for dead."""
+    waiting = Import.objects.filter(pk=importing.pk, state=state, seen_at__isnull=True)
+    claimed = waiting.update(seen_at=Now())
+    importing.refresh_from_db()
+    return bool(claimed)
+
+
+def still_at_it(importing: Import, expected: ImportState, **columns: Any) -> None:
+    """Say that the work goes on; raise Stopped where it is no longer wanted."""
+    if not Import.objects.filter(pk=importing.pk, state=expected).update(seen_at=Now(), **columns):
+        raise Stopped
+
+
+def hand_over(importing: Import) -> None:
+    """The next one who is told of it goes on."""
+    Import.objects.filter(pk=importing.pk, state__in=BUSY).update(seen_at=None)
+
+
+def cancel(importing: Import, *, user: User | None) -> None:
+    """Discard a checked file, or stop one that is being stored: nothing of it stays."""
+    open_states = (*BUSY, ImportState.PREVIEWED)
+    with transaction.atomic():
+        cancelled = Import.objects.filter(pk=importing.pk, state__in=open_states).update(
+            state=ImportState.CANCELLED, reason="Cancelled. Nothing of the file was stored."
+        )
+        if not cancelled:
+            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+        record("cancelled", importing, user=user, evaluation=importing.evaluation)
+    importing.refresh_from_db()
+
+
+def give_up(importing: Import, reason: str, until: float | None = None) -> None:
+    with transaction.atomic():
+        failed = Import.objects.filter(pk=importing.pk, state__in=BUSY).update(state=ImportState.FAILED, reason=reason)
+        if failed:
+            record("failed", importing, user=None, evaluation=importing.evaluation, after={"reason": reason})
+    sweep(importing, until)
+
+
+def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None = None) -> list[int]:
+    """Give up imports that a killed process left half stored, and remove what they left behind.
+
+    Returns the ids of those that wait for somebody to go on with them.
+    """
+    imports = Import.objects.filter(evaluation=evaluation) if evaluation else Import.objects.all()
+    until = None if seconds is None else monotonic() + seconds
+    for dead in imports.filter(state__in=BUSY, seen_at__lt=Now() - DEAD_AFTER):
+        give_up(dead, INTERRUPTED, until)
+    for left in imports.filter(state__in=ABANDONED, finished_at__isnull=True):
+        sweep(left, until)
+    return list(imports.filter(state__in=BUSY, seen_at__isnull=True).values_list("pk", flat=True))
+
+
+def sweep(importing: Import, until: float | None = None) -> None:
+    """Remove what an import that will never be done has stored. Ends early, and goes on next time."""
+    for model in OWNED:
+        while remove_some(model, importing):
+            if is_over(until):
+                return
+    importing.refresh_from_db()
+    for name, named in NAMED.items():
+        remove_unused(named, importing.summary.get("made", {}).get(name, []))
+    if importing.file and (importing.state == ImportState.CANCELLED or not importing.is_checked):
+        importing.file.delete(save=True)
+    Import.objects.filter(pk=importing.pk, finished_at__isnull=True).update(finished_at=Now())
+    importing.refresh_from_db()
+
+
+def remove_some(model: type[models.Model], importing: Import) -> bool:
+    rows = model.all_rows.filter(source_import=importing)  # type: ignore[attr-defined]
+    some = list(rows.values_list("pk", flat=True)[: rows_at_once()])
+    if some:
+        with rested(), transaction.atomic():
+            rows.filter(pk__in=some).delete()
+    return bool(some)
+
+
+def remove_unused(model: type[models.Model], ids: Sequence[int]) -> None:
+    for row in model._default_manager.filter(pk__in=ids):
+        with suppress(ProtectedError):  # somebody else uses it by now
+            row.delete()
+
+
+@contextmanager
+def rested() -> Iterator[None]:
+    """SQLite has one writer: it rests as long as it wrote, or the pages would wait for it."""
+    started = monotonic()
+    yield
+    if connection.vendor == "sqlite":
+        sleep(monotonic() - started)
+
+
+def rows_at_once() -> int:
+    """How many rows one transaction writes at most."""
+    return AT_ONCE[connection.vendor]
+
+
+def is_over(until: float | None) -> bool:
+    return until is not None and monotonic() > until

@@ -1,0 +1,222 @@
+"""Who is to judge: endpoints, judges, and what exactly a judge would be sent."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from evaluations.domain import (
+    AskingMode,
+    InputRefused,
+    JudgeKind,
+    Message,
+    PairTexts,
+    RaterKind,
+    RubricOrigin,
+    RubricSpec,
+    Shown,
+)
+from evaluations.judge.checking import refuse_unusable
+from evaluations.judge.prompting import messages_for
+from evaluations.judge.replying import reply_schema, wants_text
+from evaluations.judge.rules import RULES
+from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, RubricVersion, User
+from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.services.preparing.preparing import freeze
+from evaluations.services.recording import record
+
+MODES: Final = (AskingMode.AUTO, AskingMode.JSON_SCHEMA, AskingMode.TEXT)
+ASKED_AS: Final = "asked_as"  # in a judge's settings: the mode that its server was found to take
+
+
+@transaction.atomic
+def create_endpoint(
+    *, name: str, base_url: str, key_variable: str = "", max_in_flight: int | None = None, user: User | None
+) -> Endpoint:
+    """A server that judges may be asked on. For site administrators and commands alone."""
+    if not name.strip():
+        raise InputRefused("An endpoint needs a name.")
+    if Endpoint.objects.filter(name=name.strip()).exists():
+        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
+    endpoint = Endpoint.objects.create(
+        name=name.strip(),
+        base_url=checked_base_url(base_url),
+        key_variable=checked_key_variable(key_variable),
+        max_in_flight=checked_limit(max_in_flight),
+    )
+    after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
+    record("created", endpoint, user=user, evaluation=None, after=after)
+    return endpoint
+
+
+def checked_limit(max_in_flight: int | None) -> int | None:
+    if max_in_flight is not None and not 1 <= max_in_flight <= 1000:
+        raise InputRefused("Requests in flight: a whole number from 1 to 1000.")
+    return max_in_flight
+
+
+@transaction.atomic
+def find_or_create_endpoint(*, base_url: str, key_variable: str, max_in_flight: int | None) -> Endpoint:
+    """The endpoint of this address and key name; a limit that is given becomes its limit."""
+    address, variable = checked_base_url(base_url), checked_key_variable(key_variable)
+    endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
+    if endpoint is None:
+        name = unused_endpoint_name(urlsplit(address).netloc)
+        return create_endpoint(
+            name=name, base_url=address, key_variable=variable, max_in_flight=max_in_flight, user=None
+        )
+    if max_in_flight is not None and max_in_flight != endpoint.max_in_flight:
+        before = {"max_in_flight": endpoint.max_in_flight}
+        endpoint.max_in_flight = checked_limit(max_in_flight)
+        endpoint.save(update_fields=["max_in_flight"])
+        after = {"max_in_flight": max_in_flight}
+        record("changed", endpoint, user=None, evaluation=None, before=before, after=after)
+    return endpoint
+
+
+def unused_endpoint_name(host: str) -> str:
+    taken = set(Endpoint.objects.filter(name__startswith=host).values_list("name", flat=True))
+    return next(name for name in (host, *(f"{host} {n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+
+@transaction.atomic
+def create_judge(
+    evaluation: Evaluation,
+    *,
+    name: str,
+    model: str,
+    version: RubricVersion | None,
+    endpoint: Endpoint | None = None,
+    mode: str = AskingMode.AUTO,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    user: User | None,
+) -> Judge:
+    """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
+    if version is None or version.rubric.evaluation_id != evaluation.pk:
+        raise InputRefused("A judge needs a rubric version of this evaluation.")
+    refuse_unusable(version.spec())
+    judge = Judge(
+        evaluation=evaluation,
+        name=name.strip(),
+        kind=JudgeKind.RULE if endpoint is None else JudgeKind.LLM,
+        rubric_version=version,
+        endpoint=endpoint,
+        model=model.strip(),
+        mode=mode,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        seed=seed,
+        fence_key=fence_key_of(evaluation),
+    )
+    refuse_unusable_judge(judge)
+    judge.fingerprint = fingerprint(judge)
+    refuse_repeated_judge(judge)
+    judge.save()
+    freeze(version)
+    Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name=judge.name, judge=judge)
+    record("created", judge, user=user, evaluation=evaluation, after=settings_of(judge) | {"name": judge.name})
+    return judge
+
+
+def refuse_unusable_judge(judge: Judge) -> None:
+    if not judge.name:
+        raise InputRefused("A judge needs a name.")
+    if judge.kind == JudgeKind.RULE and judge.model not in RULES:
+        raise InputRefused(
+            f"“{judge.model}” needs an endpoint to ask. Without one there is only {', '.join(RULES)}, "
+            "a baseline that is not an LLM."
+        )
+    if not judge.model:
+        raise InputRefused("A judge needs the name of a model.")
+    if judge.kind == JudgeKind.LLM and is_without_words(judge.rubric_version):
+        raise InputRefused(
+            "This rubric only names the aspects that an import spoke of. A model needs instructions: choose another."
+        )
+    if judge.mode not in MODES:
+        raise InputRefused(f"A judge is asked in one of these modes: {', '.join(MODES)}.")
+    if judge.temperature is not None and not 0 <= judge.temperature <= 2:
+        raise InputRefused("Temperature: a number from 0 to 2.")
+    if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
+        raise InputRefused("Tokens of a reply: a whole number from 1 to 1000000.")
+
+
+def is_without_words(version: RubricVersion | None) -> bool:
+    return version is not None and version.rubric.origin == RubricOrigin.IMPORTED
+
+
+def refuse_repeated_judge(judge: Judge) -> None:
+    others = Judge.objects.filter(evaluation=judge.evaluation)
+    if others.filter(name=judge.name).exists():
+        raise InputRefused(f"There is a judge “{judge.name}” already: choose another name.")
+    same = others.filter(fingerprint=judge.fingerprint).first()
+    if same is not None:
+        raise InputRefused(f"“{same.name}” is this judge already, setting for setting: run that one.")
+
+
+def settings_of(judge: Judge) -> dict[str, Any]:
+    """All that makes a judge what it is; a change of any of it makes another judge."""
+    return {
+        "kind": str(judge.kind),
+        "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,
+        "base_url": judge.endpoint.base_url if judge.endpoint else None,
+        "model": judge.model,
+        "mode": str(judge.mode),
+        "temperature": judge.temperature,
+        "max_tokens": judge.max_tokens,
+        "seed": judge.seed,
+    }
+
+
+def fingerprint(judge: Judge) -> str:
+    return hashlib.sha256(json.dumps(settings_of(judge), sort_keys=True).encode()).hexdigest()
+
+
+def fence_key_of(evaluation: Evaluation) -> str:
+    """One key for all judges of an evaluation, so that equal settings send equal prompts."""
+    known = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()
+    return known.fence_key if known else secrets.token_hex(32)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What is sent about one comparison; the schema where structured output is asked for."""
+
+    messages: Sequence[Message]
+    schema: str
+
+
+def preview(judge: Judge, comparison: Comparison, shown: Shown) -> Preview | None:
+    """The exact messages in this order; None for a judge that is sent nothing."""
+    if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
+        return None
+    spec = judge.rubric_version.spec()
+    schema = schema_asked(judge, spec)
+    return Preview(
+        messages_for(spec, texts_of(comparison), shown, judge.fence_key),
+        json.dumps(schema, indent=2, ensure_ascii=False) if schema else "",
+    )
+
+
+def schema_asked(judge: Judge, spec: RubricSpec) -> dict[str, Any] | None:
+    """The schema that this judge is asked with; None for plain text, wanted or found out to be needed."""
+    if wants_text(spec) or AskingMode.TEXT in (judge.mode, judge.settings.get(ASKED_AS)):
+        return None
+    return reply_schema(spec)
+
+
+def texts_of(comparison: Comparison) -> PairTexts:
+    query = comparison.query
+    return PairTexts(
+        messages=cast("list[Message]", query.messages),
+        response_a=cast("list[Message]", comparison.response_a.messages),
+        response_b=cast("list[Message]", comparison.response_b.messages),
+        context=query.context,
+        reference=query.reference,
+    )

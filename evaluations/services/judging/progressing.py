@@ -1,0 +1,86 @@
+"""How far a run is: by state, how fast, how long still, and what it cost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db.models import Count, Q, Sum
+from django.utils import timezone
+
+from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
+from evaluations.models import Attempt, Call, Run
+from evaluations.services.judging.running import counts_by_state
+
+RATE_WINDOW: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands. ``repeated``: requests in flight at a kill, whose answers are not known."""
+
+    counts: dict[str, int]
+    total: int
+    settled: int
+    failures: dict[str, int]
+    taken_over: int
+    per_minute: float | None
+    seconds_left: float | None
+    repeated: int
+    retried: int
+    tokens_in: int | None
+    tokens_out: int | None
+
+
+def progress(run: Run) -> Progress:
+    counts = counts_by_state(run)
+    total = sum(counts.values())
+    waiting = sum(counts[state] for state in OPEN_CALL_STATES)
+    settled = total - waiting - counts[CallState.CANCELLED]
+    spent = spending(run)
+    per_minute = rate_per_minute(run, settled) if run.state == RunState.RUNNING else None
+    return Progress(
+        counts=counts,
+        total=total,
+        settled=settled,
+        failures={state.value: counts[state] for state in FAILURE_STATES if counts[state]},
+        taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
+        per_minute=per_minute,
+        seconds_left=waiting * 60 / per_minute if per_minute else None,
+        **spent,
+    )
+
+
+def spending(run: Run) -> dict[str, Any]:
+    """From the run's Attempts, the only place where money is counted."""
+    return Attempt.objects.filter(run=run).aggregate(
+        repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
+        retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
+        tokens_in=Sum("tokens_in"),
+        tokens_out=Sum("tokens_out"),
+    )
+
+
+def rate_per_minute(run: Run, settled: int) -> float | None:
+    """Calls settled in the last minute; of a rule, which makes no attempts, since it started."""
+    if run.started_at is None:
+        return None
+    elapsed = timezone.now() - run.started_at
+    window = min(elapsed, RATE_WINDOW)
+    if run.judge.kind == JudgeKind.RULE:
+        ended, window = settled, elapsed
+    else:
+        unsettled = (AttemptOutcome.RETRY, AttemptOutcome.LOST, AttemptOutcome.STOPPED)
+        lately = Attempt.objects.filter(run=run, created_at__gt=timezone.now() - window)
+        ended = lately.exclude(outcome__in=unsettled).count()
+    seconds = window.total_seconds()
+    return ended * 60 / seconds if ended and seconds > 0 else None
+
+
+def counts_of(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Run → state → calls, for many runs by one query."""
+    found: dict[int, dict[str, int]] = {run_id: {} for run_id in run_ids}
+    rows = Call.objects.filter(run__in=list(found)).order_by().values_list("run_id", "state").annotate(Count("pk"))
+    for run_id, state, count in rows:
+        found[run_id or 0][state] = count
+    return found

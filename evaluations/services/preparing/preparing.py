@@ -1,0 +1,204 @@
+"""Setting up a study: the evaluation, its rubrics, and who takes part."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Model
+from django.utils import timezone
+from django.utils.text import slugify
+
+from evaluations.domain import InputRefused, Role, RubricOrigin, RubricSpec
+from evaluations.judge.builtin import BUILTIN_RUBRICS, SIX_ASPECT_NAME
+from evaluations.judge.checking import refuse_unusable
+from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
+from evaluations.services.recording import record
+
+
+def create_evaluation(
+    *,
+    slug: str,
+    name: str,
+    owner: User | None,
+    description: str = "",
+    rubric: str = SIX_ASPECT_NAME,
+    is_example: bool = False,
+) -> Evaluation:
+    """A new study with a built-in rubric to begin with, and its owner."""
+    if slug != slugify(slug) or not slug:
+        raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
+    if rubric not in BUILTIN_RUBRICS:
+        known = ", ".join(sorted(BUILTIN_RUBRICS))
+        raise InputRefused(f"There is no built-in rubric “{rubric}”: choose one of {known}.")
+    if Evaluation.objects.filter(slug=slug).exists():
+        raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
+    evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
+    try:
+        evaluation.clean_fields()
+    except ValidationError as error:
+        wrong = "; ".join(f"{column}: {' '.join(said)}" for column, said in error.message_dict.items())
+        raise InputRefused(f"This evaluation cannot be made: {wrong}") from error
+    with transaction.atomic():
+        evaluation.save()
+        record("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})
+        evaluation.review_rubric = add_rubric(
+            evaluation, name=rubric, spec=BUILTIN_RUBRICS[rubric], origin=RubricOrigin.BUILTIN, user=owner
+        )
+        evaluation.save(update_fields=["review_rubric"])
+        if owner is not None:
+            set_role(evaluation, owner, Role.OWNER, by=owner)
+    return evaluation
+
+
+@transaction.atomic
+def add_rubric(
+    evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
+) -> RubricVersion:
+    """A rubric with its first version. Aspects of a known key are shared, not made again."""
+    rubric = Rubric.objects.create(evaluation=evaluation, name=name, kind=spec.kind, origin=origin)
+    version = write_version(rubric, spec, number=1)
+    record("created", rubric, user=user, evaluation=evaluation, after={"name": name, "version": 1})
+    return version
+
+
+@transaction.atomic
+def next_version(rubric: Rubric, spec: RubricSpec, *, user: User | None, for_reviews: bool = False) -> RubricVersion:
+    """An edit makes the next version; what was judged by the earlier ones stays theirs.
+
+    ``for_reviews``: people are asked by it from now on.
+    """
+    refuse_unusable(spec)
+    refuse_renamed_aspects(rubric.evaluation, spec)
+    rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
+    latest = rubric.versions.order_by("-number").first()
+    if latest is not None and latest.sha256 == fingerprint(spec):
+        raise InputRefused(f"Nothing was changed: this is version {latest.number} of “{rubric.name}” word for word.")
+    number = latest.number + 1 if latest else 1
+    version = write_version(rubric, spec, number=number)
+    record("wrote version", rubric, user=user, evaluation=rubric.evaluation, after={"version": number})
+    if for_reviews:
+        change_evaluation(rubric.evaluation, {"review_rubric": version}, user=user)
+    return version
+
+
+def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
+    """An aspect is one row for all rubrics and raters: a new name would rename what others were asked."""
+    known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
+    for aspect in spec.aspects:
+        name = known.get(aspect.key, aspect.name)
+        if name != aspect.name:
+            raise InputRefused(
+                f"“{aspect.key}” is called “{name}” in this evaluation: keep that name, or give “{aspect.name}” a "
+                "key of its own."
+            )
+
+
+def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVersion:
+    version = RubricVersion.objects.create(
+        rubric=rubric,
+        number=number,
+        instructions=spec.instructions,
+        placeholders=dict(spec.placeholders),
+        answer_format=spec.answer_format,
+        few_shot=[dict(example) for example in spec.few_shot],
+        sha256=fingerprint(spec),
+    )
+    for position, asked in enumerate(spec.aspects):
+        aspect, _ = Aspect.objects.get_or_create(
+            evaluation=rubric.evaluation, key=asked.key, defaults={"name": asked.name}
+        )
+        RubricAspect.objects.create(
+            version=version,
+            aspect=aspect,
+            position=position,
+            output_position=spec.output_order.index(asked.key),
+            definition=asked.definition,
+            offers_tie=asked.offers_tie,
+            offers_both_bad=asked.offers_both_bad,
+            choice_labels=dict(asked.labels),
+            scale_min=asked.scale_min,
+            scale_max=asked.scale_max,
+            scale_step=asked.scale_step,
+        )
+    return version
+
+
+def freeze(version: RubricVersion) -> None:
+    """A version that was used never changes again."""
+    RubricVersion.objects.filter(pk=version.pk, frozen_at__isnull=True).update(frozen_at=timezone.now())
+
+
+def fingerprint(spec: RubricSpec) -> str:
+    """The same words and choices in the same order give the same sum."""
+    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
+
+
+@transaction.atomic
+def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
+    """Let a person take part, or take part differently. The last owner stays one."""
+    membership = Membership.objects.filter(evaluation=evaluation, user=user).first()
+    before = membership.role if membership else None
+    if before == Role.OWNER and role != Role.OWNER:
+        refuse_without_owner(evaluation, membership)
+    membership, _ = Membership.objects.update_or_create(evaluation=evaluation, user=user, defaults={"role": role})
+    after = {"person": user.username, "role": role}
+    record("set role", membership, user=by, evaluation=evaluation, before={"role": before}, after=after)
+    return membership
+
+
+@transaction.atomic
+def remove_member(membership: Membership, *, by: User | None) -> None:
+    """What this person judged stays; the person no longer takes part."""
+    if membership.role == Role.OWNER:
+        refuse_without_owner(membership.evaluation, membership)
+    before = {"person": membership.user.username, "role": membership.role}
+    record("removed", membership, user=by, evaluation=membership.evaluation, before=before)
+    membership.delete()
+
+
+def refuse_without_owner(evaluation: Evaluation, leaving: Membership | None) -> None:
+    # Locked: of two owners who leave at once, the second must see that the first has gone.
+    list(Evaluation.objects.select_for_update().filter(pk=evaluation.pk).values_list("pk"))
+    others = Membership.objects.filter(evaluation=evaluation, role=Role.OWNER)
+    if leaving is not None:
+        others = others.exclude(pk=leaving.pk)
+    if not others.exists():
+        raise InputRefused(f"“{evaluation.name}” needs an owner: make someone else an owner first.")
+
+
+@transaction.atomic
+def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, user: User | None) -> Evaluation:
+    """Write new values into the evaluation's own columns, and what they were into the record.
+
+    What is the same as before is no change, and leaves no trace.
+    """
+    changes = {name: value for name, value in changes.items() if getattr(evaluation, name) != value}
+    if not changes:
+        return evaluation
+    before = {name: plain(getattr(evaluation, name)) for name in changes}
+    for name, value in changes.items():
+        setattr(evaluation, name, value)
+    evaluation.save(update_fields=list(changes))
+    after = {name: plain(value) for name, value in changes.items()}
+    record("changed", evaluation, user=user, evaluation=evaluation, before=before, after=after)
+    return evaluation
+
+
+def plain(value: Any) -> Any:
+    """A value as the record keeps it: rows by name and number, times as text."""
+    if isinstance(value, Model):
+        return f"{value} ({value.pk})"
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def archive(evaluation: Evaluation, *, user: User | None) -> Evaluation:
+    """Nothing is deleted: it leaves the list, and can be brought back."""
+    return change_evaluation(evaluation, {"archived_at": evaluation.archived_at or timezone.now()}, user=user)
+
+
+def bring_back(evaluation: Evaluation, *, user: User | None) -> Evaluation:
+    return change_evaluation(evaluation, {"archived_at": None}, user=user)

@@ -1,0 +1,176 @@
+"""Verdicts from the database into arrays: a handful of queries, however many verdicts there are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models.expressions import Combinable
+
+from evaluations.domain import CallState, RaterKind, ReviewState, Stage
+from evaluations.models import Call, Comparison, Rater, Verdict
+from evaluations.stats.coding import CHOICES, ORDERS, IntArray
+from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
+from evaluations.stats.votes import Votes
+
+# What a vote of a person knew of the judge: the code is the place.
+SAW_JUDGE, BLIND, UNKNOWN = range(3)
+
+# Several small columns travel as one number: that halves the time a row takes on its way. Each
+# part has this many values.
+KNEW_WIDTH: Final = 4
+MARK_WIDTH: Final = 2
+CHOICE_WIDTH: Final = len(CHOICES)
+ORDER_WIDTH: Final = len(ORDERS)
+STATE_WIDTH: Final = len(STATES)
+
+# Agreement reads first choices: of finished reviews, and imported ones, which have only one.
+FIRST_CHOICES: Final = Q(review__isnull=True) | Q(
+    stage=Stage.FIRST.value, review__state__in=[ReviewState.FIRST.value, ReviewState.FINAL.value]
+)
+
+Rows = npt.NDArray[np.void]
+ROW: Final = np.dtype([("rater", np.int64), ("comparison", np.int64), ("aspect", np.int64), ("packed", np.int64)])
+
+
+@dataclass(frozen=True)
+class PeopleRows:
+    """Votes of one kind of rater on one aspect, with what each knew of the judge."""
+
+    votes: Votes
+    knew: IntArray
+
+    def where(self, *kinds: int) -> Votes:
+        return self.votes.where(np.isin(self.knew, kinds))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """``comparisons``: their ids in order; a comparison's place in it is its item number everywhere else.
+
+    The rest by aspect id, or by rater id and aspect id; a call belongs to every aspect of its rater.
+    """
+
+    comparisons: IntArray
+    people: Mapping[int, PeopleRows]
+    gold: Mapping[int, PeopleRows]
+    verdicts: Mapping[tuple[int, int], Verdicts]
+    unanswered: Mapping[int, Unanswered]
+
+    def aspects(self) -> set[int]:
+        return {*self.people, *self.gold, *(aspect for _, aspect in self.verdicts)}
+
+
+def gather(comparisons: QuerySet[Comparison], raters: Iterable[Rater], aspect: int | None = None) -> Gathered:
+    """Everything that these raters said on these comparisons, or on one aspect of them."""
+    ids = np.fromiter(comparisons.order_by("pk").values_list("pk", flat=True).iterator(), dtype=np.int64)
+    by_kind = {kind: [rater for rater in raters if rater.kind == kind] for kind in RaterKind}
+    verdicts = Verdict.objects.filter(comparison__in=comparisons.order_by().values("pk"))
+    if aspect is not None:
+        verdicts = verdicts.filter(aspect=aspect)
+    place = {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.HUMAN])}
+    return Gathered(
+        comparisons=ids,
+        people=read_votes(verdicts, place, ids),
+        gold=read_votes(verdicts, {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.GOLD])}, ids),
+        verdicts=read_verdicts(verdicts, by_kind[RaterKind.JUDGE], ids),
+        unanswered=read_unanswered(comparisons, by_kind[RaterKind.JUDGE], ids),
+    )
+
+
+def code(column: str, words: Iterable[StrEnum]) -> Case:
+    """The place of the column's word in the list."""
+    places = [When(**{column: word.value}, then=Value(place)) for place, word in enumerate(words)]
+    return Case(*places, output_field=IntegerField())
+
+
+def packed_verdict() -> Combinable:
+    marked = Case(When(inconsistent=True, then=Value(1)), default=Value(0), output_field=IntegerField())
+    order_and_choice = code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)
+    return F("sample") * (ORDER_WIDTH * CHOICE_WIDTH * MARK_WIDTH) + order_and_choice * MARK_WIDTH + marked
+
+
+def packed_vote() -> Combinable:
+    knew = Case(
+        When(review__isnull=True, then=Value(UNKNOWN)),
+        When(review__blind=True, then=Value(BLIND)),
+        default=Value(SAW_JUDGE),
+        output_field=IntegerField(),
+    )
+    return (code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)) * KNEW_WIDTH + knew
+
+
+def read(rows: QuerySet[Any], ids: IntArray) -> Rows:
+    """The rows as one array, comparisons by place. What was stored after the ids were read is left out."""
+    found = np.fromiter(rows.iterator(chunk_size=10_000), dtype=ROW)
+    place = np.searchsorted(ids, found["comparison"])
+    known = place < len(ids)
+    known[known] = ids[place[known]] == found["comparison"][known]
+    found["comparison"] = place
+    return found[known]
+
+
+def groups(rows: Rows, *columns: str) -> Iterable[tuple[tuple[int, ...], Rows]]:
+    """The rows by the values of these columns; within a group they keep their order."""
+    order = np.lexsort([rows[column] for column in reversed(columns)])
+    rows = rows[order]
+    keys = np.stack([rows[column] for column in columns], axis=1)
+    starts = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
+    for part in np.split(rows, starts):
+        if len(part):
+            yield tuple(int(part[column][0]) for column in columns), part
+
+
+def read_votes(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, PeopleRows]:
+    """Votes by aspect id, in the order in which they were stored."""
+    if not place:
+        return {}
+    chosen = verdicts.filter(FIRST_CHOICES, rater__in=list(place)).order_by("pk")
+    rows = read(chosen.values_list("rater_id", "comparison_id", "aspect_id", packed_vote()), ids)
+    rows["rater"] = np.array([place[int(rater)] for rater in rows["rater"]], dtype=np.int64)
+    return {aspect: unpacked_votes(part) for (aspect,), part in groups(rows, "aspect")}
+
+
+def unpacked_votes(rows: Rows) -> PeopleRows:
+    order_and_choice, knew = np.divmod(rows["packed"], KNEW_WIDTH)
+    shown, choice = np.divmod(order_and_choice, CHOICE_WIDTH)
+    return PeopleRows(Votes(rows["comparison"], rows["rater"], shown, choice), knew)
+
+
+def read_verdicts(
+    verdicts: QuerySet[Verdict], judges: Iterable[Rater], ids: IntArray
+) -> dict[tuple[int, int], Verdicts]:
+    raters = [rater.pk for rater in judges]
+    if not raters:
+        return {}
+    chosen = verdicts.filter(rater__in=raters)
+    rows = read(chosen.values_list("rater_id", "comparison_id", "aspect_id", packed_verdict()), ids)
+    return {(key[0], key[1]): unpacked_verdicts(part) for key, part in groups(rows, "rater", "aspect")}
+
+
+def unpacked_verdicts(rows: Rows) -> Verdicts:
+    rest, marked = np.divmod(rows["packed"], MARK_WIDTH)
+    rest, choice = np.divmod(rest, CHOICE_WIDTH)
+    sample, shown = np.divmod(rest, ORDER_WIDTH)
+    return Verdicts(rows["comparison"], shown, sample, choice, marked.astype(bool))
+
+
+def read_unanswered(comparisons: QuerySet[Comparison], judges: Iterable[Rater], ids: IntArray) -> dict[int, Unanswered]:
+    """Calls without an answer by rater id. Answered ones are left unread: their verdicts tell of them."""
+    rater_of = {rater.judge_id: rater.pk for rater in judges}
+    if not rater_of:
+        return {}
+    calls = Call.objects.filter(comparison__in=comparisons.order_by().values("pk"), judge__in=list(rater_of))
+    packed = (F("sample") * ORDER_WIDTH + code("shown", ORDERS)) * STATE_WIDTH + code("state", STATES)
+    wanted = calls.exclude(state=CallState.ANSWERED.value)
+    rows = read(wanted.values_list("judge_id", "comparison_id", Value(0), packed), ids)
+    return {rater_of[judge]: unpacked_calls(part) for (judge,), part in groups(rows, "rater")}
+
+
+def unpacked_calls(rows: Rows) -> Unanswered:
+    rest, state = np.divmod(rows["packed"], STATE_WIDTH)
+    sample, shown = np.divmod(rest, ORDER_WIDTH)
+    return Unanswered(rows["comparison"], shown, sample, state)

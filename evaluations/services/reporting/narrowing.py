@@ -1,0 +1,65 @@
+"""Which comparisons and which raters a report speaks of."""
+
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from django.db.models import Q, QuerySet
+from django.db.models.fields.json import KeyTransform
+
+from evaluations.domain import InputRefused, RaterKind, Rules
+from evaluations.models import Comparison, Evaluation, Rater
+
+COLUMNS: Final = {
+    "category": ("query__category",),
+    "cluster": ("query__cluster",),
+    "query_id": ("query__key",),
+    "candidate": ("response_a__candidate__name", "response_b__candidate__name"),
+    "candidate_a": ("response_a__candidate__name",),
+    "candidate_b": ("response_b__candidate__name",),
+}
+
+
+def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
+    """Those on which every key has the value. Keys that are no column are looked up in the metadata."""
+    for key, value in where:
+        narrowed = having(comparisons, key, value)
+        if not narrowed.exists():
+            known = ", ".join(COLUMNS)
+            raise InputRefused(f"No comparison has {key}={value}. Keys are {known}, or a name in the metadata.")
+        comparisons = narrowed
+    return comparisons
+
+
+def having(comparisons: QuerySet[Comparison], key: str, value: str) -> QuerySet[Comparison]:
+    if key in COLUMNS:
+        condition = Q()
+        for column in COLUMNS[key]:
+            condition |= Q(**{column: value})
+        return comparisons.filter(condition)
+    return comparisons.alias(
+        of_comparison=KeyTransform(key, "metadata"), of_query=KeyTransform(key, "query__metadata")
+    ).filter(Q(of_comparison__in=readings(value)) | Q(of_query__in=readings(value)))
+
+
+def readings(value: str) -> list[object]:
+    """What the words of a filter may mean in metadata: the text itself, or a number, true or false."""
+    try:
+        meant = json.loads(value, parse_constant=str)
+    except ValueError:
+        return [value]
+    return [value, meant] if isinstance(meant, (int, float)) else [value]
+
+
+def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
+    """Everyone whose verdicts count, by name. A pattern narrows people and judges each to those it matches.
+
+    A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
+    """
+    raters = list(Rater.objects.filter(evaluation=evaluation).select_related("judge").order_by("name", "pk"))
+    matching = {rater.pk for rater in raters if fnmatchcase(rater.name, rules.raters)}
+    if raters and not matching:
+        raise InputRefused(f"No rater's name matches “{rules.raters}”.")
+    narrowed = {kind for kind in RaterKind if any(rater.kind == kind and rater.pk in matching for rater in raters)}
+    return [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]

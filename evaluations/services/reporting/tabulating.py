@@ -1,0 +1,150 @@
+"""What everyone said of one comparison: raters down, aspects across, and the label below."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluations.domain import FAILURE_STATES, CallState, Choice, Folded, RaterKind, Shown, Stage, fold
+from evaluations.models import Aspect, Call, Comparison, Judge, Rater, RubricAspect, Verdict
+from evaluations.services.labelling import Label, labels
+
+KINDS_IN_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One rater on one aspect. Several ``choices``: an imported rater who voted more than once.
+
+    No choice but ``orders``: a judge that did not answer in every order it was asked in.
+    """
+
+    choices: tuple[Choice, ...]
+    first: Choice | None = None  # a person's own, where the final one differs
+    inconsistent: bool = False
+    orders: tuple[tuple[Shown, Choice], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One call of a judge, or one imported answer, that has something to tell: words, or how it failed."""
+
+    shown: Shown
+    sample: int
+    state: str = ""
+    rationale: str = ""
+    error: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.state in FAILURE_STATES
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    kind: RaterKind
+    judge: Judge | None
+    cells: tuple[Cell | None, ...]
+    askings: tuple[Asking, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """``cells`` and ``labels`` stand in the order of ``aspects``."""
+
+    aspects: tuple[Aspect, ...]
+    rows: tuple[Row, ...]
+    labels: tuple[Label | None, ...]
+
+
+def table_of(comparison: Comparison, *, with_judges: bool) -> Table:
+    """The same few queries however many raters there are."""
+    said = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
+    asked = Call.objects.filter(comparison=comparison).select_related("judge")
+    verdicts = [one for one in said.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
+    calls = list(asked.order_by("shown", "sample", "pk")) if with_judges else []
+    aspects = aspects_of(comparison, verdicts)
+    by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        by_rater[verdict.rater].append(verdict)
+    by_judge: dict[Judge, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_judge[call.judge].append(call)
+    rows = [
+        row_of(rater, given, by_judge.pop(rater.judge, []) if rater.judge else [], aspects)
+        for rater, given in by_rater.items()
+    ]
+    rows += [unanswered(judge, pending, aspects) for judge, pending in by_judge.items()]
+    rows.sort(key=lambda row: (KINDS_IN_ORDER.index(row.kind), row.name))
+    label = labels([comparison.pk]).get(comparison.pk, {})
+    return Table(aspects, tuple(rows), tuple(label.get(aspect.key) for aspect in aspects))
+
+
+def aspects_of(comparison: Comparison, verdicts: Iterable[Verdict]) -> tuple[Aspect, ...]:
+    """Those of the rubric in force, in its order, and any others that someone spoke of."""
+    asked = RubricAspect.objects.filter(version=comparison.evaluation.review_rubric_id).order_by("position")
+    in_force = {one.aspect: None for one in asked.select_related("aspect")}
+    others = {verdict.aspect for verdict in verdicts} - set(in_force)
+    return (*in_force, *sorted(others, key=lambda aspect: aspect.key))
+
+
+def row_of(rater: Rater, verdicts: Sequence[Verdict], calls: Sequence[Call], aspects: Iterable[Aspect]) -> Row:
+    by_aspect: dict[Aspect, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        by_aspect[verdict.aspect].append(verdict)
+    orders = {Shown(call.shown) for call in calls}
+    cell = (lambda given: judge_cell(given, orders)) if rater.judge else person_cell
+    return Row(
+        name=rater.name,
+        kind=RaterKind(rater.kind),
+        judge=rater.judge,
+        cells=tuple(cell(by_aspect[aspect]) if aspect in by_aspect else None for aspect in aspects),
+        askings=(*askings_of(calls), *imported_askings(verdicts)),
+        notes=tuple({verdict.review.note: None for verdict in verdicts if verdict.review and verdict.review.note}),
+    )
+
+
+def unanswered(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect]) -> Row:
+    """A judge that was asked and has given no verdict."""
+    return Row(judge.name, RaterKind.JUDGE, judge, (None,) * len(aspects), askings_of(calls))
+
+
+def person_cell(verdicts: Sequence[Verdict]) -> Cell:
+    first = {verdict.review_id: Choice(verdict.choice) for verdict in verdicts if verdict.stage == Stage.FIRST}
+    final = [verdict for verdict in verdicts if verdict.stage == Stage.FINAL] or verdicts
+    before = first.get(final[0].review_id)
+    choices = tuple(Choice(verdict.choice) for verdict in final)
+    note = " ".join(text for verdict in final for text in (verdict.note, verdict.rationale) if text)
+    return Cell(choices, first=before if before not in choices else None, note=note)
+
+
+def judge_cell(verdicts: Sequence[Verdict], orders_asked: set[Shown]) -> Cell:
+    given: dict[Shown, list[Folded]] = defaultdict(list)
+    for verdict in verdicts:
+        given[Shown(verdict.shown)].append(Folded(Choice(verdict.choice), verdict.inconsistent))
+    folded = fold(given, orders_asked)
+    return Cell(
+        choices=(folded.choice,) if folded else (),
+        inconsistent=folded.inconsistent if folded else False,
+        orders=tuple((shown, one.choice) for shown in sorted(given) for one in given[shown]),
+    )
+
+
+def askings_of(calls: Iterable[Call]) -> tuple[Asking, ...]:
+    return tuple(
+        Asking(Shown(call.shown), call.sample, call.state, call.rationale, call.error)
+        for call in calls
+        if call.rationale or call.state != CallState.ANSWERED
+    )
+
+
+def imported_askings(verdicts: Iterable[Verdict]) -> tuple[Asking, ...]:
+    """What an imported judge wrote: one rationale may stand on the verdicts of several aspects."""
+    written: Mapping[Asking, None] = {
+        Asking(Shown(verdict.shown), verdict.sample, rationale=verdict.rationale): None
+        for verdict in verdicts
+        if verdict.rater.kind == RaterKind.JUDGE and verdict.call_id is None and verdict.rationale
+    }
+    return tuple(written)

@@ -1,0 +1,76 @@
+"""When and how often: ids in, one service call. The rows are the truth; a message is a nudge."""
+
+import threading
+
+from celery import shared_task
+from celery.contrib.django.task import DjangoTask
+from django.db import transaction
+
+from evaluations.models import Import
+from evaluations.services.importing import importing, sweeping
+from evaluations.services.judging import running, working
+
+STORE_SECONDS = 20
+SWEEP_SECONDS = 10
+
+# Which task of this process is at which run: a second message for a run adds nothing to it.
+AT_WORK: dict[int, object] = {}
+AT_WORK_LOCK = threading.Lock()
+
+
+def nudge(task: "DjangoTask[..., None]", *ids: int) -> None:
+    """Send the message once the rows are committed. One that cannot be sent is logged: the sweep sends another."""
+
+    def send() -> None:
+        task.delay(*ids)
+
+    transaction.on_commit(send, robust=True)
+
+
+def come_to(run_id: int, comer: object) -> bool:
+    """Whether the comer is now the one at this run."""
+    with AT_WORK_LOCK:
+        return AT_WORK.setdefault(run_id, comer) is comer
+
+
+def leave(run_id: int, comer: object) -> None:
+    with AT_WORK_LOCK:
+        if AT_WORK.get(run_id) is comer:
+            del AT_WORK[run_id]
+
+
+@shared_task(base=DjangoTask)
+def work_run(run_id: int) -> None:
+    """Work a run's calls for half a minute; a successor goes on while this one drains."""
+    from evaluations.services.judging import answering  # noqa: PLC0415 - openai takes half a second to import, on every start
+
+    me = object()
+
+    def hand_over() -> None:
+        leave(run_id, me)
+        nudge(work_run, run_id)
+
+    if come_to(run_id, me):
+        try:
+            answering.work(run_id, hand_over=hand_over)
+        finally:
+            leave(run_id, me)
+
+
+@shared_task(base=DjangoTask)
+def store_import(import_id: int) -> None:
+    """Check a file, or store it for a while; a successor goes on where this one stops."""
+    if importing.go_on(Import.objects.get(pk=import_id), seconds=STORE_SECONDS):
+        nudge(store_import, import_id)
+
+
+@shared_task(base=DjangoTask)
+def sweep() -> None:
+    """Put back what a killed worker held, end what has ended, and wake what waits."""
+    working.put_back_expired()
+    running.cancel_waiting_calls()
+    working.finish_ended_runs()
+    for run_id in working.runs_to_nudge():
+        nudge(work_run, run_id)
+    for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):
+        nudge(store_import, import_id)

@@ -1,0 +1,223 @@
+"""An evaluation with a row of every kind, all of one number, and words that must not be seen by everyone.
+
+Every row has the same primary key: whatever kind of row an address asks for, its number finds one.
+"""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.apps import apps
+from django.core.files.base import ContentFile
+from django.db.models import Model
+from django.utils import timezone
+
+from evaluations.domain import CallState, Choice, ExportState, ImportState, JudgeKind, Role, RunState, Shown, Stage
+from evaluations.models import (
+    Aspect,
+    Attempt,
+    Call,
+    Candidate,
+    Comparison,
+    Endpoint,
+    Evaluation,
+    Event,
+    Export,
+    Import,
+    Judge,
+    Membership,
+    Query,
+    Rater,
+    Response,
+    Review,
+    Rubric,
+    RubricAspect,
+    RubricVersion,
+    Run,
+    Score,
+    SignInLink,
+    User,
+    Verdict,
+    Worker,
+)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """``outside``: words that no stranger may see. ``hidden``: those that no reviewer may, before saving."""
+
+    evaluation: Evaluation
+    owner: User
+    hidden: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        return self.evaluation.pk
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        return (*self.hidden, f"name-{self.number}", f"query-{self.number}", f"slug-{self.number}")
+
+
+def make_everything(number: int) -> Marked:
+    owner = User.objects.create_user(f"owner-{number}")
+    evaluation = Evaluation.objects.create(pk=number, slug=f"slug-{number}", name=f"name-{number}")
+    Membership.objects.create(pk=number, evaluation=evaluation, user=owner, role=Role.OWNER)
+    comparison, bringing = make_material(evaluation)
+    version, aspect = make_rubric(evaluation)
+    judge = make_verdicts(comparison, version, aspect, bringing)
+    Evaluation.objects.filter(pk=number).update(review_rubric=version, shown_judge=judge)
+    make_records(evaluation, owner)
+    evaluation.refresh_from_db()
+    words = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person")
+    return Marked(evaluation, owner, tuple(f"{word}-{number}" for word in words))
+
+
+def make_material(evaluation: Evaluation) -> tuple[Comparison, Import]:
+    number = evaluation.pk
+    bringing = Import.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        file_name=f"file-{number}.jsonl",
+        sha256="0" * 64,
+        format="comparisons",
+        state=ImportState.DONE,
+        bad_rows=[{"line": 17, "reason": f"unknown candidate alpha-{number}"}],
+    )
+    messages = [{"role": "user", "content": f"query-{number}"}]
+    query = Query.objects.create(
+        pk=number, evaluation=evaluation, key="q1", cluster="q1", messages=messages, text=f"query-{number}", sha256="q"
+    )
+    sides = [
+        Response.objects.create(
+            pk=number + place,
+            query=query,
+            candidate=Candidate.objects.create(pk=number + place, evaluation=evaluation, name=f"{name}-{number}"),
+            messages=[{"role": "assistant", "content": f"Response {place}."}],
+            sha256=str(place),
+            characters=11,
+        )
+        for place, name in enumerate(("alpha", "beta"))
+    ]
+    comparison = Comparison.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        query=query,
+        response_a=sides[0],
+        response_b=sides[1],
+        origin="by_hand",
+        shuffle=number,
+    )
+    return comparison, bringing
+
+
+def make_rubric(evaluation: Evaluation) -> tuple[RubricVersion, Aspect]:
+    number = evaluation.pk
+    rubric = Rubric.objects.create(pk=number, evaluation=evaluation, name="rubric")
+    version = RubricVersion.objects.create(pk=number, rubric=rubric, number=1, instructions="Compare.", sha256="0" * 64)
+    aspect = Aspect.objects.create(pk=number, evaluation=evaluation, key="clarity", name="Clarity")
+    RubricAspect.objects.create(pk=number, version=version, aspect=aspect, position=0, output_position=0)
+    return version, aspect
+
+
+def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect, bringing: Import) -> Judge:
+    number, evaluation = comparison.pk, comparison.evaluation
+    endpoint = Endpoint.objects.create(pk=number, name=f"endpoint-{number}", base_url="http://127.0.0.1:1/v1")
+    judge = Judge.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        name="judge",
+        kind=JudgeKind.LLM,
+        rubric_version=version,
+        endpoint=endpoint,
+        model="model",
+        fingerprint=str(number),
+    )
+    run = Run.objects.create(pk=number, evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.DONE)
+    machine = Rater.objects.create(pk=number, evaluation=evaluation, kind="judge", name="judge", judge=judge)
+    call = Call.objects.create(
+        pk=number,
+        judge=judge,
+        comparison=comparison,
+        run=run,
+        state=CallState.ANSWERED,
+        rationale=f"rationale-{number}",
+    )
+    failed = Call.objects.create(
+        pk=number + 1,
+        judge=judge,
+        comparison=comparison,
+        run=run,
+        shown=Shown.SWAPPED,
+        sample=1,
+        state=CallState.UNREADABLE,
+        error=f"error-{number}",
+    )
+    for place, one in enumerate((call, failed)):
+        Attempt.objects.create(
+            pk=number + place,
+            call=one,
+            run=run,
+            number=1,
+            outcome=one.state,
+            raw=f"reply-{number}",
+            error=one.error,
+            latency_ms=1,
+        )
+    person = Rater.objects.create(pk=number + 1, evaluation=evaluation, kind="human", name=f"person-{number}")
+    review = Review.objects.create(
+        pk=number,
+        rater=person,
+        comparison=comparison,
+        rubric_version=version,
+        shown=Shown.AS_STORED,
+        state="final",
+        note=f"note-{number}",
+    )
+    said = {"comparison": comparison, "aspect": aspect, "choice": Choice.A, "shown": Shown.AS_STORED}
+    Verdict.objects.create(pk=number, rater=machine, call=call, **said)
+    for place, stage in enumerate(Stage, start=1):
+        Verdict.objects.create(
+            pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **said
+        )
+    Score.objects.create(
+        pk=number,
+        rater=person,
+        response=comparison.response_a,
+        aspect=aspect,
+        value=3,
+        source_import=bringing,
+        rationale=f"rationale-{number}",
+    )
+    return judge
+
+
+def make_records(evaluation: Evaluation, owner: User) -> None:
+    number = evaluation.pk
+    # In bulk, because an Event with a number counts as written already.
+    told = {"x": f"event-{number}"}
+    Event.objects.bulk_create(
+        [Event(pk=number, evaluation=evaluation, user=owner, verb="did", object_type="run", after=told)]
+    )
+    Export.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        format="jsonl",
+        policy="majority",
+        state=ExportState.DONE,
+        rows=1,
+        sha256="0" * 64,
+        finished_at=timezone.now(),
+        file=ContentFile(f"rationale-{number}\n".encode(), name=f"file-{number}.jsonl"),
+    )
+    SignInLink.objects.create(pk=number, user=owner, token_sha256=f"{number:064}", expires_at=timezone.now())
+    now = timezone.now()
+    Worker.objects.create(
+        pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now
+    )
+
+
+def every_row() -> Iterator[tuple[type[Model], list[dict[str, object]]]]:
+    """All rows of all tables of ours, as they stand, those of unfinished imports included."""
+    for model in apps.get_app_config("evaluations").get_models():
+        yield model, list(model._base_manager.order_by("pk").values())

@@ -1,0 +1,59 @@
+"""Judges for tests, and a worker's stretch of work without a worker."""
+
+from typing import Any
+
+from evaluations.domain import AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.judge.retrying import Patience
+from evaluations.models import Evaluation, Judge, RubricVersion, Run
+from evaluations.services.judging import answering
+from evaluations.services.judging.judging import create_judge, find_or_create_endpoint
+from evaluations.services.judging.running import start_run
+from evaluations.services.preparing.preparing import add_rubric
+
+# Retries within milliseconds, so that tests do not wait for them.
+IMPATIENT = Patience(first_seconds=0.01, most_seconds=0.05, tries=4, tries_when_busy=8, tries_unreachable=2)
+
+
+def make_judge(
+    evaluation: Evaluation,
+    base_url: str,
+    *,
+    name: str = "judge",
+    model: str = "test-model",
+    version: RubricVersion | None = None,
+    key_variable: str = "",
+    max_in_flight: int | None = None,
+    **settings: Any,
+) -> Judge:
+    endpoint = find_or_create_endpoint(base_url=base_url, key_variable=key_variable, max_in_flight=max_in_flight)
+    return create_judge(
+        evaluation,
+        name=name,
+        model=model,
+        version=version or evaluation.review_rubric,
+        endpoint=endpoint,
+        user=None,
+        **settings,
+    )
+
+
+def make_baseline(evaluation: Evaluation, *, name: str = "longest", version: RubricVersion | None = None) -> Judge:
+    return create_judge(evaluation, name=name, model="longest", version=version or evaluation.review_rubric, user=None)
+
+
+def pasted_rubric(
+    evaluation: Evaluation, text: str, placeholders: dict[str, str], *aspects: AspectSpec, **columns: Any
+) -> RubricVersion:
+    keys = tuple(aspect.key for aspect in aspects)
+    spec = RubricSpec(RubricKind.PAIRWISE, text, aspects, keys, placeholders, **columns)
+    return add_rubric(evaluation, name="pasted", spec=spec, origin=RubricOrigin.OWN, user=None)
+
+
+def work_off(run: Run, *, seconds: float = 30.0, patience: Patience = IMPATIENT) -> Run:
+    """Plan and work the run here, as one task of a worker does; the run as it stands afterwards."""
+    answering.work(run.pk, hand_over=lambda: None, seconds=seconds, patience=patience)
+    return Run.objects.get(pk=run.pk)
+
+
+def run_through(judge: Judge, **options: Any) -> Run:
+    return work_off(start_run(judge, user=None, **options))

@@ -1,0 +1,74 @@
+"""Rows for tests, made by the services that make them in life."""
+
+import hashlib
+import itertools
+from typing import Any
+
+from evaluations.domain import ComparisonOrigin, Role
+from evaluations.models import Candidate, Comparison, Evaluation, Query, Rater, Response, User
+from evaluations.services.preparing.preparing import create_evaluation, set_role
+
+_numbers = itertools.count(1)
+
+
+def make_user(username: str = "", **columns: Any) -> User:
+    return User.objects.create_user(username or f"person{next(_numbers)}", **columns)
+
+
+def make_evaluation(owner: User | None = None, slug: str = "", **columns: Any) -> Evaluation:
+    slug = slug or f"study-{next(_numbers)}"
+    return create_evaluation(slug=slug, name=f"Study {slug}", owner=owner or make_user(), **columns)
+
+
+def make_member(evaluation: Evaluation, role: Role, username: str = "") -> User:
+    user = make_user(username)
+    set_role(evaluation, user, role, by=None)
+    return user
+
+
+def make_response(query: Query, candidate: str, text: str) -> Response:
+    row, _ = Candidate.objects.get_or_create(evaluation=query.evaluation, name=candidate)
+    return Response.objects.create(
+        query=query,
+        candidate=row,
+        messages=[{"role": "assistant", "content": text}],
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        characters=len(text),
+    )
+
+
+def make_comparison(
+    evaluation: Evaluation,
+    *,
+    key: str = "",
+    query: str = "What is the capital of France?",
+    response_a: str = "Paris.",
+    response_b: str = "The capital of France is Lyon.",
+    candidates: tuple[str, str] = ("alpha", "beta"),
+    **columns: Any,
+) -> Comparison:
+    number = next(_numbers)
+    key = key or f"q{number}"
+    row, _ = Query.objects.get_or_create(
+        evaluation=evaluation,
+        key=key,
+        defaults={
+            "cluster": key,
+            "messages": [{"role": "user", "content": query}],
+            "text": query,
+            "sha256": hashlib.sha256(query.encode()).hexdigest(),
+            **columns,
+        },
+    )
+    return Comparison.objects.create(
+        evaluation=evaluation,
+        query=row,
+        response_a=make_response(row, candidates[0], response_a),
+        response_b=make_response(row, candidates[1], response_b),
+        origin=ComparisonOrigin.BY_HAND,
+        shuffle=number,
+    )
+
+
+def make_human(evaluation: Evaluation, name: str = "") -> Rater:
+    return Rater.objects.create(evaluation=evaluation, kind="human", name=name or f"human{next(_numbers)}")

@@ -1,0 +1,120 @@
+"""What raters say, for tests: reviews, judges' answers and imported votes."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from evaluations.domain import CallState, Choice, ImportState, ReviewState, Shown, Stage
+from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.models import Aspect, Call, Comparison, Evaluation, Import, Judge, Rater, Review, Verdict
+
+Choices = Mapping[str, str]
+
+# The same choice on every aspect of the built-in rubric.
+SIX = [aspect.key for aspect in SIX_ASPECT.aspects]
+ALL_A = dict.fromkeys(SIX, Choice.A)
+ALL_B = dict.fromkeys(SIX, Choice.B)
+ALL_TIE = dict.fromkeys(SIX, Choice.TIE)
+
+
+def aspect_of(evaluation: Evaluation, key: str) -> Aspect:
+    return Aspect.objects.get_or_create(evaluation=evaluation, key=key, defaults={"name": key.title()})[0]
+
+
+def person_says(
+    rater: Rater,
+    comparison: Comparison,
+    first: Choices,
+    *,
+    final: Choices | None = None,
+    confirmed: bool = True,
+    notes: Mapping[str, str] | None = None,
+    **columns: Any,
+) -> Review:
+    """A review: the first choices, and where it is confirmed the final ones (the same if not given)."""
+    version = comparison.evaluation.review_rubric
+    assert version is not None
+    review = Review.objects.create(
+        rater=rater,
+        comparison=comparison,
+        state=ReviewState.FINAL if confirmed else ReviewState.FIRST,
+        **{"rubric_version": version, "shown": Shown.AS_STORED, **columns},
+    )
+    stages = [(Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})]
+    for stage, choices in stages if confirmed else stages[:1]:
+        for key, choice in choices.items():
+            Verdict.objects.create(
+                rater=rater,
+                comparison=comparison,
+                aspect=aspect_of(comparison.evaluation, key),
+                stage=stage,
+                shown=review.shown,
+                choice=choice,
+                review=review,
+                note=(notes or {}).get(key, "") if stage == Stage.FINAL else "",
+            )
+    return review
+
+
+def make_judge(evaluation: Evaluation, name: str = "longest") -> Rater:
+    """A rule judge with its rater; the same one for the same name."""
+    judge, _ = Judge.objects.get_or_create(
+        evaluation=evaluation,
+        name=name,
+        defaults={
+            "kind": "rule",
+            "model": "longest",
+            "rubric_version": evaluation.review_rubric,
+            "fingerprint": uuid.uuid4().hex,
+        },
+    )
+    return Rater.objects.get_or_create(evaluation=evaluation, kind="judge", name=name, judge=judge)[0]
+
+
+def judge_says(
+    comparison: Comparison, *, judge: str = "longest", rationale: str = "", **orders: Choices | str
+) -> Rater:
+    """One call for each order named: with choices it is answered, with a word its state is that word."""
+    rater = make_judge(comparison.evaluation, judge)
+    assert rater.judge is not None
+    for shown, said in orders.items():
+        call = Call.objects.create(
+            judge=rater.judge,
+            comparison=comparison,
+            shown=shown,
+            state=said if isinstance(said, str) else CallState.ANSWERED,
+            rationale=rationale and f"{rationale} ({shown})",
+        )
+        for key, choice in {} if isinstance(said, str) else said.items():
+            Verdict.objects.create(
+                rater=rater,
+                comparison=comparison,
+                aspect=aspect_of(comparison.evaluation, key),
+                shown=shown,
+                choice=choice,
+                call=call,
+            )
+    return rater
+
+
+def make_import(evaluation: Evaluation, state: str = ImportState.DONE) -> Import:
+    return Import.objects.create(
+        evaluation=evaluation, file_name="votes.jsonl", sha256="0" * 64, format="verdicts", state=state
+    )
+
+
+def import_votes(comparison: Comparison, name: str, choices: Choices, *, kind: str = "human", **columns: Any) -> Rater:
+    """The votes of an imported person, or of the gold standard."""
+    evaluation = comparison.evaluation
+    rater, _ = Rater.objects.get_or_create(evaluation=evaluation, kind=kind, name=name)
+    source = make_import(evaluation)
+    for key, choice in choices.items():
+        Verdict.objects.create(
+            rater=rater,
+            comparison=comparison,
+            aspect=aspect_of(evaluation, key),
+            choice=choice,
+            source_import=source,
+            **{"shown": Shown.UNKNOWN, **columns},
+        )
+    return rater

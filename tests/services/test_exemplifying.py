@@ -1,0 +1,106 @@
+"""The example is there in one go, once, and leaves no page empty."""
+
+from collections import Counter
+
+import pytest
+
+from evaluations.domain import JudgeKind, ReviewState, Role, RunState, Stage
+from evaluations.models import Call, Comparison, Evaluation, Membership, Query, Rater, Review, Run, User, Verdict
+from evaluations.services.exemplifying import load_example
+from evaluations.services.exporting import collecting, composing
+from evaluations.services.labelling import labels
+from evaluations.services.preparing.preparing import archive
+from evaluations.services.reviewing.queueing import next_comparison
+from evaluations.services.reviewing.reviewing import rater_for
+from tests.making import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def example(owner: User) -> Evaluation:
+    evaluation = load_example(owner=owner)
+    assert evaluation is not None
+    return evaluation
+
+
+def test_it_has_24_queries_three_of_each_of_eight_categories(example: Evaluation) -> None:
+    assert Comparison.objects.filter(evaluation=example).count() == 24
+    assert Counter(Query.objects.values_list("category", flat=True)) == dict.fromkeys(
+        ("facts", "coding", "maths", "writing", "summaries", "advice", "safety", "data"), 3
+    )
+
+
+def test_its_texts_are_as_varied_as_life(example: Evaluation) -> None:
+    queries = {query.key: query for query in Query.objects.all()}
+    texts = {one.query.key: [one.response_a.text, one.response_b.text] for one in Comparison.objects.all()}
+    assert len(queries["advice-1"].messages) == 3
+    assert any("```" in text for text in texts["coding-1"])
+    assert any("|---|" in text for text in texts["data-1"])
+    assert any("\u0600" < letter < "\u06ff" for letter in texts["writing-3"][0])
+    assert any("\u3040" < letter < "\u30ff" for letter in texts["facts-3"][0])
+    assert max(len(text) for pair in texts.values() for text in pair) > 1_500
+    assert all(comparison.metadata["planted"] for comparison in Comparison.objects.all())
+
+
+def test_the_baseline_has_judged_everything_in_both_orders(example: Evaluation) -> None:
+    run = Run.objects.get()
+    assert run.state == RunState.DONE
+    assert (run.judge.kind, run.judge.model) == (JudgeKind.RULE, "longest")
+    assert Counter(Call.objects.values_list("state", "shown")) == {
+        ("answered", "as_stored"): 24,
+        ("answered", "swapped"): 24,
+    }
+    example.refresh_from_db()
+    assert example.shown_judge == run.judge
+
+
+def test_longer_is_not_always_better_in_it(example: Evaluation) -> None:
+    """The planted judge and the people disagree where the longer response is the worse one."""
+    of_the_pole = Comparison.objects.filter(query__key="facts-2")
+    (row,) = composing.rows(of_the_pole, collecting.cast_of(example))
+    assert row["judges"][0]["choices"]["factuality"]["choice"] == "A"
+    assert row["labels"]["factuality"]["choice"] == "B"
+
+
+def test_two_invented_people_have_reviewed_a_part_of_every_category_and_say_so(example: Evaluation) -> None:
+    reviews = Review.objects.select_related("rater", "comparison__query")
+    assert Counter(review.rater.name for review in reviews) == {"Example reviewer 1": 12, "Example reviewer 2": 12}
+    assert {review.comparison.query.category for review in reviews} == set(
+        Query.objects.values_list("category", flat=True)
+    )
+    assert all(review.is_example and review.state == ReviewState.FINAL for review in reviews)
+    assert not Rater.objects.filter(kind="human", user__isnull=False).exists()
+
+
+def test_every_review_has_first_and_final_choices_for_all_six_aspects(example: Evaluation) -> None:
+    given = Counter(Verdict.objects.filter(review__isnull=False).values_list("stage", "aspect__key"))
+    assert len(given) == 12
+    assert set(given.values()) == {24}
+    changed = Verdict.objects.filter(stage=Stage.FINAL).exclude(note="")
+    assert changed.exists()
+
+
+def test_half_of_it_is_labelled(example: Evaluation) -> None:
+    given = labels(Comparison.objects.values_list("pk", flat=True))
+    assert len(given) == 12
+    assert {label.source for aspects in given.values() for label in aspects.values()} == {"majority", "split"}
+
+
+def test_all_24_wait_for_the_new_owner(example: Evaluation, owner: User) -> None:
+    assert Membership.objects.get().role == Role.OWNER
+    assert example.reviews_wanted == 3
+    assert next_comparison(example, rater_for(owner, example)) is not None
+
+
+def test_a_second_time_changes_nothing_archived_or_not(example: Evaluation, owner: User) -> None:
+    before = [model.objects.count() for model in (Evaluation, Comparison, Verdict)]
+    assert load_example(owner=owner) is None
+    archive(example, user=owner)
+    assert load_example(owner=None) is None
+    assert [model.objects.count() for model in (Evaluation, Comparison, Verdict)] == before

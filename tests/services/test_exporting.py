@@ -1,0 +1,392 @@
+"""What an exported file holds, that it is the same every time, and that it is never held in memory."""
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evaluations.domain import Choice, ExportState, InputRefused, Reading, ReviewState
+from evaluations.formats import exported as exported_row
+from evaluations.models import Comparison, Evaluation, Event, Export, Review
+from evaluations.services.exemplifying import load_example
+from evaluations.services.exporting import collecting, composing, exporting
+from evaluations.services.importing.importing import begin, store
+from evaluations.services.importing.previewing import preview
+from tests.making import make_comparison, make_evaluation, make_human, make_user
+from tests.saying import import_votes, judge_says, make_import, person_says
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE = Choice.A, Choice.B, Choice.TIE
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def exported(evaluation: Evaluation, written_as: str = "jsonl") -> tuple[Export, bytes]:
+    export = exporting.begin(evaluation, written_as=written_as, user=None)
+    written = b"".join(exporting.write(export, Comparison.objects.filter(evaluation=evaluation)))
+    export.refresh_from_db()
+    return export, written
+
+
+def as_json(evaluation: Evaluation) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in exported(evaluation)[1].splitlines()]
+
+
+def as_csv(evaluation: Evaluation) -> list[dict[str, str]]:
+    text = exported(evaluation, "csv")[1].decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    """One comparison with everything: a person, an imported one, gold, and a judge that failed once."""
+    made = make_comparison(
+        evaluation,
+        key="q1",
+        category="geography",
+        context="An atlas.",
+        reference="Paris",
+        metadata={"source": "handmade"},
+    )
+    person_says(
+        make_human(evaluation, "ann"),
+        made,
+        {"factuality": A, "clarity": TIE},
+        final={"clarity": A},
+        notes={"clarity": "shorter is clearer"},
+        shown="swapped",
+        note="easy",
+    )
+    import_votes(made, "bob", {"factuality": B})
+    import_votes(made, "expert", {"factuality": A}, kind="gold")
+    judge_says(
+        made,
+        rationale="B is longer",
+        as_stored={"factuality": B, "clarity": TIE},
+        swapped={"factuality": A, "clarity": TIE},
+    )
+    judge_says(made, judge="second", as_stored={"factuality": A}, swapped="unreadable")
+    return made
+
+
+def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Evaluation, comparison: Comparison) -> None:
+    rule = {"kind": "rule", "model": "longest", "rubric": "six-aspect 1", "remark": "baseline, not an LLM"}
+    assert as_json(evaluation) == [
+        {
+            "query_id": "q1",
+            "cluster": "q1",
+            "category": "geography",
+            "query": "What is the capital of France?",
+            "messages": None,
+            "context": "An atlas.",
+            "reference": "Paris",
+            "candidate_a": "alpha",
+            "response_a": "Paris.",
+            "candidate_b": "beta",
+            "response_b": "The capital of France is Lyon.",
+            "metadata": {"source": "handmade"},
+            "labels": {
+                "clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}},
+                "factuality": {"choice": None, "source": "split", "n": 2, "votes": {"A": 1, "B": 1}},
+            },
+            "gold": [{"rater": "expert", "choices": {"factuality": "A"}}],
+            "judges": [
+                {
+                    "judge": "longest",
+                    **rule,
+                    "choices": {
+                        "factuality": {
+                            "choice": "tie",
+                            "inconsistent": True,
+                            "orders": {"as_stored": ["B"], "swapped": ["A"]},
+                        },
+                        "clarity": {
+                            "choice": "tie",
+                            "inconsistent": False,
+                            "orders": {"as_stored": ["tie"], "swapped": ["tie"]},
+                        },
+                    },
+                    "rationales": {"as_stored": ["B is longer (as_stored)"], "swapped": ["B is longer (swapped)"]},
+                    "failures": {},
+                },
+                {
+                    "judge": "second",
+                    **rule,
+                    "choices": {
+                        "factuality": {"choice": None, "inconsistent": False, "orders": {"as_stored": ["A"]}},
+                    },
+                    "rationales": {},
+                    "failures": {"unreadable": 1},
+                },
+            ],
+            "people": [
+                {
+                    "rater": "ann",
+                    "rubric": "six-aspect 1",
+                    "state": "final",
+                    "blind": True,
+                    "shown": "swapped",
+                    "note": "easy",
+                    "choices": {
+                        "factuality": {"first": "A", "final": "A", "note": ""},
+                        "clarity": {"first": "tie", "final": "A", "note": "shorter is clearer"},
+                    },
+                },
+                {
+                    "rater": "bob",
+                    "rubric": None,
+                    "state": "final",
+                    "blind": None,
+                    "shown": "unknown",
+                    "note": "",
+                    "choices": {"factuality": {"first": "B", "final": "B", "note": ""}},
+                },
+            ],
+        }
+    ]
+
+
+def test_a_csv_row_holds_the_same_in_cells(evaluation: Evaluation, comparison: Comparison) -> None:
+    (row,) = as_csv(evaluation)
+    given = {column: cell for column, cell in row.items() if cell}
+    assert given == {
+        "query_id": "q1",
+        "cluster": "q1",
+        "category": "geography",
+        "query": "What is the capital of France?",
+        "context": "An atlas.",
+        "reference": "Paris",
+        "candidate_a": "alpha",
+        "response_a": "Paris.",
+        "candidate_b": "beta",
+        "response_b": "The capital of France is Lyon.",
+        "metadata": '{"source": "handmade"}',
+        "label:clarity": "A",
+        "label:clarity:source": "single",
+        "label:clarity:n": "1",
+        "label:factuality:source": "split",
+        "label:factuality:n": "2",
+        "gold:expert:factuality": "A",
+        "judge:longest (kind)": "rule (baseline, not an LLM)",
+        "judge:longest (rationale)": "as_stored: B is longer (as_stored)\n\nswapped: B is longer (swapped)",
+        "judge:longest:clarity": "tie",
+        "judge:longest:clarity:inconsistent": "no",
+        "judge:longest:clarity:orders": "as_stored=tie swapped=tie",
+        "judge:longest:factuality": "tie",
+        "judge:longest:factuality:inconsistent": "yes",
+        "judge:longest:factuality:orders": "as_stored=B swapped=A",
+        "judge:second (kind)": "rule (baseline, not an LLM)",
+        "judge:second (failures)": "unreadable=1",
+        "judge:second:factuality:inconsistent": "no",
+        "judge:second:factuality:orders": "as_stored=A",
+        "person:ann (shown)": "swapped",
+        "person:ann (blind)": "yes",
+        "person:ann (note)": "easy",
+        "person:ann:clarity": "A",
+        "person:ann:clarity:first": "tie",
+        "person:ann:clarity:note": "shorter is clearer",
+        "person:ann:factuality": "A",
+        "person:ann:factuality:first": "A",
+        "person:bob (shown)": "unknown",
+        "person:bob:factuality": "B",
+        "person:bob:factuality:first": "B",
+    }
+
+
+def test_a_csv_has_the_aspects_in_page_order_and_only_raters_who_said_something(evaluation: Evaluation) -> None:
+    make_human(evaluation, "silent")
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"safety": A})
+    columns = list(as_csv(evaluation)[0])
+    assert [column for column in columns if column.startswith("label:") and column.count(":") == 1] == [
+        "label:helpfulness",
+        "label:factuality",
+        "label:clarity",
+        "label:depth",
+        "label:engagement",
+        "label:safety",
+    ]
+    assert not [column for column in columns if "silent" in column]
+
+
+def test_a_conversation_of_several_turns_stands_in_messages(evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    turns = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi."},
+        {"role": "user", "content": "=1+1?"},
+    ]
+    made.query.messages = turns
+    made.query.save()
+    (row,) = as_json(evaluation)
+    assert (row["query"], row["messages"]) == (None, turns)
+    (cells,) = as_csv(evaluation)
+    assert (cells["query"], json.loads(cells["messages"])) == ("", turns)
+
+
+def test_a_choice_that_waits_for_its_confirmation_has_no_final_one(evaluation: Evaluation) -> None:
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": A}, confirmed=False)
+    (row,) = as_json(evaluation)
+    assert row["people"][0]["state"] == "first"
+    assert row["people"][0]["choices"] == {"clarity": {"first": "A", "final": None, "note": ""}}
+    assert row["labels"] == {}
+
+
+def test_a_review_that_is_undone_while_it_is_read_is_left_out(evaluation: Evaluation) -> None:
+    review = person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": A})
+    Review.objects.filter(pk=review.pk).update(state=ReviewState.DRAFT)
+    assert as_json(evaluation)[0]["people"] == []
+
+
+def test_an_example_review_says_that_it_is_one(evaluation: Evaluation) -> None:
+    person_says(make_human(evaluation), make_comparison(evaluation), {"clarity": A}, is_example=True)
+    assert as_json(evaluation)[0]["people"][0]["is_example"] is True
+
+
+def test_two_samples_of_an_imported_person_are_two_passes(evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    import_votes(made, "ann", {"clarity": A}, sample=0)
+    import_votes(made, "ann", {"clarity": B}, sample=1)
+    assert [person["choices"]["clarity"]["final"] for person in as_json(evaluation)[0]["people"]] == ["A", "B"]
+    assert as_csv(evaluation)[0]["person:ann:clarity"] == "A | B"
+
+
+def test_the_record_holds_rows_checksum_and_labels_by_source(evaluation: Evaluation, comparison: Comparison) -> None:
+    make_comparison(evaluation)
+    export, written = exported(evaluation)
+    assert (export.state, export.rows, export.policy) == (ExportState.DONE, 2, "majority")
+    assert export.sha256 == hashlib.sha256(written).hexdigest()
+    assert export.counts == {"labels": {"single": 1, "split": 1}}
+    assert export.finished_at is not None
+    with exporting.kept(export) as kept:
+        assert kept.read() == written
+
+
+def test_who_exported_what_is_recorded(evaluation: Evaluation) -> None:
+    user = make_user()
+    export = exporting.begin(evaluation, written_as="csv", user=user)
+    list(exporting.write(export, Comparison.objects.filter(evaluation=evaluation)))
+    told = Event.objects.filter(object_type="export", object_id=export.pk).order_by("pk")
+    assert [(event.verb, event.user) for event in told] == [("began", user), ("exported", user)]
+
+
+@pytest.mark.parametrize("written_as", exporting.WRITERS)
+def test_the_same_rows_give_the_same_bytes(evaluation: Evaluation, comparison: Comparison, written_as: str) -> None:
+    make_comparison(evaluation)
+    assert exported(evaluation, written_as)[1] == exported(evaluation, written_as)[1]
+
+
+def test_an_evaluation_without_comparisons_gives_a_csv_with_a_head_and_an_empty_jsonl(evaluation: Evaluation) -> None:
+    assert exported(evaluation)[1] == b""
+    assert exported(evaluation, "csv")[1].startswith(b"query_id,cluster,category,query,")
+
+
+def test_a_reader_who_leaves_early_leaves_the_export_unfinished_and_no_file(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "BLOCK_BYTES", 1)
+    for _ in range(3):
+        make_comparison(evaluation)
+    export = exporting.begin(evaluation, written_as="jsonl", user=None)
+    blocks = exporting.write(export, Comparison.objects.filter(evaluation=evaluation))
+    next(blocks)
+    name = str(export.file.name)
+    assert export.file.storage.exists(name)
+    blocks.close()  # type: ignore[attr-defined]
+    export.refresh_from_db()
+    assert (export.state, export.rows, export.sha256, export.file.name) == (ExportState.UNFINISHED, None, "", "")
+    assert not Export._meta.get_field("file").storage.exists(name)
+    with pytest.raises(InputRefused, match="no longer in storage"):
+        exporting.kept(export)
+
+
+def test_what_cannot_be_written_is_refused_with_what_can(evaluation: Evaluation) -> None:
+    with pytest.raises(InputRefused, match="choose one of jsonl, csv"):
+        exporting.begin(evaluation, written_as="parquet", user=None)
+    assert not Export.objects.exists()
+
+
+def test_rows_come_in_chunks_of_five_queries_each(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six comparisons in chunks of two: three chunks of five queries, and one that finds nothing more."""
+    monkeypatch.setattr(collecting, "CHUNK", 2)
+    for _ in range(6):
+        made = make_comparison(evaluation)
+        for name in ("ann", "bob", "eve"):
+            import_votes(made, name, {"clarity": A, "safety": B})
+        judge_says(made, as_stored={"clarity": A}, swapped={"clarity": A})
+        judge_says(made, judge="second", as_stored={"clarity": A})
+    those = collecting.cast_of(evaluation)
+    with CaptureQueriesContext(connection) as queries:
+        rows = composing.rows(Comparison.objects.filter(evaluation=evaluation), those)
+        counts = [len(queries) for _ in rows]
+    assert counts == [5, 5, 10, 10, 15, 15]
+    assert len(queries) == 16
+
+
+def test_rows_are_written_while_they_are_read(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first block is there after the first chunk: the whole list never is."""
+    monkeypatch.setattr(collecting, "CHUNK", 1)
+    monkeypatch.setattr(exporting, "BLOCK_BYTES", 1)
+    for _ in range(5):
+        make_comparison(evaluation)
+    export = exporting.begin(evaluation, written_as="jsonl", user=None)
+    with CaptureQueriesContext(connection) as queries:
+        blocks = exporting.write(export, Comparison.objects.filter(evaluation=evaluation))
+        asked = [sum("evaluations_comparison" in query["sql"][:4000] for query in queries) for _ in blocks]
+    steps = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert len(asked) == 5
+    assert len(set(steps)) == 1
+
+
+def test_rows_of_an_unfinished_import_are_not_exported(evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    import_votes(made, "ann", {"clarity": A})
+    made.verdicts.update(source_import=make_import(evaluation, "storing"))
+    (row,) = as_json(evaluation)
+    assert (row["people"], row["labels"]) == ([], {})
+
+
+def imported(evaluation: Evaluation, name: str, content: bytes) -> None:
+    checked = preview(evaluation, io.BytesIO(content), file_name=name, reading=Reading(), user=None)
+    begin(checked, skip_bad=False, user=None)
+    store(checked)
+
+
+def material(evaluation: Evaluation) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in exported_row.MATERIAL} for row in as_json(evaluation)]
+
+
+@pytest.mark.parametrize("written_as", exporting.WRITERS)
+def test_an_exported_study_is_imported_again_as_the_same_comparisons(written_as: str) -> None:
+    """Every kind of text is in the example: code, tables, several turns, Arabic, Japanese, a CSV as context."""
+    example, again = load_example(owner=None), make_evaluation()
+    assert example is not None
+    imported(again, f"example.{written_as}", exported(example, written_as)[1])
+    assert len(material(example)) == 24
+    assert material(again) == material(example)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("written_as", exporting.WRITERS)
+def test_real_data_comes_back_as_it_was_and_failures_are_told(
+    evaluation: Evaluation, acceptance_data: Path, written_as: str
+) -> None:
+    """999 pairs, 54 of them with an empty response, and 25 answers of a judge that could not be read."""
+    again = make_evaluation()
+    for name in ("testset-v1.json", "gpt-3.5-turbo-testset-v1.json"):
+        imported(evaluation, name, (acceptance_data / "pandalm" / name).read_bytes())
+    imported(again, f"pandalm.{written_as}", exported(evaluation, written_as)[1])
+    assert sum(not row["response_a"] or not row["response_b"] for row in material(evaluation)) == 54
+    assert material(again) == material(evaluation)
+    failed = [judge["failures"] for row in as_json(evaluation) for judge in row["judges"] if judge["failures"]]
+    assert failed == [{"unreadable": 1}] * 25

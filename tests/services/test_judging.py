@@ -1,0 +1,148 @@
+"""Endpoints and judges: made once, guarded, frozen."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluations.domain import AspectSpec, InputRefused, JudgeKind, RubricKind, RubricOrigin, RubricSpec, Shown
+from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.models import Endpoint, Evaluation, Event, Judge, Rater
+from evaluations.services.judging import judging
+from evaluations.services.preparing.preparing import add_rubric, next_version
+from tests.judges import make_baseline, make_judge
+from tests.making import make_comparison, make_evaluation, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+def test_a_judge_freezes_its_rubric_version_and_is_a_rater_from_the_start(evaluation: Evaluation) -> None:
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", name="strict")
+    assert judge.kind == JudgeKind.LLM
+    assert judge.rubric_version is not None
+    judge.rubric_version.refresh_from_db()
+    assert judge.rubric_version.frozen_at is not None
+    assert Rater.objects.get(judge=judge).name == "strict"
+    assert Event.objects.filter(verb="created", object_type="judge", object_id=judge.pk).exists()
+
+
+def test_without_an_endpoint_a_judge_is_a_rule_and_says_so(evaluation: Evaluation) -> None:
+    judge = make_baseline(evaluation)
+    assert (judge.kind, judge.is_baseline) == (JudgeKind.RULE, True)
+    with pytest.raises(InputRefused, match="needs an endpoint"):
+        judging.create_judge(evaluation, name="x", model="gpt-4", version=evaluation.review_rubric, user=None)
+
+
+def test_the_same_settings_make_the_same_judge_and_any_change_another(evaluation: Evaluation) -> None:
+    url = "http://127.0.0.1:9/v1"
+    make_judge(evaluation, url, name="one", temperature=0.0)
+    make_judge(evaluation, url, name="two", temperature=0.5)
+    make_judge(evaluation, url, name="three", model="other")
+    with pytest.raises(InputRefused, match="“one” is this judge already"):
+        make_judge(evaluation, url, name="four", temperature=0.0)
+    with pytest.raises(InputRefused, match="There is a judge “two” already"):
+        make_judge(evaluation, url, name="two", temperature=1.0)
+    make_judge(make_evaluation(), url, name="one", temperature=0.0)
+
+
+def test_all_judges_of_an_evaluation_share_one_key_of_their_fences(evaluation: Evaluation) -> None:
+    one, two = make_baseline(evaluation), make_judge(evaluation, "http://127.0.0.1:9/v1")
+    assert one.fence_key == two.fence_key != make_baseline(make_evaluation()).fence_key
+    assert len(one.fence_key) == 64
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"name": " "}, "needs a name"),
+        ({"model": ""}, "name of a model"),
+        ({"temperature": 3.0}, "from 0 to 2"),
+        ({"max_tokens": 0}, "from 1 to"),
+        ({"mode": "two_step"}, "one of these modes"),
+    ],
+)
+def test_what_no_server_would_take_is_refused(evaluation: Evaluation, columns: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputRefused, match=problem):
+        make_judge(evaluation, "http://127.0.0.1:9/v1", **columns)
+    assert not Judge.objects.exists()
+
+
+def test_a_pasted_prompt_with_an_unknown_placeholder_makes_no_judge(evaluation: Evaluation) -> None:
+    spec = RubricSpec(
+        RubricKind.PAIRWISE,
+        "{a} or {b}? {who}",
+        (AspectSpec("overall", "Overall", ""),),
+        ("overall",),
+        {"{a}": "response_a", "{b}": "response_b"},
+    )
+    version = add_rubric(evaluation, name="pasted", spec=spec, origin=RubricOrigin.OWN, user=None)
+    with pytest.raises(InputRefused, match=r"\{who\}"):
+        make_baseline(evaluation, version=version)
+
+
+def test_a_rubric_that_came_with_an_import_serves_the_baseline_and_no_model(evaluation: Evaluation) -> None:
+    spec = RubricSpec(RubricKind.PAIRWISE, "", (AspectSpec("overall", "Overall", ""),), ("overall",))
+    version = add_rubric(evaluation, name="imported", spec=spec, origin=RubricOrigin.IMPORTED, user=None)
+    assert make_baseline(evaluation, version=version).rubric_version == version
+    with pytest.raises(InputRefused, match="A model needs instructions"):
+        make_judge(evaluation, "http://127.0.0.1:9/v1", version=version)
+
+
+def test_a_rubric_of_another_evaluation_makes_no_judge(evaluation: Evaluation) -> None:
+    with pytest.raises(InputRefused, match="of this evaluation"):
+        make_baseline(evaluation, version=make_evaluation().review_rubric)
+
+
+def test_an_endpoint_is_checked_and_found_again_by_address_and_key_name() -> None:
+    user = make_user()
+    judging.create_endpoint(name="local", base_url="http://localhost:11434/v1/", user=user)
+    for url, key in (("localhost", ""), ("http://localhost/v1", "HOME")):
+        with pytest.raises(InputRefused):
+            judging.create_endpoint(name="bad", base_url=url, key_variable=key, user=user)
+    with pytest.raises(InputRefused, match="already"):
+        judging.create_endpoint(name="local", base_url="http://elsewhere/v1", user=user)
+
+    def found(key: str = "", limit: int | None = None) -> Endpoint:
+        return judging.find_or_create_endpoint(
+            base_url="http://localhost:11434/v1", key_variable=key, max_in_flight=limit
+        )
+
+    assert found().name == "local"
+    assert found(limit=4).max_in_flight == 4
+    assert found("OLLAMA_API_KEY").name == "localhost:11434"
+    assert found("OTHER_API_KEY").name == "localhost:11434 2"
+    assert Endpoint.objects.count() == 3
+    with pytest.raises(InputRefused, match="in flight"):
+        found(limit=0)
+
+
+def test_the_preview_shows_what_is_sent_and_a_rule_is_sent_nothing(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation, response_a="one", response_b="two")
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1")
+    told = judging.preview(judge, comparison, Shown.SWAPPED)
+    assert told is not None
+    system, user = told.messages
+    assert SIX_ASPECT.instructions in system["content"]
+    assert user["content"].index("\ntwo\n") < user["content"].index("\none\n")
+    assert judging.preview(make_baseline(evaluation), comparison, Shown.AS_STORED) is None
+    assert list(json.loads(told.schema)["properties"]) == ["rationale", "choices"]
+    plain = judging.preview(
+        make_judge(evaluation, "http://127.0.0.1:9/v1", name="plain", mode="text"), comparison, Shown.AS_STORED
+    )
+    assert plain is not None
+    assert plain.schema == ""
+
+
+def test_the_next_rubric_version_leaves_the_judge_as_it_was(evaluation: Evaluation) -> None:
+    judge = make_baseline(evaluation)
+    assert judge.rubric_version is not None
+    changed = RubricSpec(**{**judge.rubric_version.spec().__dict__, "instructions": "Another wording."})
+    later = next_version(judge.rubric_version.rubric, changed, user=None)
+    judge.refresh_from_db()
+    assert judge.rubric_version_id != later.pk
+    make_baseline(evaluation, name="later", version=later)

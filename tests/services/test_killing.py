@@ -1,0 +1,120 @@
+"""A worker killed in the middle of a run: nothing stored is lost, and only what was in flight is asked again."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+
+from evaluations.domain import AttemptOutcome, CallState, RunState
+from evaluations.models import Attempt, Call, Run, Verdict, Worker
+from evaluations.services.judging.progressing import progress
+from evaluations.services.judging.running import start_run
+from tests.judges import make_baseline, make_judge
+from tests.llm_server import LLMServer, llm_server
+from tests.making import make_comparison, make_evaluation
+from tests.product import ROOT, environment_for, processes_of
+
+pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
+
+IN_FLIGHT = 16
+
+
+def environment_on_test_database(data_dir: Path) -> dict[str, str]:
+    """For a worker on the tests' own database, with leases that run out soon."""
+    given = os.environ.get("DATABASE_URL", "")
+    name = str(connection.settings_dict["NAME"])
+    database = (
+        urlsplit(given)._replace(path=f"/{name}").geturl() if given.startswith("postgres") else f"sqlite:///{name}"
+    )
+    return environment_for(data_dir, DATABASE_URL=database, JUDGEWEB_LEASE_SECONDS="3")
+
+
+@contextmanager
+def celery(environment: dict[str, str], *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
+    command = [sys.executable, "-m", "celery", "-A", "judgeweb", *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+WORKER = ("worker", "--pool", "threads", "--concurrency", "4")
+
+
+def until(ready: Callable[[], bool], seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def state_of(run: Run) -> str:
+    return Run.objects.values_list("state", flat=True).get(pk=run.pk)
+
+
+def test_a_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight(tmp_path: Path) -> None:
+    evaluation = make_evaluation()
+    for number in range(250):
+        make_comparison(evaluation, query=f"Question {number}?")
+    environment = environment_on_test_database(tmp_path)
+    with llm_server(latency=0.1) as server, celery(environment, "beat"):
+        run = start_run(make_judge(evaluation, server.base_url, max_in_flight=IN_FLIGHT), user=None)
+        with celery(environment, *WORKER) as worker:
+            until(lambda: len(server.questions) > 180)
+            worker.kill()
+            worker.wait()
+        assert no_orphan_sends(server, tmp_path)
+        assert 0 < Attempt.objects.count() < 500
+        with celery(environment, *WORKER):
+            until(lambda: state_of(run) == RunState.DONE)
+    run.refresh_from_db()
+    assert Call.objects.filter(run=run, state=CallState.ANSWERED).count() == 500
+    assert Attempt.objects.filter(outcome=AttemptOutcome.ANSWERED).count() == 500
+    assert Verdict.objects.count() == 500 * 6
+    asked_again = sum(server.asked.values()) - 500
+    lost = progress(run).repeated
+    # In flight, or answered and not stored yet: at the most one of each for every place.
+    assert asked_again <= lost <= 2 * IN_FLIGHT
+    assert max(server.asked.values()) <= 2
+    # Nothing but those lost was asked twice.
+    lost_calls = Attempt.objects.filter(outcome=AttemptOutcome.LOST).values("call")
+    assert Call.objects.filter(run=run).exclude(pk__in=lost_calls).count() == 500 - lost
+
+
+def no_orphan_sends(server: LLMServer, data_dir: Path) -> bool:
+    """Whether the worker left no process behind, and nothing is asked any more."""
+    left = [command for command in processes_of(data_dir).values() if " worker " in command]
+    asked = len(server.questions)
+    time.sleep(1)
+    return not left and len(server.questions) == asked
+
+
+def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_leaves(tmp_path: Path) -> None:
+    evaluation = make_evaluation()
+    for number in range(40):
+        make_comparison(evaluation, query=f"Question {number}?")
+    environment = environment_on_test_database(tmp_path)
+    with ExitStack() as stack:
+        server = stack.enter_context(llm_server(latency=0.05))
+        stack.enter_context(celery(environment, "beat"))
+        workers = [stack.enter_context(celery(environment, *WORKER, "-n", name)) for name in ("one", "two")]
+        until(lambda: Worker.objects.alive().count() == 2)
+        judge = make_judge(evaluation, server.base_url, max_in_flight=8)
+        runs = [start_run(judge, user=None), start_run(make_baseline(evaluation), user=None)]
+        until(lambda: all(state_of(run) == RunState.DONE for run in runs))
+        assert server.most_in_flight <= 8
+        for worker in workers:
+            worker.terminate()
+            assert worker.wait(20) == 0
+    assert list(server.asked.values()) == [1] * 80
+    assert Call.objects.filter(state=CallState.ANSWERED).count() == 160
+    assert not Worker.objects.exists()

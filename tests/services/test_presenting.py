@@ -1,0 +1,141 @@
+"""What a person may see of a comparison at each step, and in which terms."""
+
+import pytest
+
+from evaluations.domain import Choice, Reveal, Shown
+from evaluations.models import Comparison, User
+from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.reviewing.drawing import drawn, order_shown
+from evaluations.services.reviewing.presenting import Sheet, sheet_for
+from evaluations.services.reviewing.reviewing import rater_of, rubric_in_force, save_final, save_first
+from tests.making import make_comparison, make_evaluation, make_user
+from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, make_judge
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def person() -> User:
+    return make_user()
+
+
+def compared(person: User, order: Shown, **columns: object) -> Comparison:
+    """A comparison that this person meets in that order; the judge's choice is B as stored."""
+    evaluation = make_evaluation(person)
+    change_evaluation(evaluation, {"shown_judge": make_judge(evaluation).judge, **columns}, user=person)
+    comparison = make_comparison(evaluation, response_a="first", response_b="second")
+    while order_shown(person, comparison) != order:
+        comparison = make_comparison(evaluation, response_a="first", response_b="second")
+    judge_says(comparison, as_stored=ALL_B, swapped=ALL_B, rationale="Longer")
+    return comparison
+
+
+def sheet(person: User, comparison: Comparison) -> Sheet:
+    evaluation = comparison.evaluation
+    return sheet_for(person, comparison, rubric_in_force(evaluation), rater_of(person, evaluation))
+
+
+def test_the_order_stays_the_same_however_often_the_page_is_opened(person: User) -> None:
+    comparison = compared(person, Shown.SWAPPED)
+    before = sheet(person, comparison)
+    assert (before.left.text, before.right.text) == ("second", "first")
+    save_first(person, comparison, choices=ALL_A, version=0)
+    after = sheet(person, comparison)
+    assert (after.left, after.right) == (before.left, before.right)
+
+
+def test_the_order_is_drawn_for_each_person_and_comparison_on_its_own() -> None:
+    people = [User(pk=number) for number in range(20)]
+    comparisons = [Comparison(pk=number) for number in range(100)]
+    swapped = [drawn("order", person, comparison) for person in people for comparison in comparisons]
+    # 2,000 fair draws: 1,000 expected, standard deviation 22.4; five of them either way.
+    assert 888 <= sum(swapped) <= 1112
+    other = [drawn("reveal", person, comparison) for person in people for comparison in comparisons]
+    assert 888 <= sum(one == another for one, another in zip(swapped, other, strict=True)) <= 1112
+
+
+def test_before_the_first_save_nothing_of_the_judge_is_there(person: User) -> None:
+    before = sheet(person, compared(person, Shown.AS_STORED))
+    assert before.stage == "choose"
+    assert before.judge is None
+    assert all(line.judge is None and line.first is None for line in before.lines)
+
+
+@pytest.mark.parametrize(("order", "judge_side", "agrees"), [("as_stored", "B", False), ("swapped", "A", True)])
+def test_after_it_the_judge_speaks_in_terms_of_left_and_right(
+    person: User, order: Shown, judge_side: str, agrees: bool
+) -> None:
+    comparison = compared(person, order)
+    save_first(person, comparison, choices=ALL_A, version=0)
+    after = sheet(person, comparison)
+    assert after.stage == "confirm"
+    assert {line.judge.choice for line in after.lines if line.judge} == {judge_side}
+    assert {line.first for line in after.lines} == {Choice.A}
+    assert after.differing == (0 if agrees else 6)
+
+
+@pytest.mark.parametrize("order", ["as_stored", "swapped"])
+def test_words_of_the_judge_say_whether_they_call_the_sides_the_other_way_round(person: User, order: Shown) -> None:
+    comparison = compared(person, order)
+    save_first(person, comparison, choices=ALL_A, version=0)
+    judge = sheet(person, comparison).judge
+    assert judge is not None
+    other = "swapped" if order == "as_stored" else "as_stored"
+    assert [(one.text, one.turned) for one in judge.rationales] == [
+        (f"Longer ({order})", False),
+        (f"Longer ({other})", True),
+    ]
+
+
+def test_orders_that_disagree_are_said_to(person: User) -> None:
+    comparison = compared(person, Shown.AS_STORED)
+    torn = make_comparison(comparison.evaluation)
+    judge_says(torn, as_stored=ALL_A, swapped=ALL_B)
+    save_first(person, torn, choices=ALL_A, version=0)
+    judge = sheet(person, torn).judge
+    assert judge is not None
+    depth = judge.choices["depth"]
+    assert (depth.choice, depth.inconsistent, depth.orders) == (Choice.TIE, True, 2)
+
+
+def test_where_the_judge_is_never_shown_it_is_not_there_afterwards_either(person: User) -> None:
+    comparison = compared(person, Shown.AS_STORED, reveal=Reveal.NEVER)
+    save_first(person, comparison, choices=ALL_A, version=0)
+    after = sheet(person, comparison)
+    assert (after.stage, after.judge) == ("done", None)
+
+
+def test_where_the_judge_stands_from_the_start_it_is_there_before(person: User) -> None:
+    before = sheet(person, compared(person, Shown.AS_STORED, reveal=Reveal.SHOWN))
+    assert before.stage == "choose"
+    assert before.judge is not None
+
+
+def test_an_answer_that_came_after_the_review_was_final_is_not_revealed(person: User) -> None:
+    comparison = compared(person, Shown.AS_STORED)
+    later = make_comparison(comparison.evaluation)
+    save_first(person, later, choices=ALL_A, version=0)
+    judge_says(later, as_stored=ALL_B, swapped=ALL_B)
+    assert sheet(person, later).judge is None
+
+
+def test_votes_of_other_people_are_never_on_the_sheet(person: User) -> None:
+    comparison = compared(person, Shown.AS_STORED)
+    import_votes(comparison, "annotator1", ALL_TIE)
+    save_first(person, comparison, choices=ALL_A, version=0)
+    assert {line.first for line in sheet(person, comparison).lines} == {Choice.A}
+
+
+def test_a_confirmed_sheet_shows_first_and_final_and_the_notes(person: User) -> None:
+    comparison = compared(person, Shown.SWAPPED)
+    review = save_first(person, comparison, choices=ALL_B, version=0)
+    save_final(
+        person,
+        comparison,
+        choices={**ALL_B, "depth": Choice.A},
+        notes={"depth": "More detail."},
+        version=review.version,
+    )
+    done = sheet(person, comparison)
+    depth = next(line for line in done.lines if line.asked.key == "depth")
+    assert (done.stage, depth.first, depth.final, depth.note) == ("done", Choice.B, Choice.A, "More detail.")

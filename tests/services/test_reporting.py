@@ -1,0 +1,327 @@
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from evaluations.domain import CallState, Coding, FailedRule, InputRefused, Rules, Shown, SplitRule
+from evaluations.models import Comparison, Evaluation, Rater
+from evaluations.services.judging.consolidating import judge_choices
+from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
+from tests.making import make_comparison, make_evaluation, make_human
+from tests.saying import ALL_A, ALL_B, ALL_TIE, Choices, import_votes, judge_says, person_says
+
+pytestmark = pytest.mark.django_db
+
+CLARITY = "clarity"
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def every(evaluation: Evaluation) -> QuerySet[Comparison]:
+    return Comparison.objects.filter(evaluation=evaluation)
+
+
+def reported(evaluation: Evaluation, rules: Rules | None = None, aspect: str = CLARITY, **wanted: Any) -> AspectReport:
+    return make_report(evaluation, every(evaluation), rules or Rules(), **wanted).aspects[aspect]
+
+
+def both(choices: Choices) -> dict[str, Any]:
+    return {Shown.AS_STORED.value: choices, Shown.SWAPPED.value: choices}
+
+
+def make_small_study(evaluation: Evaluation) -> list[Comparison]:
+    """Four comparisons. Majorities of ann, ben, cem: A, tie (split), B, –. The judge: A, B, tie (inconsistent), A."""
+    ann, ben, cem = (make_human(evaluation, name) for name in ("ann", "ben", "cem"))
+    made = [make_comparison(evaluation) for _ in range(4)]
+    for rater, comparison, choices in (
+        (ann, made[0], ALL_A),
+        (ben, made[0], ALL_A),
+        (cem, made[0], ALL_B),
+        (ann, made[1], ALL_A),
+        (ben, made[1], ALL_B),
+        (ann, made[2], ALL_B),
+    ):
+        person_says(rater, comparison, choices)
+    judge_says(made[0], **both(ALL_A))
+    judge_says(made[1], **both(ALL_B))
+    judge_says(made[2], as_stored=ALL_B, swapped=ALL_A)
+    judge_says(made[3], **both(ALL_A))
+    return made
+
+
+# ---- the shape ------------------------------------------------------------------------------
+
+
+def test_the_json_has_the_promised_keys_and_only_json_in_it(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    report = json.loads(json.dumps(make_report(evaluation, every(evaluation), Rules()).as_json(), allow_nan=False))
+    assert list(report["aspects"]) == ["helpfulness", "factuality", "clarity", "depth", "engagement", "safety"]
+    assert all(isinstance(words, str) for words in report["rules"].values())
+    aspect = report["aspects"][CLARITY]
+    assert {"votes", "majority", "pairs", "multi"} <= set(aspect["human_human"])
+    assert {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1", "units"} == set(aspect["human_human"]["multi"])
+    assert {"rater_1", "rater_2", "with_ties", "without_ties"} <= set(aspect["human_human"]["pairs"][0])
+    judge = aspect["judges"]["longest"]
+    assert {"judge_human", "judge_gold", "each_order", "confusion", "position", "failed"} <= set(judge)
+    assert set(judge["judge_human"]) == {"votes", "majority"}
+
+
+def blocks(found: Any) -> list[dict[str, Any]]:
+    """Every block of agreement in a report, however deep it stands."""
+    if isinstance(found, dict):
+        inside = [block for value in found.values() for block in blocks(value)]
+        return [found, *inside] if "with_ties" in found else inside
+    return [block for value in found for block in blocks(value)] if isinstance(found, list) else []
+
+
+def test_every_block_has_both_ways_with_ties_and_every_number_its_interval_or_why(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    report = json.loads(json.dumps(make_report(evaluation, every(evaluation), Rules()).as_json()))
+    found = blocks(report)
+    assert len(found) > 6 * 4
+    for block in found:
+        for way in (block["with_ties"], block["without_ties"]):
+            assert isinstance(way["agree"], int)
+            assert isinstance(way["n"], int)
+            for name in ("agreement", "cohen_kappa", "gwet_ac1"):
+                assert way[name]["ci95"] is None
+                assert way[name]["ci95_why"]
+                assert (way[name]["value"] is None) == bool(way[name]["why"])
+
+
+# ---- the numbers ----------------------------------------------------------------------------
+
+
+def test_a_judge_is_held_against_the_majority_and_against_every_vote(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    judge = reported(evaluation).judges["longest"]
+    # Majorities A, tie, B against A, B, tie: one of three. Votes A A B | A B | B against A A A | B B | tie: 3 of 6.
+    majority, votes = judge.judge_human.majority, judge.judge_human.votes
+    assert (majority.with_ties.agree, majority.with_ties.n, majority.n_split) == (1, 3, 1)
+    assert (majority.without_ties.agree, majority.without_ties.n) == (1, 1)
+    assert majority.dropped.value == pytest.approx(2 / 3)
+    assert (votes.with_ties.agree, votes.with_ties.n) == (3, 6)
+    assert judge.confusion.choices == ("A", "tie", "B")
+    assert judge.confusion.counts == ((1, 0, 0), (0, 0, 1), (0, 1, 0))
+    assert judge.label == "baseline, not an LLM"
+    assert (judge.position.consistency.agree, judge.position.consistency.n) == (3, 4)
+
+
+def test_a_split_can_be_dropped(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    majority = reported(evaluation, Rules(split_rule=SplitRule.DROP)).judges["longest"].judge_human.majority
+    assert (majority.with_ties.agree, majority.with_ties.n, majority.n_split) == (1, 2, 1)
+
+
+def test_people_are_held_against_each_other_without_the_judge_and_without_gold(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), comparison, ALL_A)
+    person_says(make_human(evaluation, "ben"), comparison, ALL_A)
+    import_votes(comparison, "label", ALL_B, kind="gold")
+    judge_says(comparison, **both(ALL_B))
+    found = reported(evaluation)
+    assert (found.human_human.votes.with_ties.agree, found.human_human.votes.with_ties.n) == (1, 1)
+    assert found.human_human.multi.units == 1
+    assert found.judges["longest"].judge_gold.with_ties.agree == 1
+    assert found.judges["longest"].judge_human.majority.with_ties.agree == 0
+
+
+def test_gold_labels_that_contradict_each_other_count_as_none(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    import_votes(comparison, "one", ALL_A, kind="gold")
+    import_votes(comparison, "other", ALL_B, kind="gold")
+    judge_says(comparison, **both(ALL_A))
+    gold = reported(evaluation).judges["longest"].judge_gold
+    assert (gold.with_ties.n, gold.n_split) == (0, 1)
+
+
+def test_first_choices_count_and_what_was_changed_after_the_reveal_does_not(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), comparison, ALL_A, final=ALL_B)
+    person_says(make_human(evaluation, "ben"), comparison, ALL_B, confirmed=False)
+    judge_says(comparison, **both(ALL_B))
+    votes = reported(evaluation).judges["longest"].judge_human.votes.with_ties
+    assert (votes.agree, votes.n) == (1, 2)
+
+
+def test_reviews_that_saw_the_judge_first_stand_apart_and_are_counted(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), comparison, ALL_A)
+    person_says(make_human(evaluation, "ben"), comparison, ALL_B, blind=False)
+    import_votes(comparison, "cem", ALL_TIE)
+    judge_says(comparison, **both(ALL_B))
+    found = reported(evaluation)
+    counted = found.human_votes
+    assert (counted.blind, counted.unknown, counted.saw_judge_first) == (1, 1, 1)
+    assert found.judges["longest"].judge_human.votes.with_ties.n == 2
+    apart = found.saw_judge_first.judges["longest"].votes.with_ties
+    assert (found.saw_judge_first.votes, apart.agree, apart.n) == (1, 1, 1)
+
+
+def test_failed_calls_are_counted_by_state_and_never_verdicts(evaluation: Evaluation) -> None:
+    comparisons = [make_comparison(evaluation) for _ in range(3)]
+    ann = make_human(evaluation, "ann")
+    for comparison in comparisons:
+        person_says(ann, comparison, ALL_TIE)
+    judge_says(comparisons[0], **both(ALL_TIE))
+    judge_says(comparisons[1], as_stored=ALL_A, swapped=CallState.UNREADABLE.value)
+    judge_says(comparisons[2], as_stored=CallState.REFUSED.value, swapped=CallState.PENDING.value)
+    judge = reported(evaluation).judges["longest"]
+    assert (judge.failed.unreadable, judge.failed.refused, judge.failed.waiting, judge.failed.incomplete) == (
+        1,
+        1,
+        1,
+        2,
+    )
+    assert judge.failed.by_state == {"unreadable": 1, "refused": 1, "waiting": 1}
+    assert (judge.judge_human.majority.with_ties.n, judge.verdicts) == (1, 1)
+    # As ties: the failed one counts, the one that still waits does not.
+    as_ties = reported(evaluation, Rules(failed=FailedRule.TIE)).judges["longest"]
+    assert (as_ties.judge_human.majority.with_ties.agree, as_ties.judge_human.majority.with_ties.n) == (2, 2)
+
+
+def test_first_and_second_shown_need_the_same_known_order(evaluation: Evaluation) -> None:
+    together, apart, unknown = (make_comparison(evaluation) for _ in range(3))
+    ann = make_human(evaluation, "ann")
+    person_says(ann, together, ALL_A, shown=Shown.SWAPPED)
+    person_says(ann, apart, ALL_A, shown=Shown.AS_STORED)
+    import_votes(unknown, "ann", ALL_A)
+    for comparison in (together, apart, unknown):
+        judge_says(comparison, swapped=ALL_A)
+    judge = reported(evaluation, Rules(coding=Coding.SHOWN)).judges["longest"]
+    assert judge.judge_human.majority.with_ties.n == 1
+    assert judge.confusion.choices == ("first", "tie", "second")
+    assert judge.confusion.counts == ((0, 0, 0), (0, 0, 0), (0, 0, 1))
+
+
+def test_a_judge_asked_in_both_orders_has_no_order_shown(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    found = reported(evaluation, Rules(coding=Coding.SHOWN)).judges["longest"].judge_human.majority.with_ties
+    assert found.agreement.value is None
+    assert found.agreement.why == "No comparison was shown to everyone compared here in the same known order."
+
+
+def test_the_report_reads_a_judge_as_the_rest_of_the_product_does(evaluation: Evaluation) -> None:
+    made = make_small_study(evaluation)
+    rater = Rater.objects.get(name="longest")
+    told = judge_choices(rater, [comparison.pk for comparison in made])
+    choices = [told[comparison.pk][CLARITY].choice for comparison in made]
+    assert choices == ["A", "B", "tie", "A"]
+    assert reported(evaluation).judges["longest"].verdicts == len(choices)
+
+
+# ---- what it speaks of ----------------------------------------------------------------------
+
+
+def test_only_comparisons_of_a_category_candidate_or_metadata(evaluation: Evaluation) -> None:
+    ann = make_human(evaluation, "ann")
+    person_says(ann, make_comparison(evaluation, category="math", metadata={"level": 3, "hard": True}), ALL_A)
+    person_says(ann, make_comparison(evaluation, candidates=("alpha", "gamma")), ALL_A)
+    for where in ("category=math", "candidate=beta", "candidate_b=gamma", "level=3", "hard=true"):
+        key, value = where.split("=")
+        report = make_report(evaluation, every(evaluation), Rules(where=((key, value),)))
+        assert report.comparisons == 1, where
+        assert f"{key} is “{value}”" in report.rules["comparisons"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("category", "chess"), ("no__such", "x"), ("level", "NaN"), ("1", "2")])
+def test_a_filter_that_fits_nothing_is_refused_in_one_sentence(evaluation: Evaluation, key: str, value: str) -> None:
+    make_comparison(evaluation, category="math", metadata={"level": 3})
+    with pytest.raises(InputRefused, match=f"No comparison has {key}={value}"):
+        make_report(evaluation, every(evaluation), Rules(where=((key, value),)))
+
+
+def test_a_pattern_narrows_people_and_judges_each_to_those_it_matches(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    for name in ("expert_1", "expert_2", "author_1"):
+        person_says(make_human(evaluation, name), comparison, ALL_A)
+    judge_says(comparison, judge="longest", **both(ALL_A))
+    judge_says(comparison, judge="first", **both(ALL_A))
+    experts = reported(evaluation, Rules(raters="expert_*"))
+    assert experts.human_votes.blind == 2
+    assert set(experts.judges) == {"longest", "first"}
+    one_judge = reported(evaluation, Rules(raters="long*"))
+    assert (one_judge.human_votes.blind, set(one_judge.judges)) == (3, {"longest"})
+    with pytest.raises(InputRefused, match="No rater's name matches “zoe”"):
+        reported(evaluation, Rules(raters="zoe"))
+
+
+def test_without_judges_nothing_of_them_is_told(evaluation: Evaluation) -> None:
+    make_small_study(evaluation)
+    report = make_report(evaluation, every(evaluation), Rules(), with_judges=False)
+    assert report.judges == {}
+    assert all(not aspect.judges for aspect in report.aspects.values())
+
+
+def test_an_aspect_that_nobody_has_a_verdict_on_is_named_and_has_no_numbers(evaluation: Evaluation) -> None:
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {CLARITY: "A"})
+    report = make_report(evaluation, every(evaluation), Rules())
+    assert list(report.aspects) == [CLARITY]
+    assert report.no_verdicts == ("Helpfulness", "Factuality", "Depth", "Engagement", "Safety")
+
+
+def test_an_evaluation_without_anything_makes_an_empty_report(evaluation: Evaluation) -> None:
+    report = make_report(evaluation, every(evaluation), Rules())
+    assert (report.comparisons, report.aspects) == (0, {})
+
+
+# ---- the comparisons behind a cell ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split_rule", SplitRule)
+def test_every_cell_counts_the_comparisons_that_it_opens(evaluation: Evaluation, split_rule: SplitRule) -> None:
+    made = make_small_study(evaluation)
+    rules = Rules(split_rule=split_rule)
+    judge = reported(evaluation, rules).judges["longest"]
+    found: list[int] = []
+    for row, counts in zip(judge.confusion.choices, judge.confusion.counts, strict=True):
+        for column, count in zip(judge.confusion.choices, counts, strict=True):
+            behind = comparisons_in_cell(
+                evaluation, every(evaluation), CLARITY, judge.rater_id, row, column, rules=rules
+            )
+            assert len(behind) == count
+            found += behind
+    assert set(found) <= {comparison.pk for comparison in made}
+
+
+def test_a_cell_stays_within_the_comparisons_that_the_reader_may_see(evaluation: Evaluation) -> None:
+    made = make_small_study(evaluation)
+    rater = Rater.objects.get(name="longest").pk
+    assert comparisons_in_cell(evaluation, every(evaluation), CLARITY, rater, "A", "A") == [made[0].pk]
+    others = every(evaluation).exclude(pk=made[0].pk)
+    assert comparisons_in_cell(evaluation, others, CLARITY, rater, "A", "A") == []
+
+
+@pytest.mark.parametrize(("aspect", "choice"), [("beauty", "A"), (CLARITY, "first")])
+def test_a_cell_that_cannot_be_is_refused(evaluation: Evaluation, aspect: str, choice: str) -> None:
+    with pytest.raises(InputRefused):
+        comparisons_in_cell(evaluation, every(evaluation), aspect, 1, choice, "A")
+
+
+# ---- what it costs --------------------------------------------------------------------------
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(evaluation: Evaluation) -> None:
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            make_report(evaluation, every(evaluation), Rules())
+        return len(queries)
+
+    make_small_study(evaluation)
+    few = cost()
+    for number in range(5):
+        comparison = make_comparison(evaluation, category=f"c{number}")
+        person_says(make_human(evaluation), comparison, ALL_A)
+        judge_says(comparison, judge=f"judge {number}", as_stored=ALL_A, swapped=CallState.FAILED.value)
+        import_votes(comparison, "label", ALL_A, kind="gold")
+    with_gold = cost()
+    assert with_gold <= few + 1  # gold is read by a query of its own, where there is any
+    for _ in range(5):
+        person_says(make_human(evaluation), make_comparison(evaluation), ALL_A)
+    assert cost() == with_gold

@@ -1,0 +1,108 @@
+"""The table of one comparison, row by row."""
+
+import pytest
+
+from evaluations.domain import CallState, Choice, RaterKind, Shown
+from evaluations.models import Call, Comparison
+from evaluations.services.reporting.tabulating import Asking, Cell, Row, table_of
+from tests.making import make_comparison, make_evaluation, make_human
+from tests.saying import SIX, import_votes, judge_says, make_judge, person_says
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE = Choice.A, Choice.B, Choice.TIE
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return make_comparison(make_evaluation())
+
+
+def only_row(comparison: Comparison) -> Row:
+    (row,) = table_of(comparison, with_judges=True).rows
+    return row
+
+
+def cell(comparison: Comparison, aspect: str = "helpfulness") -> Cell | None:
+    table = table_of(comparison, with_judges=True)
+    return table.rows[0].cells[[one.key for one in table.aspects].index(aspect)]
+
+
+def test_aspects_stand_in_the_order_of_the_rubric_and_others_after_them(comparison: Comparison) -> None:
+    import_votes(comparison, "ann", {"overall": "A", "charm": "B"})
+    assert [aspect.key for aspect in table_of(comparison, with_judges=True).aspects] == [*SIX, "charm", "overall"]
+
+
+def test_a_persons_final_choice_counts_and_the_first_is_told_where_it_differs(comparison: Comparison) -> None:
+    first, final = {"helpfulness": A, "depth": B}, {"depth": TIE}
+    person_says(make_human(comparison.evaluation), comparison, first, final=final, notes={"depth": "on reflection"})
+    assert cell(comparison, "helpfulness") == Cell((A,))
+    assert cell(comparison, "depth") == Cell((TIE,), first=B, note="on reflection")
+    assert cell(comparison, "safety") is None
+
+
+def test_before_the_final_choices_the_first_stand(comparison: Comparison) -> None:
+    person_says(make_human(comparison.evaluation), comparison, {"helpfulness": B}, confirmed=False)
+    assert cell(comparison) == Cell((B,))
+
+
+def test_every_vote_of_an_imported_person_is_told(comparison: Comparison) -> None:
+    import_votes(comparison, "ann", {"helpfulness": "A"}, sample=0, rationale="clear")
+    import_votes(comparison, "ann", {"helpfulness": "B"}, sample=1)
+    assert cell(comparison) == Cell((A, B), note="clear")
+
+
+def test_a_judges_orders_become_one_choice(comparison: Comparison) -> None:
+    orders = ((Shown.AS_STORED, A), (Shown.SWAPPED, B))
+    judge_says(comparison, as_stored={"helpfulness": A, "depth": B}, swapped={"helpfulness": B, "depth": B})
+    assert cell(comparison, "helpfulness") == Cell((TIE,), inconsistent=True, orders=orders)
+    assert cell(comparison, "depth") == Cell((B,), orders=((Shown.AS_STORED, B), (Shown.SWAPPED, B)))
+
+
+def test_a_judge_that_did_not_answer_in_every_order_has_no_choice(comparison: Comparison) -> None:
+    judge_says(comparison, as_stored={"helpfulness": A}, swapped=CallState.TRUNCATED)
+    assert cell(comparison) == Cell((), orders=((Shown.AS_STORED, A),))
+
+
+def test_failed_calls_are_told_with_their_error(comparison: Comparison) -> None:
+    judge_says(comparison, as_stored=CallState.REFUSED)
+    Call.objects.update(error="“I cannot help with that.”")
+    row = only_row(comparison)
+    assert row.askings == (Asking(Shown.AS_STORED, 0, "refused", error="“I cannot help with that.”"),)
+    assert row.askings[0].failed
+
+
+def test_a_rule_that_gives_no_reasons_has_nothing_to_tell(comparison: Comparison) -> None:
+    judge_says(comparison, as_stored={"helpfulness": A})
+    assert only_row(comparison).askings == ()
+
+
+def test_the_rationale_of_an_imported_judge_is_told_once_for_all_its_aspects(comparison: Comparison) -> None:
+    rater = make_judge(comparison.evaluation, "imported")
+    import_votes(comparison, rater.name, {"helpfulness": "A", "depth": "B"}, kind="judge", rationale="because")
+    assert only_row(comparison).askings == (Asking(Shown.UNKNOWN, 0, rationale="because"),)
+
+
+def test_gold_comes_first_then_people_then_judges_and_judges_can_be_left_out(comparison: Comparison) -> None:
+    judge_says(comparison, judge="a-judge", as_stored={"helpfulness": A})
+    judge_says(comparison, judge="silent", as_stored=CallState.FAILED)
+    for name in ("zoe", "ann"):
+        person_says(make_human(comparison.evaluation, name), comparison, {"helpfulness": A})
+    import_votes(comparison, "key", {"helpfulness": A}, kind="gold")
+    names = [row.name for row in table_of(comparison, with_judges=True).rows]
+    assert names == ["key", "ann", "zoe", "a-judge", "silent"]
+    without = table_of(comparison, with_judges=False).rows
+    assert RaterKind.JUDGE not in {row.kind for row in without}
+    assert len(without) == 3
+
+
+def test_the_label_stands_under_its_aspect(comparison: Comparison) -> None:
+    person_says(make_human(comparison.evaluation), comparison, {"helpfulness": A, "depth": A})
+    person_says(make_human(comparison.evaluation), comparison, {"helpfulness": A, "depth": B})
+    table = table_of(comparison, with_judges=True)
+    labels = {aspect.key: label for aspect, label in zip(table.aspects, table.labels, strict=True)}
+    assert labels["helpfulness"] is not None
+    assert labels["helpfulness"].choice == A
+    assert labels["depth"] is not None
+    assert labels["depth"].choice is None
+    assert labels["safety"] is None

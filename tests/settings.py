@@ -1,0 +1,23 @@
+"""The product's settings with a data folder of their own, thrown away when the tests end."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+if "JUDGEWEB_TEST_DIR" not in os.environ:  # the workers of xdist are given their controller's
+    os.environ["JUDGEWEB_TEST_DIR"] = tempfile.mkdtemp(prefix="judgeweb-tests-")
+    atexit.register(shutil.rmtree, os.environ["JUDGEWEB_TEST_DIR"], ignore_errors=True)
+os.environ["JUDGEWEB_DATA_DIR"] = os.environ["JUDGEWEB_TEST_DIR"]
+os.environ["JUDGEWEB_ENV_FILE"] = os.devnull
+
+from judgeweb.settings import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STATIC_ROOT = Path(os.environ["JUDGEWEB_TEST_DIR"]) / "static"
+STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns where there is none
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
