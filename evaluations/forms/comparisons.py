@@ -1,0 +1,56 @@
+from typing import Any
+
+from django import forms
+
+from evaluations.domain import Choice, FailedRule, Rules, SplitRule
+from evaluations.models import Candidate, Evaluation, Rater
+from evaluations.models.row import one_of
+from evaluations.services.reporting.browsing import categories
+
+
+class FilterForm(forms.Form):
+    q = forms.CharField(label="Query text", required=False, max_length=200, widget=forms.SearchInput)
+    category = forms.ChoiceField(required=False)
+    candidate = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="all")
+
+    def __init__(self, data: Any, *, evaluation: Evaluation, names_shown: bool) -> None:
+        super().__init__(data)
+        found = categories(evaluation)
+        self.fields["category"].choices = [("", "all"), *((name, name) for name in found)]  # type: ignore[attr-defined]
+        if not found:
+            del self.fields["category"]
+        if names_shown:
+            candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name")
+            self.fields["candidate"].queryset = candidates  # type: ignore[attr-defined]
+        else:
+            del self.fields["candidate"]
+
+    def wanted(self) -> dict[str, Any]:
+        """What was asked for, by the names that `matching` has for it; a filter that cannot be is none."""
+        if not self.is_valid():
+            return {}
+        given = {
+            "text": self.cleaned_data["q"],
+            "category": self.cleaned_data.get("category"),
+            "candidate": self.cleaned_data.get("candidate"),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+class CellForm(forms.Form):
+    """One cell of a confusion matrix and the rules by which it was counted, as the report links to it."""
+
+    judge_rater: Rater
+
+    aspect = forms.CharField(max_length=60)
+    judge = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    judge_choice = forms.ChoiceField(choices=one_of(Choice))
+    human_choice = forms.ChoiceField(choices=one_of(Choice))
+    split_rule = forms.ChoiceField(choices=one_of(SplitRule), required=False)
+    failed = forms.ChoiceField(choices=one_of(FailedRule), required=False)
+
+    def rules(self) -> Rules:
+        return Rules(
+            split_rule=SplitRule(self.cleaned_data["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(self.cleaned_data["failed"] or FailedRule.EXCLUDE),
+        )

@@ -1,0 +1,21 @@
+from django import forms
+
+
+class EndpointForm(forms.Form):
+    name = forms.CharField(max_length=120, help_text="What people choose it by.")
+    base_url = forms.CharField(
+        max_length=500,
+        label="Base URL",
+        help_text="An OpenAI-compatible API, such as https://api.openai.com/v1 or http://localhost:11434/v1.",
+        widget=forms.URLInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    key_variable = forms.CharField(
+        max_length=120,
+        required=False,
+        label="Environment variable of the key",
+        help_text="Its name, never the key: …_API_KEY or JUDGEWEB_KEY_…, set where the worker runs. Empty: no key.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false"}),
+    )
+    max_in_flight = forms.IntegerField(
+        min_value=1, max_value=1000, required=False, label="Requests at once, at most", help_text="Empty: 32."
+    )

@@ -1,0 +1,102 @@
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from evaluations.domain import FileFormat, RaterKind, Reading
+from evaluations.services.importing.pairing import ALL, BASELINE, RANDOM
+
+FORMATS = [
+    (FileFormat.AUTO, "found out from the columns"),
+    (FileFormat.COMPARISONS, "comparisons – a query and two responses in each row"),
+    (FileFormat.RESPONSES, "responses – a query and one response in each row; pairs are made afterwards"),
+    (FileFormat.VERDICTS, "verdicts – choices of people or judges on comparisons that are here already"),
+    (FileFormat.PANDALM, "PandaLM – its test set, or a judge’s results on it"),
+    (FileFormat.LLMBAR, "LLMBar – its dataset, or a judge’s result.json"),
+]
+PAIRINGS = [
+    (ALL, "every two candidates of a query"),
+    (BASELINE, "each candidate against one, named below"),
+    (RANDOM, "some pairs of each query, drawn at random"),
+]
+
+
+class ImportForm(forms.Form):
+    # An empty file is refused where all files are, in the same words for every door.
+    file = forms.FileField(allow_empty_file=True, help_text="JSONL, CSV or a JSON array, in UTF-8.")
+    format = forms.ChoiceField(choices=FORMATS, initial=FileFormat.AUTO, label="What is in it")
+    id_prefix = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Prefix of query ids",
+        help_text="Goes before every query id, for files that number their rows from 0 each.",
+    )
+    rater = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Rater",
+        help_text="Whose verdicts these are, where the file names nobody.",
+    )
+    rater_kind = forms.ChoiceField(
+        required=False, choices=[("", "as the file says"), *((kind, str(kind)) for kind in RaterKind)]
+    )
+    mapping = forms.CharField(
+        required=False,
+        label="Columns with other names",
+        help_text="One a line, as column=field: prompt=query",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
+    )
+    pair = forms.ChoiceField(choices=PAIRINGS, initial=ALL, required=False, label="Pairs made of responses")
+    baseline = forms.CharField(required=False, max_length=200, label="The candidate to hold the others against")
+    pairs_each = forms.IntegerField(required=False, min_value=1, max_value=999_999, label="Pairs of each query")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["file"].widget.attrs["data-most"] = settings.MAX_UPLOAD_BYTES
+
+    def clean_file(self) -> "UploadedFile[bytes]":
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        if (file.size or 0) > settings.MAX_UPLOAD_BYTES:
+            raise forms.ValidationError(too_large())
+        return file
+
+    def clean_mapping(self) -> dict[str, str]:
+        mapping = {}
+        for line in self.cleaned_data["mapping"].split("\n"):
+            column, equals, field = (part.strip() for part in line.partition("="))
+            if column and equals and field:
+                mapping[column] = field
+            elif line.strip():
+                raise forms.ValidationError(f"“{line.strip()}” is not of the form column=field.")
+        return mapping
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("pair") == BASELINE and not cleaned.get("baseline"):
+            self.add_error("baseline", "Name the candidate.")
+        if cleaned.get("pair") == RANDOM and not cleaned.get("pairs_each"):
+            self.add_error("pairs_each", "Say how many.")
+        return cleaned
+
+    def reading(self) -> Reading:
+        kind = self.cleaned_data["rater_kind"]
+        return Reading(
+            format=self.cleaned_data["format"],
+            id_prefix=self.cleaned_data["id_prefix"],
+            mapping=self.cleaned_data["mapping"],
+            rater=self.cleaned_data["rater"],
+            rater_kind=RaterKind(kind) if kind else None,
+        )
+
+    def pairing(self) -> str:
+        way = self.cleaned_data["pair"] or ALL
+        rest = {BASELINE: self.cleaned_data["baseline"], RANDOM: self.cleaned_data["pairs_each"]}
+        return f"{way}:{rest[way]}" if way in rest else way
+
+
+def too_large() -> str:
+    return (
+        f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the most that this server takes. "
+        "Split it, or import it on the server itself with  manage.py import_comparisons"
+    )

@@ -1,0 +1,35 @@
+"""``manage.py create_evaluation SLUG --name …``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.models import User
+from evaluations.services.preparing.inviting import find_account
+from evaluations.services.preparing.preparing import create_evaluation
+
+
+class Command(BaseCommand):
+    help = "Make an evaluation with a built-in rubric."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="its address: small letters, digits and hyphens")
+        parser.add_argument("--name", required=True)
+        parser.add_argument("--rubric", default="six-aspect", help="a built-in rubric (six-aspect)")
+        parser.add_argument("--owner", metavar="USER", help="the account that owns it")
+
+    def handle(self, *args: Any, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:
+        try:
+            create_evaluation(slug=slug, name=name, owner=account(owner) if owner else None, rubric=rubric)
+        except InputRefused as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Made the evaluation {slug}.")
+
+
+def account(username: str) -> User:
+    user = find_account(username)
+    if user is None:
+        raise InputRefused(f"There is no account “{username}”: make it by  manage.py sign_in_link {username} --create")
+    return user

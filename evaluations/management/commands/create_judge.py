@@ -1,0 +1,76 @@
+"""``manage.py create_judge SLUG --name … --model …``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from evaluations.domain import InputRefused
+from evaluations.models import Endpoint, Evaluation, Judge, RubricVersion
+from evaluations.services.judging import judging
+
+
+class Command(BaseCommand):
+    help = "Make a judge: a model at an endpoint, or the baseline “longest” without one."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the evaluation")
+        parser.add_argument("--name", required=True, help="what pages and reports call it")
+        parser.add_argument("--model", required=True, help="as the endpoint calls it; “longest” needs no endpoint")
+        parser.add_argument(
+            "--base-url", metavar="URL", help="the OpenAI-compatible API, such as http://localhost:11434/v1"
+        )
+        parser.add_argument(
+            "--key-env", default="", metavar="NAME", help="environment variable of the key: …_API_KEY or JUDGEWEB_KEY_…"
+        )
+        parser.add_argument("--rubric", metavar="NAME", help="its latest version (default: the one people review with)")
+        parser.add_argument("--mode", default="auto", choices=[str(mode) for mode in judging.MODES])
+        parser.add_argument("--temperature", type=float)
+        parser.add_argument("--max-tokens", type=int, metavar="N", help="at most so many tokens a reply")
+        parser.add_argument("--seed", type=int)
+        parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        try:
+            judge = create(slug, options)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
+        self.stdout.write(f"Made the judge {judge.name}: {kind}.")
+
+
+@transaction.atomic
+def create(slug: str, options: dict[str, Any]) -> Judge:
+    evaluation = Evaluation.objects.filter(slug=slug).first()
+    if evaluation is None:
+        raise InputRefused(f"There is no evaluation at “{slug}”.")
+    return judging.create_judge(
+        evaluation,
+        name=options["name"],
+        model=options["model"],
+        version=version_named(evaluation, options["rubric"]),
+        endpoint=endpoint_from(options),
+        mode=options["mode"],
+        temperature=options["temperature"],
+        max_tokens=options["max_tokens"],
+        seed=options["seed"],
+        user=None,
+    )
+
+
+def version_named(evaluation: Evaluation, name: str | None) -> RubricVersion | None:
+    if name is None:
+        return evaluation.review_rubric
+    version = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name=name).order_by("number").last()
+    if version is None:
+        raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”.")
+    return version
+
+
+def endpoint_from(options: dict[str, Any]) -> Endpoint | None:
+    if options["base_url"] is None:
+        return None
+    return judging.find_or_create_endpoint(
+        base_url=options["base_url"], key_variable=options["key_env"], max_in_flight=options["max_in_flight"]
+    )

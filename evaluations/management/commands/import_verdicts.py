@@ -1,0 +1,21 @@
+"""``manage.py import_verdicts SLUG FILE``"""
+
+from argparse import ArgumentParser
+from typing import Any, TextIO, cast
+
+from django.core.management.base import BaseCommand
+
+from evaluations.domain import RaterKind
+from evaluations.management.file_import import add_file_arguments, import_file
+
+
+class Command(BaseCommand):
+    help = "Store the verdicts of a file on comparisons that are here already."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_file_arguments(parser)
+        parser.add_argument("--rater", metavar="NAME", help="whose verdicts they are, where the file names nobody")
+        parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        import_file(options, cast(TextIO, self.stdout), brings="verdicts")

@@ -1,0 +1,76 @@
+"""``manage.py make_ready``: everything that must be true of the data before the site is served.
+
+News for the person at the terminal goes to stderr; the path of a fresh sign-in link alone to stdout.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.urls import reverse
+
+from evaluations.models import User
+from evaluations.services.preparing.inviting import create_account, make_administrator, make_link
+
+KEPT_COPIES = 3
+FIRST_USERNAME = "owner"
+
+
+class Command(BaseCommand):
+    help = "Copy an SQLite database, migrate, collect static files, load the example the first time."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.migrate()
+            if not settings.DEBUG:
+                call_command("collectstatic", interactive=False, verbosity=0)
+            self.welcome()
+        except (DatabaseError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise CommandError(f"the data could not be made ready: {reason}") from error
+
+    def migrate(self) -> None:
+        if not migrations_wait():
+            return
+        if settings.USES_SQLITE and connection.introspection.table_names():
+            name = Path(settings.DATABASES["default"]["NAME"]).stem
+            self.stderr.write(f"Kept a copy of the database: {keep_copy(name, settings.DATA_DIR / 'backups')}")
+        call_command("migrate", interactive=False, verbosity=0)
+
+    def welcome(self) -> None:
+        """The first start makes the first account and the example, later ones find them."""
+        if not User.objects.exists():
+            self.stderr.write("First start: loading the example evaluation.")
+            make_first_account()
+        administrator = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+        if administrator is not None:
+            self.stdout.write(reverse("sign_in_link", args=[make_link(administrator, by=None)]))
+
+
+def migrations_wait() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def keep_copy(name: str, folder: Path) -> Path:
+    """A whole and consistent copy, made while others may write; the last three are kept."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    copy = folder / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.sqlite3"
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM INTO %s", [str(copy)])
+    for old in sorted(folder.glob(f"{name}-*.sqlite3"))[:-KEPT_COPIES]:
+        old.unlink()
+    return copy
+
+
+@transaction.atomic
+def make_first_account() -> None:
+    """With the example or not at all: a start that was cut off begins again."""
+    make_administrator(create_account(FIRST_USERNAME, by=None), by=None)
+    call_command("load_example", owner=FIRST_USERNAME, verbosity=0)

@@ -1,0 +1,125 @@
+"""``manage.py report SLUG [--json] …``: the numbers of an evaluation, as JSON or as a table."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import Coding, FailedRule, InputRefused, Rules, SplitRule
+from evaluations.models import Comparison, Evaluation
+from evaluations.services.reporting.reporting import AspectReport, Block, Number, Report, make_report
+
+HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
+WIDTHS = (44, 7, 7, 10, 7, 7, 13, 7, 8)
+
+
+class Command(BaseCommand):
+    help = "Agreement of judges with people, of people with each other, and what it rests on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the address of the evaluation")
+        parser.add_argument("--json", action="store_true", help="every number, as JSON")
+        parser.add_argument("--raters", default="*", metavar="GLOB", help="only raters of such a name")
+        parser.add_argument(
+            "--where",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="KEY=VALUE",
+            help="only comparisons of this category, candidate or metadata",
+        )
+        parser.add_argument("--coding", choices=list(Coding), default=Coding.CANDIDATE)
+        parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
+        parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        try:
+            report = report_on(slug, rules_from(options))
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(lines(report)))
+
+
+def rules_from(options: dict[str, Any]) -> Rules:
+    return Rules(
+        raters=options["raters"],
+        where=tuple(key_and_value(pair) for pair in options["where"]),
+        coding=Coding(options["coding"]),
+        split_rule=SplitRule(options["split_rule"]),
+        failed=FailedRule(options["failed"]),
+    )
+
+
+def key_and_value(pair: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not key or not equals:
+        raise InputRefused(f"--where {pair}: write it as key=value, for example --where category=math")
+    return key, value
+
+
+def report_on(slug: str, rules: Rules) -> Report:
+    evaluation = Evaluation.objects.filter(slug=slug).first()
+    if evaluation is None:
+        raise InputRefused(f"There is no evaluation “{slug}”.")
+    return make_report(evaluation, Comparison.objects.filter(evaluation=evaluation), rules)
+
+
+def lines(report: Report) -> Iterator[str]:
+    yield f"{report.evaluation}: {report.comparisons:,} comparisons"
+    yield from (judge.sentence for judge in report.judges.values())
+    for aspect in report.aspects.values():
+        yield from ("", aspect.name, *aspect_lines(aspect))
+    if not report.aspects:
+        yield "There are no verdicts yet: import some, run a judge, or review."
+    yield ""
+    yield from report.rules.values()
+
+
+def aspect_lines(aspect: AspectReport) -> Iterator[str]:
+    yield columns(*HEADS)
+    for name, judge in aspect.judges.items():
+        called = f"{name} ({judge.label})" if judge.label else name
+        held = judge.judge_human.majority
+        yield columns(f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete))
+        if judge.judge_gold.with_ties.n:
+            yield columns(f"{called}, gold", *cells(judge.judge_gold))
+    yield columns("people, majority of the others", *cells(aspect.human_human.majority))
+    multi = aspect.human_human.multi
+    several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
+    yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
+    yield from (f"n/a: {why}" for why in reasons(aspect))
+
+
+def cells(block: Block) -> tuple[str, ...]:
+    ties, sides = block.with_ties, block.without_ties
+    kappa, ac1 = figure(ties.cohen_kappa), figure(ties.gwet_ac1)
+    return str(ties.agree), str(ties.n), percent(ties.agreement), kappa, ac1, percent(sides.agreement)
+
+
+def columns(*texts: str) -> str:
+    first, *rest = texts
+    return first.ljust(WIDTHS[0]) + "".join(text.rjust(width) for text, width in zip(rest, WIDTHS[1:], strict=False))
+
+
+def figure(number: Number) -> str:
+    return "n/a" if number.value is None else f"{number.value:.3f}"
+
+
+def percent(number: Number) -> str:
+    return "n/a" if number.value is None else f"{number.value:.1%}"
+
+
+def reasons(aspect: AspectReport) -> list[str]:
+    """Why numbers are missing, each reason once."""
+    multi = aspect.human_human.multi
+    numbers = [*multi.numbers]
+    blocks = [aspect.human_human.majority, *(judge.judge_human.majority for judge in aspect.judges.values())]
+    for block in blocks:
+        ties = block.with_ties
+        numbers += [ties.agreement, ties.cohen_kappa, ties.gwet_ac1, block.without_ties.agreement]
+    return list(dict.fromkeys(number.why for number in numbers if number.why))

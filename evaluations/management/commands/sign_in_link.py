@@ -1,0 +1,67 @@
+"""``manage.py sign_in_link USER``: the way in where nobody else can make one."""
+
+from argparse import ArgumentParser
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.urls import reverse
+
+from evaluations.domain import InputRefused, Role
+from evaluations.models import Evaluation, User
+from evaluations.services.preparing.inviting import create_account, find_account, make_administrator, make_link
+from evaluations.services.preparing.preparing import set_role
+
+
+class Command(BaseCommand):
+    help = "Print a link that signs USER in once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username", metavar="USER")
+        parser.add_argument("--create", action="store_true", help="make the account where there is none")
+        parser.add_argument("--superuser", action="store_true", help="make USER a site administrator")
+        parser.add_argument("--evaluation", metavar="SLUG", help="let USER take part in it")
+        parser.add_argument("--role", choices=[str(role) for role in Role], help="as what (with --evaluation)")
+        parser.add_argument("--base-url", default=settings.ADDRESS, help=f"address of the site ({settings.ADDRESS})")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            with transaction.atomic():
+                base_url = address(options["base_url"])
+                token = make_link(invited(options), by=None)
+        except InputRefused as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(base_url + reverse("sign_in_link", args=[token]))
+
+
+def invited(options: dict[str, Any]) -> User:
+    """The account as the options want it: made, given a role, made an administrator."""
+    evaluation = evaluation_at(options["evaluation"], options["role"])
+    user = find_account(options["username"])
+    if user is None and not options["create"]:
+        raise InputRefused(f"There is no account “{options['username']}”: add --create to make it.")
+    if user is None:
+        user = create_account(options["username"], by=None, evaluation=evaluation)
+    if evaluation is not None:
+        set_role(evaluation, user, Role(options["role"]), by=None)
+    if options["superuser"]:
+        make_administrator(user, by=None)
+    return user
+
+
+def evaluation_at(slug: str | None, role: str | None) -> Evaluation | None:
+    if (slug is None) != (role is None):
+        raise InputRefused("--evaluation and --role go together: where to take part, and as what.")
+    evaluation = Evaluation.objects.filter(slug=slug).first() if slug else None
+    if slug and evaluation is None:
+        raise InputRefused(f"There is no evaluation at “{slug}”.")
+    return evaluation
+
+
+def address(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputRefused(f"--base-url is {base_url!r}: it must look like https://judgeweb.example.org.")
+    return base_url.rstrip("/")

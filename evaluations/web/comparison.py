@@ -1,0 +1,44 @@
+"""One comparison: its texts, and what everyone said of them."""
+
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_http_methods
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import ReviewState, Shown
+from evaluations.models import Comparison, Review, User
+from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.tabulating import table_of
+from evaluations.services.reviewing.drawing import order_shown
+
+SAVED = (ReviewState.FIRST, ReviewState.FINAL)
+WHOLE = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
+
+
+@require_http_methods(["GET", "HEAD"])
+def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = access.evaluation_for(user, slug)
+    row = get_object_or_404(Comparison.objects.select_related(*WHOLE), evaluation=evaluation, pk=pk)
+    sees_verdicts = access.may_see_verdicts(user, row)
+    if sees_verdicts and access.may(user, Action.REVIEW, evaluation):
+        note_seen(user, evaluation, [row])
+    table = table_of(row, with_judges=access.may_see_judges(user, evaluation)) if sees_verdicts else None
+    responses = [row.response_a, row.response_b]
+    if not sees_verdicts and order_shown(user, row) == Shown.SWAPPED:
+        # As in the review: who knew which side is A would know the candidate from other comparisons.
+        responses.reverse()
+    sides = list(zip("AB", responses, strict=True))
+    turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED)
+    context = {
+        "page": "comparisons",
+        "evaluation": evaluation,
+        "comparison": row,
+        "sides": sides,
+        "table": table,
+        "was_turned": turned.exists(),
+    }
+    return render(request, "comparison/comparison.html", context)

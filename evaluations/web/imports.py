@@ -1,0 +1,133 @@
+"""Files come in: the list of imports, a new one, and one from its check to its last row."""
+
+from typing import Final, cast
+
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import ImportState, InputRefused
+from evaluations.forms.imports import ImportForm
+from evaluations.models import Evaluation, Import, User
+from evaluations.services.importing.importing import begin, progress
+from evaluations.services.importing.previewing import preview, receive
+from evaluations.services.importing.sweeping import BUSY, cancel
+from evaluations.tasks import nudge, store_import
+from evaluations.web.paging import page_of
+
+# A file of this size is checked in a second; a longer one in the background.
+CHECKED_AT_ONCE_BYTES: Final = 4 * 1024 * 1024
+STOP_POLLING: Final = 286
+
+
+@never_cache
+@require_GET
+def imports(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
+    page = page_of(request, evaluation.imports.select_related("user"), newest_first=True)
+    return render(request, "imports/imports.html", {"page": "imports", "evaluation": evaluation, "imports": page})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; a POST checks the file, now or in the background, and stores none of it yet."""
+    evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
+    if request.method != "POST":
+        return asked(request, evaluation, ImportForm())
+    form = ImportForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return asked(request, evaluation, form, status=422)
+    try:
+        importing = received(request, evaluation, form)
+    except InputRefused as refused:
+        form.add_error("file", str(refused))
+        return asked(request, evaluation, form, status=422)
+    return redirect("import", slug, importing.pk)
+
+
+def received(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
+    upload: UploadedFile[bytes] = form.cleaned_data["file"]
+    is_short = (upload.size or 0) <= CHECKED_AT_ONCE_BYTES
+    importing = (preview if is_short else receive)(
+        evaluation,
+        upload,  # type: ignore[arg-type]
+        file_name=upload.name or "upload",
+        reading=form.reading(),
+        user=cast(User, request.user),
+        pair=form.pairing(),
+    )
+    if not is_short:
+        nudge(store_import, importing.pk)
+    return importing
+
+
+def asked(request: HttpRequest, evaluation: Evaluation, form: ImportForm, status: int = 200) -> HttpResponse:
+    context = {"page": "imports", "evaluation": evaluation, "form": form}
+    return render(request, "import_new/import_new.html", context, status=status)
+
+
+def import_for(request: HttpRequest, slug: str, pk: int) -> Import:
+    evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
+    return get_object_or_404(evaluation.imports.select_related("evaluation", "user"), pk=pk)
+
+
+@never_cache
+@require_GET
+def import_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return shown(request, import_for(request, slug, pk))
+
+
+def shown(request: HttpRequest, importing: Import, error: str = "") -> HttpResponse:
+    context = {
+        "page": "imports",
+        "evaluation": importing.evaluation,
+        "import": importing,
+        "busy": importing.state in BUSY,
+        "progress": progress(importing) if importing.state in BUSY else None,
+        "error": error,
+    }
+    return render(request, "import/import.html", context, status=422 if error else 200)
+
+
+@never_cache
+@require_GET
+def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """How far it is, asked for every second; when it is over the page itself comes anew.
+
+    Not so where it was cancelled: whoever pressed that button is on the way to the list.
+    """
+    importing = import_for(request, slug, pk)
+    is_cancelled = importing.state == ImportState.CANCELLED
+    if importing.state not in BUSY and not is_cancelled:
+        return HttpResponseClientRefresh()
+    context = {"evaluation": importing.evaluation, "import": importing, "progress": progress(importing)}
+    return render(request, "import/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
+
+
+@require_POST
+def import_store(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = import_for(request, slug, pk)
+    try:
+        begin(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
+    except InputRefused as refused:
+        return shown(request, importing, error=str(refused))
+    nudge(store_import, importing.pk)
+    return redirect("import", slug, pk)
+
+
+@require_POST
+def import_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = import_for(request, slug, pk)
+    try:
+        cancel(importing, user=cast(User, request.user))
+    except InputRefused as refused:
+        return shown(request, importing, error=str(refused))
+    messages.success(request, f"{importing.file_name} was discarded. Nothing of it is stored.")
+    return redirect("imports", slug)

@@ -1,0 +1,52 @@
+"""Long lists a page at a time, by the last row seen: no page costs more than the first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest
+
+PAGE_SIZE: Final = 50
+RowOfPage = TypeVar("RowOfPage", bound=Model)
+
+
+@dataclass(frozen=True)
+class Page(Generic[RowOfPage]):
+    """``first_page`` and ``next_page`` are query strings, filters kept."""
+
+    rows: Sequence[RowOfPage]
+    is_first: bool
+    first_page: str
+    next_page: str | None
+
+
+def page_of(
+    request: HttpRequest, rows: "QuerySet[RowOfPage, Any]", size: int = PAGE_SIZE, *, newest_first: bool = False
+) -> "Page[RowOfPage]":
+    """The rows after ``?after=<id>``, in the order of their ids or against it."""
+    if after := after_of(request):
+        rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
+    found = list(rows.order_by("-pk" if newest_first else "pk")[: size + 1])
+    shown = found[:size]
+    return Page(
+        shown,
+        is_first=not after,
+        first_page=address(request, 0),
+        next_page=address(request, shown[-1].pk) if len(found) > size else None,
+    )
+
+
+def after_of(request: HttpRequest) -> int:
+    after = request.GET.get("after", "") or "0"
+    if not (after.isdecimal() and len(after) < 19):
+        raise Http404
+    return int(after)
+
+
+def address(request: HttpRequest, after: int) -> str:
+    parameters = request.GET.copy()
+    parameters.pop("after", None)
+    if after:
+        parameters["after"] = str(after)
+    return parameters.urlencode()

@@ -1,0 +1,89 @@
+"""One run, live: how far it is, what failed, and how to end it."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import ACTIVE_RUN_STATES, FAILURE_STATES, CallState
+from evaluations.models import Attempt, Call, Evaluation, Run, User
+from evaluations.services.judging.progressing import progress
+from evaluations.services.judging.running import cancel
+from evaluations.web.paging import page_of
+
+STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
+
+
+@never_cache
+@require_safe
+def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = run_for(request, slug, pk)
+    return render(request, "run/run.html", standing(request, row) | failures(request, row))
+
+
+@never_cache
+@require_safe
+def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The part of the page that changes; the last time it brings what an ended run shows besides."""
+    row = run_for(request, slug, pk)
+    context = standing(request, row)
+    if context["is_moving"]:
+        return render(request, "run/_moving.html", context)
+    return render(request, "run/_ended.html", context | failures(request, row), status=STOP_POLLING)
+
+
+@require_POST
+def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = run_for(request, slug, pk, Action.MANAGE)
+    if cancel(row, user=cast(User, request.user)):
+        messages.success(request, "Cancelled. Answers on their way are still stored; nothing more is asked.")
+    else:
+        messages.info(request, "It had ended already.")
+    return redirect("run", slug, pk)
+
+
+def run_for(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
+    evaluation = access.evaluation_for(cast(User, request.user), slug, action)
+    return get_object_or_404(Run.objects.select_related("judge", "user", "evaluation"), evaluation=evaluation, pk=pk)
+
+
+def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
+    told = progress(row)
+    is_active = row.state in ACTIVE_RUN_STATES
+    return {
+        "page": "runs",
+        "evaluation": row.evaluation,
+        "run": row,
+        "progress": told,
+        "is_active": is_active,
+        # A run that was cancelled or stopped still has answers on their way.
+        "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
+        "sees_calls": sees_calls(request, row.evaluation),
+    }
+
+
+def sees_calls(request: HttpRequest, evaluation: Evaluation) -> bool:
+    """Replies speak of choices: a reviewer sees how far a run is, and none of them."""
+    return access.may(cast(User, request.user), Action.SEE_ALL, evaluation)
+
+
+def failures(request: HttpRequest, row: Run) -> dict[str, Any]:
+    """The failed calls, all or of one kind, each with what came back last."""
+    if not sees_calls(request, row.evaluation):
+        return {}
+    wanted = request.GET.get("failed", "")
+    states = [state for state in FAILURE_STATES if state == wanted] or FAILURE_STATES
+    failed = Call.objects.filter(run=row, state__in=states).select_related("comparison__query")
+    page = page_of(request, failed)
+    attempts = Attempt.objects.filter(call__in=page.rows).order_by("number")
+    last = {attempt.call_id: attempt for attempt in attempts}
+    return {
+        "failed": page,
+        "failed_rows": [{"call": call, "attempt": last.get(call.pk)} for call in page.rows],
+        "failed_kind": wanted,
+    }

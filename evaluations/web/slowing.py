@@ -1,0 +1,38 @@
+"""Guessing passwords takes time: after a few tries one has to wait.
+
+Counted in Django's cache, which by default each web process keeps for itself: with several
+processes a guesser gets as many times the tries. Links keep working, so nobody is locked out.
+"""
+
+from typing import Final
+
+from django.core.cache import cache
+from django.http import HttpRequest
+
+WAIT_SECONDS: Final = 15 * 60
+TRIES_FROM_ONE_ADDRESS: Final = 5
+TRIES_FROM_ANYWHERE: Final = 50
+
+
+def limits(request: HttpRequest, username: str) -> dict[str, int]:
+    """How often this account may be tried: from this address, and from all together."""
+    account = username.strip().casefold().encode().hex()
+    return {
+        f"sign-in:{account}:{request.META.get('REMOTE_ADDR')}": TRIES_FROM_ONE_ADDRESS,
+        f"sign-in:{account}": TRIES_FROM_ANYWHERE,
+    }
+
+
+def may_try(request: HttpRequest, username: str) -> bool:
+    """Count this try, before the password is looked at: many at once count as many."""
+    return all(counted(key) <= allowed for key, allowed in limits(request, username).items())
+
+
+def counted(key: str) -> int:
+    cache.add(key, 0, WAIT_SECONDS)
+    return cache.incr(key)
+
+
+def forget_tries(request: HttpRequest, username: str) -> None:
+    """After a sign-in this address starts afresh; the count of all addresses runs on."""
+    cache.delete(next(iter(limits(request, username))))

@@ -1,0 +1,118 @@
+"""Every address of the site, by page. The name of a URL is the name of its module and template."""
+
+from django.urls import URLPattern, path
+
+from evaluations.web.account import account, account_password
+from evaluations.web.accounts import account_disable, account_enable, account_link, accounts
+from evaluations.web.comparison import comparison
+from evaluations.web.comparison_new import comparison_new
+from evaluations.web.comparisons import comparisons
+from evaluations.web.endpoint_new import endpoint_new
+from evaluations.web.endpoints import endpoints
+from evaluations.web.evaluation import evaluation
+from evaluations.web.evaluation_new import evaluation_new
+from evaluations.web.evaluation_settings import evaluation_archive, evaluation_bring_back, evaluation_settings
+from evaluations.web.evaluations import evaluations
+from evaluations.web.events import events
+from evaluations.web.exports import export_file, export_new, exports
+from evaluations.web.health import health
+from evaluations.web.help import help_page
+from evaluations.web.imports import (
+    import_cancel,
+    import_new,
+    import_page,
+    import_progress,
+    import_store,
+    imports,
+)
+from evaluations.web.judge import judge
+from evaluations.web.judge_new import judge_new
+from evaluations.web.judges import judges
+from evaluations.web.people import people, people_link, people_remove, people_role
+from evaluations.web.report import report
+from evaluations.web.review import (
+    review,
+    review_comparison,
+    review_confirm,
+    review_save,
+    review_skip,
+    review_undo,
+)
+from evaluations.web.rubric import rubric
+from evaluations.web.rubric_next import rubric_next
+from evaluations.web.rubrics import rubrics
+from evaluations.web.run import run, run_cancel, run_progress
+from evaluations.web.run_new import run_new
+from evaluations.web.runs import runs
+from evaluations.web.sign_in import sign_in, sign_out
+from evaluations.web.sign_in_link import sign_in_link
+
+urlpatterns: list[URLPattern] = [
+    # evaluations, and one at a glance
+    path("", evaluations, name="evaluations"),
+    path("new", evaluation_new, name="evaluation_new"),
+    path("e/<slug:slug>/", evaluation, name="evaluation"),
+    path("e/<slug:slug>/settings", evaluation_settings, name="evaluation_settings"),
+    path("e/<slug:slug>/archive", evaluation_archive, name="evaluation_archive"),
+    path("e/<slug:slug>/bring-back", evaluation_bring_back, name="evaluation_bring_back"),
+    path("e/<slug:slug>/events", events, name="events"),
+    path("help", help_page, name="help"),
+    # rubrics
+    path("e/<slug:slug>/rubrics", rubrics, name="rubrics"),
+    path("e/<slug:slug>/rubrics/<int:pk>", rubric, name="rubric"),
+    path("e/<slug:slug>/rubrics/<int:pk>/next", rubric_next, name="rubric_next"),
+    # signing in, and one's own account
+    path("sign-in", sign_in, name="sign_in"),
+    path("sign-in/<str:token>", sign_in_link, name="sign_in_link"),
+    path("sign-out", sign_out, name="sign_out"),
+    path("account", account, name="account"),
+    path("account/password", account_password, name="account_password"),
+    # accounts of the whole site, for its administrators
+    path("accounts", accounts, name="accounts"),
+    path("accounts/<int:pk>/link", account_link, name="account_link"),
+    path("accounts/<int:pk>/disable", account_disable, name="account_disable"),
+    path("accounts/<int:pk>/enable", account_enable, name="account_enable"),
+    # people
+    path("e/<slug:slug>/people", people, name="people"),
+    path("e/<slug:slug>/people/<int:pk>/role", people_role, name="people_role"),
+    path("e/<slug:slug>/people/<int:pk>/remove", people_remove, name="people_remove"),
+    path("e/<slug:slug>/people/<int:pk>/link", people_link, name="people_link"),
+    # comparisons
+    path("e/<slug:slug>/comparisons", comparisons, name="comparisons"),
+    path("e/<slug:slug>/comparisons/new", comparison_new, name="comparison_new"),
+    path("e/<slug:slug>/comparisons/<int:pk>", comparison, name="comparison"),
+    # review
+    path("e/<slug:slug>/review", review, name="review"),
+    path("e/<slug:slug>/review/<int:pk>", review_comparison, name="review_comparison"),
+    path("e/<slug:slug>/review/<int:pk>/save", review_save, name="review_save"),
+    path("e/<slug:slug>/review/<int:pk>/confirm", review_confirm, name="review_confirm"),
+    path("e/<slug:slug>/review/<int:pk>/skip", review_skip, name="review_skip"),
+    path("e/<slug:slug>/review/<int:pk>/undo", review_undo, name="review_undo"),
+    # imports
+    path("e/<slug:slug>/imports", imports, name="imports"),
+    path("e/<slug:slug>/imports/new", import_new, name="import_new"),
+    path("e/<slug:slug>/imports/<int:pk>", import_page, name="import"),
+    path("e/<slug:slug>/imports/<int:pk>/progress", import_progress, name="import_progress"),
+    path("e/<slug:slug>/imports/<int:pk>/store", import_store, name="import_store"),
+    path("e/<slug:slug>/imports/<int:pk>/cancel", import_cancel, name="import_cancel"),
+    # exports
+    path("e/<slug:slug>/exports", exports, name="exports"),
+    path("e/<slug:slug>/exports/new", export_new, name="export_new"),
+    path("e/<slug:slug>/exports/<int:pk>/file", export_file, name="export_file"),
+    # report
+    path("e/<slug:slug>/report", report, name="report"),
+    # judges, and where they are asked
+    path("endpoints", endpoints, name="endpoints"),
+    path("endpoints/new", endpoint_new, name="endpoint_new"),
+    path("e/<slug:slug>/judges", judges, name="judges"),
+    path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
+    path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),
+    # runs
+    path("e/<slug:slug>/runs", runs, name="runs"),
+    path("e/<slug:slug>/runs/new", run_new, name="run_new"),
+    path("e/<slug:slug>/runs/<int:pk>", run, name="run"),
+    path("e/<slug:slug>/runs/<int:pk>/progress", run_progress, name="run_progress"),
+    path("e/<slug:slug>/runs/<int:pk>/cancel", run_cancel, name="run_cancel"),
+    # for supervisors, proxies and monitors
+    path("healthz", health, name="health"),
+]

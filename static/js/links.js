@@ -1,0 +1,28 @@
+// Links in responses: the first click wakes one and says where it leads, the second opens it.
+
+const prepare = (root) => {
+  for (const link of root.querySelectorAll(".rendered a.link")) {
+    link.tabIndex = 0;
+    link.role = "link";
+    link.title = `Not opened by accident: click twice to open ${link.dataset.address}`;
+  }
+};
+
+const wake = (link) => {
+  if (!/^https?:\/\//i.test(link.dataset.address)) return;
+  link.href = link.dataset.address;
+  link.target = "_blank";
+  link.rel = "noopener nofollow noreferrer";
+};
+
+const asked = (event) => {
+  const link = event.target.closest?.(".rendered a.link:not([href])");
+  if (!link || (event.type === "keydown" && event.key !== "Enter")) return;
+  event.preventDefault();
+  wake(link);
+};
+
+document.addEventListener("click", asked);
+document.addEventListener("keydown", asked);
+document.addEventListener("htmx:load", (event) => prepare(event.detail.elt));
+prepare(document);

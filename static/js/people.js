@@ -1,0 +1,10 @@
+// Copies a sign-in link; without a clipboard (plain http) it is selected, ready to be copied by hand.
+const button = document.querySelector("[data-copy]");
+const link = document.getElementById(button.dataset.copy);
+button.hidden = false;
+link.addEventListener("focus", () => link.select());
+button.addEventListener("click", async () => {
+  link.select();
+  await navigator.clipboard?.writeText(link.value);
+  document.querySelector("[data-copied]").hidden = !navigator.clipboard;
+});

@@ -1,0 +1,68 @@
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluations.models import Endpoint, Evaluation, Judge
+from tests.judges import pasted_rubric
+from tests.making import make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+URL = "http://localhost:11434/v1"
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def create(**options: Any) -> Judge:
+    call_command("create_judge", "study", **{"name": "judge", "model": "llama", "base_url": URL} | options)
+    return Judge.objects.get(name=options.get("name", "judge"))
+
+
+def test_a_judge_is_made_with_its_endpoint(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = create(key_env="LOCAL_API_KEY", temperature=0.0, max_in_flight=4, mode="text")
+    assert capsys.readouterr().out == "Made the judge judge: llama at localhost:11434.\n"
+    assert (judge.model, judge.temperature, judge.mode) == ("llama", 0.0, "text")
+    assert judge.rubric_version == evaluation.review_rubric
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.base_url, endpoint.key_variable, endpoint.max_in_flight) == (URL, "LOCAL_API_KEY", 4)
+
+
+def test_the_baseline_needs_no_endpoint_and_says_what_it_is(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create(model="longest", base_url=None).is_baseline
+    assert "a baseline, not an LLM" in capsys.readouterr().out
+
+
+def test_the_latest_version_of_a_named_rubric_is_asked(evaluation: Evaluation) -> None:
+    from evaluations.domain import AspectSpec
+
+    mapping = {"{x}": "response_a", "{y}": "response_b"}
+    version = pasted_rubric(evaluation, "{x} {y}", mapping, AspectSpec("overall", "Overall", ""))
+    assert create(rubric="pasted").rubric_version == version
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"base_url": None}, "needs an endpoint"),
+        ({"base_url": "localhost"}, "is not an address"),
+        ({"key_env": "HOME"}, "cannot name a key"),
+        ({"rubric": "nothing"}, "has no rubric “nothing”"),
+        ({"temperature": -1.0}, "from 0 to 2"),
+    ],
+)
+def test_bad_input_is_one_line_and_makes_nothing(evaluation: Evaluation, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(CommandError, match=problem):
+        create(**options)
+    assert not Judge.objects.exists()
+    assert not Endpoint.objects.exists()
+
+
+def test_an_unknown_evaluation_is_named() -> None:
+    with pytest.raises(CommandError, match="There is no evaluation at “study”"):
+        create()

@@ -1,0 +1,170 @@
+"""``import_comparisons`` and ``import_verdicts``: one clear line, and never a traceback."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluations.domain import ImportState
+from evaluations.models import Comparison, Evaluation, Import, Rater, Verdict
+from tests.importing import COMPARISON, comparison, jsonl, verdict
+from tests.making import make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Any:
+    def write(content: bytes, name: str = "rows.jsonl") -> str:
+        path = tmp_path / name
+        path.write_bytes(content)
+        return str(path)
+
+    return write
+
+
+def said(command: str, *arguments: str) -> str:
+    out = io.StringIO()
+    call_command(command, "study", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def refused(command: str, *arguments: str) -> str:
+    with pytest.raises(CommandError) as error:
+        said(command, *arguments)
+    return str(error.value)
+
+
+def test_a_file_is_stored_and_summed_up_in_one_line(evaluation: Evaluation, written: Any) -> None:
+    path = written(jsonl([comparison(), comparison("q2")]))
+    assert said("import_comparisons", path) == (
+        "rows.jsonl: 2 rows read, 2 stored (queries 2, responses 4, comparisons 2), 0 unchanged, 0 bad.\n"
+    )
+    again = said("import_comparisons", path)
+    assert again.endswith("rows.jsonl: 2 rows read, 0 stored, 2 unchanged, 0 bad.\n")
+
+
+def test_a_bad_row_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation, written: Any) -> None:
+    lines = [json.dumps(comparison(f"q{number}")) for number in range(1, 21)]
+    lines[16] = "{"
+    path = written("\n".join(lines).encode())
+    out = io.StringIO()
+    with pytest.raises(CommandError) as error:
+        call_command("import_comparisons", "study", path, stdout=out)
+    assert str(error.value) == "rows.jsonl has 1 bad row: mend the file, or store it without."
+    assert out.getvalue().startswith("line 17: not valid JSON")
+    assert not Comparison.all_rows.exists()
+    importing = Import.objects.get()
+    assert (importing.state, bool(importing.file)) == (ImportState.CANCELLED, False)
+    assert "20 rows read, 19 stored" in said("import_comparisons", path, "--skip-bad")
+    assert Comparison.objects.count() == 19
+
+
+def test_an_unknown_candidate_in_a_verdict_row_is_named_by_line(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison()])))
+    path = written(jsonl([verdict(), verdict(candidate_b="omega")]), "verdicts.jsonl")
+    out = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("import_verdicts", "study", path, stdout=out)
+    assert out.getvalue() == "line 2: there is no candidate “omega” in this evaluation\n"
+    assert not Verdict.all_rows.exists()
+    assert not Rater.objects.exists()
+
+
+def test_verdicts_that_name_nobody_are_given_a_rater(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison("7")])))
+    path = written(json.dumps([{"idx": 7, "gpt_result": "1"}]).encode(), "results.json")
+    told = said("import_verdicts", path, "--rater", "gpt-3.5-turbo", "--format", "pandalm")
+    assert told == (
+        "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts.\n"
+        "results.json: 1 rows read, 1 stored (verdicts 1), 0 unchanged, 0 bad.\n"
+    )
+    assert Verdict.objects.get().rater.name == "gpt-3.5-turbo"
+
+
+def test_columns_can_be_mapped_and_ids_prefixed(evaluation: Evaluation, written: Any) -> None:
+    row = {**COMPARISON, "prompt": "Why?", "id": "1"}
+    del row["query"], row["query_id"]
+    said("import_comparisons", written(jsonl([row])), "--map", "prompt=query", "id=query_id", "--id-prefix", "x-")
+    assert Comparison.objects.get().query.key == "x-1"
+
+
+def test_responses_are_paired_as_asked(evaluation: Evaluation, written: Any) -> None:
+    rows = [
+        {"query_id": "q", "query": "Why?", "candidate": name, "response": f"Because {name}."}
+        for name in ("alpha", "beta", "gamma", "delta")
+    ]
+    path = written(jsonl(rows))
+    assert "comparisons 3)" in said("import_comparisons", path, "--pair", "baseline:beta")
+    assert "comparisons 3)" in said("import_comparisons", path, "--pair", "all")
+    assert "4 rows read, 0 stored, 4 unchanged" in said("import_comparisons", path, "--pair", "all")
+    assert Comparison.objects.count() == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--pair", "some"], "Pairs cannot be made by “some”: say all, baseline:NAME or random:N."),
+        (["--map", "prompt"], "--map takes COLUMN=FIELD, not “prompt”."),
+        (
+            ["--map", "prompt=query"],
+            "rows.jsonl has no column “prompt” to map. "
+            "It has: query_id, query, candidate_a, response_a, candidate_b, response_b.",
+        ),
+        (
+            ["--format", "responses"],
+            "rows.jsonl has no column “candidate” and no column “response”, which the format responses needs.",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    evaluation: Evaluation, written: Any, arguments: list[str], sentence: str
+) -> None:
+    assert refused("import_comparisons", written(jsonl([comparison()])), *arguments) == sentence
+
+
+def test_a_baseline_that_is_nowhere_is_refused(evaluation: Evaluation, written: Any) -> None:
+    path = written(jsonl([{"query_id": "q", "query": "Why?", "candidate": "alpha", "response": "x"}]))
+    assert refused("import_comparisons", path, "--pair", "baseline:omega") == (
+        "There is no candidate “omega” to pair the others with. Known: alpha."
+    )
+
+
+def test_the_other_commands_material_is_refused(evaluation: Evaluation, written: Any) -> None:
+    assert refused("import_verdicts", written(jsonl([comparison()]))) == (
+        "rows.jsonl holds comparisons, not verdicts: import it as comparisons."
+    )
+
+
+def test_an_evaluation_or_file_that_is_not_there_is_said(evaluation: Evaluation, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.jsonl")
+    assert refused("import_comparisons", missing) == f"{missing} cannot be read: No such file or directory."
+    assert refused("import_comparisons", str(tmp_path)) == f"{tmp_path} cannot be read: Is a directory."
+    with pytest.raises(CommandError, match="There is no evaluation at “nowhere”"):
+        call_command("import_comparisons", "nowhere", missing)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("empty.jsonl", b"", "empty.jsonl is empty (0 bytes)."),
+        ("binary.jsonl", bytes(range(256)) * 256, "binary.jsonl is a binary file, not text"),
+        ("missing.csv", b"query_id,query,candidate_a,response_a,candidate_b\n1,2,3,4,5\n", "no column “response_b”"),
+        ("garbage.txt", b"neither end nor line " * 10_000_000, "longer than 16 MB: this is no file of rows."),
+    ],
+    ids=["empty", "binary", "missing column", "200 MB of garbage"],
+)
+def test_a_bad_file_is_one_clear_message_and_nothing_is_stored(
+    evaluation: Evaluation, written: Any, name: str, content: bytes, sentence: str
+) -> None:
+    assert sentence in refused("import_comparisons", written(content, name))
+    assert not Import.objects.exists()
+    assert not Comparison.all_rows.exists()

@@ -1,0 +1,79 @@
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluations.models import Evaluation
+from tests.making import make_comparison, make_evaluation, make_human
+from tests.saying import judge_says, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    evaluation = make_evaluation(slug="study")
+    comparison = make_comparison(evaluation, category="math")
+    for name in ("ann", "ben"):
+        person_says(make_human(evaluation, name), comparison, {"clarity": "A"})
+    judge_says(comparison, as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    return evaluation
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(CommandError) as error:
+        call_command("report", *arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    call_command("report", "study", "--json", *arguments)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_prints_every_number_as_json(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    report = printed(capsys)
+    majority = report["aspects"]["clarity"]["judges"]["longest"]["judge_human"]["majority"]
+    assert (majority["with_ties"]["agree"], majority["with_ties"]["n"]) == (1, 1)
+    assert majority["with_ties"]["cohen_kappa"]["value"] is None
+    assert majority["with_ties"]["cohen_kappa"]["why"]
+
+
+def test_it_reads_the_rules_from_its_options_and_prints_them(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--where", "category=math", "candidate=beta", "--raters", "ann", "--coding", "shown"]
+    rules = printed(capsys, *options, "--split-rule", "drop", "--failed", "tie")["rules"]
+    assert rules["comparisons"] == "Only comparisons where category is “math” and candidate is “beta”."
+    assert rules["raters"] == "Only raters whose name matches “ann”."
+    assert "first and second shown" in rules["coding"]
+    assert "left out" in rules["split"]
+    assert "counts as a tie" in rules["failed"]
+
+
+def test_without_json_it_prints_a_table_that_a_person_can_read(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("report", "study")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "study: 1 comparisons"
+    row = lines[lines.index("Clarity") + 2]
+    assert row.startswith("longest (baseline, not an LLM), people")
+    assert row.split()[-8:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "0", "0"]
+    assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
+
+
+def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    make_evaluation(slug="new")
+    call_command("report", "new")
+    assert "import some, run a judge, or review" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_clear_line(evaluation: Evaluation) -> None:
+    assert refused("nowhere") == "There is no evaluation “nowhere”."
+    assert refused("study", "--where", "math").startswith("--where math: write it as key=value")
+    assert refused("study", "--where", "category=chess").startswith("No comparison has category=chess.")
+    assert refused("study", "--raters", "zoe") == "No rater's name matches “zoe”."
+    assert "--split-rule" in refused("study", "--split-rule", "loud")

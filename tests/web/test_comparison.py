@@ -1,0 +1,240 @@
+"""One comparison: what everyone said, for those who may see it."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations import access
+from evaluations.domain import CallState, Reveal, Role, Shown
+from evaluations.models import Call, Comparison, Evaluation, Event, Rater, Review, User
+from evaluations.services.reviewing.drawing import order_shown
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(make_user("olive"), slug="study")
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    return make_comparison(evaluation)
+
+
+@pytest.fixture
+def reviewer(evaluation: Evaluation) -> User:
+    return make_member(evaluation, Role.REVIEWER, "ruth")
+
+
+def page(client: Client, user: User, comparison: Comparison) -> str:
+    client.force_login(user)
+    answer = client.get(reverse("comparison", args=["study", comparison.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def owner_of(evaluation: Evaluation) -> User:
+    return evaluation.memberships.get(role=Role.OWNER).user
+
+
+def rater_of(user: User, evaluation: Evaluation) -> Rater:
+    return Rater.objects.create(evaluation=evaluation, kind="human", name=user.username, user=user)
+
+
+def test_it_shows_texts_names_and_that_nobody_has_chosen(client: Client, comparison: Comparison) -> None:
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    for told in ("capital of France", "Paris.", "Lyon.", "alpha", "beta", "No verdicts yet"):
+        assert told in text
+
+
+def test_it_shows_first_and_final_choices_of_people_and_the_label(client: Client, comparison: Comparison) -> None:
+    person_says(
+        make_human(comparison.evaluation, "ann"), comparison, ALL_A, final=ALL_B, notes={"depth": "on reflection"}
+    )
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert "ann" in text
+    assert "on reflection" in text
+    assert text.count("first, then final") == 6
+    assert "majority of people" in text
+
+
+def test_it_shows_a_judges_orders_rationales_and_failures(client: Client, comparison: Comparison) -> None:
+    judge_says(comparison, judge="steady", rationale="because", as_stored=ALL_A, swapped=ALL_A)
+    judge_says(comparison, judge="wavering", as_stored=ALL_A, swapped=ALL_B)
+    judge_says(comparison, judge="half", as_stored=ALL_A, swapped=CallState.TRUNCATED)
+    Call.objects.filter(judge__name="half", shown="swapped").update(error="cut off at 512 tokens")
+    judge_says(comparison, judge="silent", as_stored=CallState.REFUSED)
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert text.count("orders differ") == 6
+    assert text.count("incomplete") == 6
+    assert "because (swapped)" in text
+    assert "cut off at 512 tokens" in text
+    assert "silent" in text
+    assert "baseline, not an LLM" in text
+
+
+def test_imported_raters_stand_beside_people(client: Client, comparison: Comparison) -> None:
+    import_votes(comparison, "annotator1", {"overall": "tie"}, rationale="close call")
+    import_votes(comparison, "key", {"overall": "A"}, kind="gold")
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert "annotator1" in text
+    assert "close call" in text
+    assert text.index("key <span") < text.index("annotator1 <span")
+
+
+def test_a_reviewer_sees_neither_names_nor_verdicts_before_saving(
+    client: Client, comparison: Comparison, reviewer: User
+) -> None:
+    person_says(make_human(comparison.evaluation, "ann"), comparison, ALL_A)
+    judge_says(comparison, rationale="because", as_stored=ALL_TIE)
+    rater = rater_of(reviewer, comparison.evaluation)
+    text = page(client, reviewer, comparison)
+    for hidden in ("alpha", "beta", "ann", "because", "longest"):
+        assert hidden not in text
+    assert "Review it first" in text
+    person_says(rater, comparison, ALL_A, confirmed=False)
+    text = page(client, reviewer, comparison)
+    for visible in ("alpha", "beta", "ann", "because", "longest"):
+        assert visible in text
+
+
+def test_before_saving_the_sides_stand_as_in_the_review_and_tell_no_candidate(
+    client: Client, evaluation: Evaluation, reviewer: User
+) -> None:
+    """A is one candidate in every comparison: its side would give it away to whoever saw its name elsewhere."""
+    first = set()
+    for _ in range(20):
+        comparison = make_comparison(evaluation)
+        text = page(client, reviewer, comparison)
+        paris_first = text.index("Paris.") < text.index("Lyon.")
+        assert paris_first is (order_shown(reviewer, comparison) == Shown.AS_STORED)
+        first.add(paris_first)
+    assert first == {True, False}
+
+
+def test_where_judges_are_never_shown_a_reviewer_sees_people_only(
+    client: Client, comparison: Comparison, reviewer: User
+) -> None:
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    person_says(make_human(comparison.evaluation, "ann"), comparison, ALL_A)
+    judge_says(comparison, as_stored=ALL_A)
+    person_says(rater_of(reviewer, comparison.evaluation), comparison, ALL_A)
+    text = page(client, reviewer, comparison)
+    assert "ann" in text
+    assert "longest" not in text
+    assert "longest" in page(client, owner_of(comparison.evaluation), comparison)
+
+
+def test_who_looks_before_reviewing_is_put_on_record_once(client: Client, comparison: Comparison) -> None:
+    judge_says(comparison, as_stored=ALL_A)
+    owner = owner_of(comparison.evaluation)
+    for _ in range(2):
+        page(client, owner, comparison)
+    event = Event.objects.get(verb=access.SAW_VERDICTS)
+    assert (event.user, event.object_id) == (owner, comparison.pk)
+    assert access.has_seen_verdicts(owner, comparison)
+
+
+def test_who_reviewed_before_looking_saw_nothing_beforehand(client: Client, comparison: Comparison) -> None:
+    owner = owner_of(comparison.evaluation)
+    judge_says(comparison, as_stored=ALL_A)
+    person_says(rater_of(owner, comparison.evaluation), comparison, ALL_A)
+    page(client, owner, comparison)
+    assert not access.has_seen_verdicts(owner, comparison)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_review_after_looking_is_stored_as_not_blind(client: Client, comparison: Comparison, looks: bool) -> None:
+    judge_says(comparison, as_stored=ALL_A)
+    owner = owner_of(comparison.evaluation)
+    client.force_login(owner)
+    if looks:
+        page(client, owner, comparison)
+    choices = {f"choice_{aspect}": "A" for aspect in ALL_A}
+    client.post(reverse("review_save", args=["study", comparison.pk]), {**choices, "version": 0, "active_ms": 0})
+    assert Review.objects.get().blind is not looks
+
+
+def test_a_comparison_without_verdicts_and_a_viewer_who_cannot_review_leave_no_record(
+    client: Client, comparison: Comparison
+) -> None:
+    page(client, owner_of(comparison.evaluation), comparison)
+    judge_says(comparison, as_stored=ALL_A)
+    page(client, make_member(comparison.evaluation, Role.VIEWER), comparison)
+    assert not Event.objects.filter(verb=access.SAW_VERDICTS).exists()
+
+
+def test_another_evaluations_comparison_is_not_here(client: Client, evaluation: Evaluation) -> None:
+    foreign = make_comparison(make_evaluation())
+    client.force_login(owner_of(evaluation))
+    assert client.get(reverse("comparison", args=["study", foreign.pk])).status_code == 404
+
+
+def test_it_costs_the_same_however_many_raters_there_are(client: Client, comparison: Comparison) -> None:
+    owner = owner_of(comparison.evaluation)
+
+    def queries() -> int:
+        page(client, owner, comparison)
+        with CaptureQueriesContext(connection) as captured:
+            page(client, owner, comparison)
+        return len(captured)
+
+    person_says(make_human(comparison.evaluation), comparison, ALL_A)
+    judge_says(comparison, judge="first", as_stored=ALL_A)
+    few = queries()
+    for number in range(10):
+        person_says(make_human(comparison.evaluation), comparison, ALL_A)
+        judge_says(comparison, judge=f"judge-{number}", as_stored=ALL_A, swapped=CallState.FAILED)
+    assert queries() == few
+
+
+# ---- writing one by hand
+
+WRITTEN = {
+    "query": "What is 6 × 7?\r\nShow how.",
+    "first_candidate": "beta",
+    "first_response": "41",
+    "second_candidate": "alpha",
+    "second_response": "42",
+}
+
+
+def test_a_comparison_written_by_hand_opens_with_its_sides_in_order(client: Client, evaluation: Evaluation) -> None:
+    client.force_login(owner_of(evaluation))
+    answer = client.post(reverse("comparison_new", args=["study"]), WRITTEN)
+    made = Comparison.objects.get()
+    assert answer.headers["Location"] == reverse("comparison", args=["study", made.pk])
+    assert made.response_a.text == "42"
+    assert made.query.text == "What is 6 × 7?\nShow how."
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"query": ""}, "required"),
+        ({"query": "   "}, "query first"),
+        ({"second_candidate": "beta"}, "Both responses are by"),
+        ({"first_response": "a\x00b"}, "Null characters"),
+    ],
+)
+def test_what_cannot_be_stored_comes_back_with_what_was_written(
+    client: Client, evaluation: Evaluation, changes: dict[str, str], said: str
+) -> None:
+    client.force_login(owner_of(evaluation))
+    answer = client.post(reverse("comparison_new", args=["study"]), {**WRITTEN, **changes})
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert "42" in answer.content.decode()
+    assert not Comparison.objects.exists()
+
+
+@pytest.mark.parametrize("role", [Role.REVIEWER, Role.ADJUDICATOR, Role.VIEWER])
+def test_only_owners_and_managers_write_comparisons(client: Client, evaluation: Evaluation, role: Role) -> None:
+    client.force_login(make_member(evaluation, role))
+    assert client.get(reverse("comparison_new", args=["study"])).status_code == 403
+    assert client.post(reverse("comparison_new", args=["study"]), WRITTEN).status_code == 403

@@ -1,0 +1,225 @@
+"""The list of comparisons: found quickly, filtered, and blind where it must be."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.access import SAW_VERDICTS
+from evaluations.domain import CallState, Reveal, Role
+from evaluations.models import Candidate, Comparison, Evaluation, Event, Rater
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_judge, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(make_user("olive"), slug="study")
+
+
+@pytest.fixture
+def as_owner(client: Client, evaluation: Evaluation) -> Client:
+    client.force_login(evaluation.memberships.get().user)
+    return client
+
+
+def page(client: Client, **query: object) -> str:
+    answer = client.get(reverse("comparisons", args=["study"], query=query))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def shown(text: str) -> list[int]:
+    """The numbers of the comparisons that a page lists."""
+    return [int(pk) for pk in re.findall(r'href="/e/study/comparisons/(\d+)"', text)]
+
+
+def test_the_empty_list_says_how_to_fill_it(as_owner: Client) -> None:
+    assert "No comparisons yet" in page(as_owner)
+
+
+def test_it_is_filtered_by_text_category_and_candidate(as_owner: Client, evaluation: Evaluation) -> None:
+    france = make_comparison(evaluation, query="What is the capital of France?", category="facts")
+    poem = make_comparison(evaluation, query="Write a POEM", category="poems", candidates=("alpha", "gamma"))
+    gamma = Candidate.objects.get(name="gamma")
+    assert shown(page(as_owner)) == [france.pk, poem.pk]
+    assert shown(page(as_owner, q="poem")) == [poem.pk]
+    assert shown(page(as_owner, category="facts")) == [france.pk]
+    assert shown(page(as_owner, candidate=gamma.pk)) == [poem.pk]
+    assert "No comparison matches" in page(as_owner, q="poem", category="facts")
+
+
+@pytest.mark.parametrize("text", ["100%", "_", "a'b", '"', "\\"])
+def test_signs_of_the_query_language_are_plain_text(as_owner: Client, evaluation: Evaluation, text: str) -> None:
+    wanted = make_comparison(evaluation, query=f"before {text} after")
+    make_comparison(evaluation, query="something else")
+    assert shown(page(as_owner, q=text)) == [wanted.pk]
+
+
+@pytest.mark.parametrize("query", [{"candidate": "x"}, {"candidate": 10**30}, {"category": "nowhere"}, {"q": "a\x00b"}])
+def test_a_filter_that_cannot_be_says_so_on_the_form(
+    as_owner: Client, evaluation: Evaluation, query: dict[str, object]
+) -> None:
+    make_comparison(evaluation, category="facts")
+    answer = as_owner.get(reverse("comparisons", args=["study"], query=query))
+    assert answer.status_code == 422
+    assert 'class="error"' in answer.content.decode()
+
+
+def test_pages_follow_each_other_without_a_gap_and_keep_the_filter(as_owner: Client, evaluation: Evaluation) -> None:
+    pks = [make_comparison(evaluation, query=f"Question {number}").pk for number in range(60)]
+    make_comparison(evaluation, query="another")
+    first = page(as_owner, q="question")
+    following = re.search(r'rel="next" href="([^"]+)"', first)
+    assert following
+    assert "q=question" in following.group(1)
+    address = reverse("comparisons", args=["study"]) + following.group(1).replace("&amp;", "&")
+    second = as_owner.get(address).content.decode()
+    assert shown(first) + shown(second) == pks
+    assert 'rel="next"' not in second
+    assert "To the first" in second
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "1.5", "9" * 19])
+def test_an_address_that_no_page_gave_is_not_found(as_owner: Client, after: str) -> None:
+    assert as_owner.get(reverse("comparisons", args=["study"], query={"after": after})).status_code == 404
+
+
+def test_it_tells_how_far_people_and_judges_have_come(as_owner: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation), comparison, ALL_A)
+    person_says(make_human(evaluation), comparison, ALL_B, confirmed=False)
+    import_votes(comparison, "expert", ALL_A, kind="gold")
+    judge_says(comparison, as_stored=ALL_A, swapped=CallState.REFUSED)
+    judge_says(comparison, judge="second", as_stored=CallState.PENDING)
+    text = page(as_owner)
+    assert '<td class="number" data-label="Reviews">2 <span class="badge">gold</span></td>' in text
+    for told in ("1 answered", "1 waiting", "1 failed"):
+        assert told in text
+
+
+def test_it_costs_the_same_however_many_there_are(as_owner: Client, evaluation: Evaluation) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            page(as_owner)
+        return len(captured)
+
+    person_says(make_human(evaluation), make_comparison(evaluation, category="first"), ALL_A)
+    few = queries()
+    for number in range(40):
+        made = make_comparison(evaluation, candidates=("alpha", f"candidate-{number}"), category=f"category-{number}")
+        person_says(make_human(evaluation), made, ALL_A)
+        judge_says(made, judge=f"judge-{number}", as_stored=ALL_A)
+    assert queries() == few
+
+
+# ---- the cells of the report
+
+
+@pytest.fixture
+def judged(evaluation: Evaluation) -> list[Comparison]:
+    """Judge and people: A and A, B and A, A and B."""
+    told = [make_comparison(evaluation, query=f"Question {number}") for number in range(3)]
+    for comparison, judge, person in zip(told, (ALL_A, ALL_B, ALL_A), (ALL_A, ALL_A, ALL_B), strict=True):
+        judge_says(comparison, as_stored=judge, swapped=judge)
+        person_says(make_human(evaluation), comparison, person)
+    return told
+
+
+def cell(judge_choice: str = "A", human_choice: str = "A", **more: object) -> dict[str, object]:
+    judge = Rater.objects.get(kind="judge", evaluation__slug="study").pk
+    return {"aspect": "clarity", "judge": judge, "judge_choice": judge_choice, "human_choice": human_choice, **more}
+
+
+def test_a_cell_of_the_report_opens_the_comparisons_that_it_counts(as_owner: Client, judged: list[Comparison]) -> None:
+    assert shown(page(as_owner, **cell("A", "A"))) == [judged[0].pk]
+    assert shown(page(as_owner, **cell("B", "A"))) == [judged[1].pk]
+    assert shown(page(as_owner, **cell("A", "B"))) == [judged[2].pk]
+    assert "No comparison matches" in page(as_owner, **cell("tie", "A"))
+
+
+def test_a_cell_can_be_filtered_further(as_owner: Client, judged: list[Comparison]) -> None:
+    assert shown(page(as_owner, **cell(q="question 0"))) == [judged[0].pk]
+    assert shown(page(as_owner, **cell(q="question 1"))) == []
+
+
+def test_a_long_cell_is_paged(as_owner: Client, evaluation: Evaluation) -> None:
+    told = [make_comparison(evaluation) for _ in range(55)]
+    for comparison in told:
+        judge_says(comparison, as_stored={"clarity": "A"})
+        import_votes(comparison, "ann", {"clarity": "A"})
+    first = page(as_owner, **cell())
+    assert shown(first) == [comparison.pk for comparison in told[:50]]
+    assert shown(page(as_owner, **cell(after=told[49].pk))) == [comparison.pk for comparison in told[50:]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"aspect": "charm"},
+        {"judge": 10**30},
+        {"judge": 0},
+        {"judge_choice": "C"},
+        {"human_choice": ""},
+        {"failed": "x"},
+    ],
+)
+def test_a_cell_that_no_report_has_is_not_found(
+    as_owner: Client, judged: list[Comparison], wrong: dict[str, object]
+) -> None:
+    address = reverse("comparisons", args=["study"], query={**cell(), **wrong})
+    assert as_owner.get(address).status_code == 404
+
+
+def test_a_judge_of_another_evaluation_opens_no_cell(as_owner: Client, judged: list[Comparison]) -> None:
+    foreign = make_judge(make_evaluation())
+    assert as_owner.get(reverse("comparisons", args=["study"], query=cell(judge=foreign.pk))).status_code == 404
+
+
+def test_whoever_opens_a_cell_has_seen_its_verdicts(as_owner: Client, judged: list[Comparison]) -> None:
+    page(as_owner)
+    assert not Event.objects.filter(verb=SAW_VERDICTS).exists()
+    for _ in range(2):
+        page(as_owner, **cell("B", "A"))
+    assert Event.objects.get(verb=SAW_VERDICTS).object_id == judged[1].pk
+
+
+# ---- blindness
+
+
+def test_a_reviewer_sees_names_only_of_what_they_have_reviewed(
+    client: Client, evaluation: Evaluation, judged: list[Comparison]
+) -> None:
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=reviewer)
+    client.force_login(reviewer)
+    assert "alpha" not in page(client)
+    person_says(rater, judged[0], ALL_A)
+    text = page(client)
+    assert (text.count("alpha"), text.count("hidden until you review it")) == (1, 2)
+
+
+def test_no_filter_tells_a_reviewer_what_is_hidden(
+    client: Client, evaluation: Evaluation, judged: list[Comparison]
+) -> None:
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=reviewer)
+    client.force_login(reviewer)
+    assert shown(page(client, **cell())) == []
+    assert shown(page(client, candidate=10**6)) == [comparison.pk for comparison in judged]  # no such filter
+    person_says(rater, judged[0], ALL_A)
+    assert shown(page(client, **cell())) == [judged[0].pk]
+
+
+def test_where_judges_are_never_shown_a_reviewer_opens_no_cell(
+    client: Client, evaluation: Evaluation, judged: list[Comparison]
+) -> None:
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    assert client.get(reverse("comparisons", args=["study"], query=cell())).status_code == 403
+    assert "Judges</th>" not in page(client)

@@ -1,0 +1,191 @@
+"""The list of exports, a new one sent while it is written, and its file again."""
+
+import hashlib
+import json
+
+import pytest
+from django.db import connection
+from django.http import FileResponse, StreamingHttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.access import ALLOWED, DOWNLOADED, Action, has_seen_verdicts
+from evaluations.domain import ExportState, Role
+from evaluations.models import Comparison, Evaluation, Event, Export, User
+from evaluations.services.exporting import exporting
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import judge_says, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    made = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), made, {"clarity": "A"})
+    judge_says(made, as_stored={"clarity": "A"})
+    return made
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def post(user: User, written_as: str = "jsonl") -> StreamingHttpResponse:
+    answer = signed_in(user).post(reverse("export_new", args=["study"]), {"written_as": written_as})
+    assert isinstance(answer, StreamingHttpResponse)
+    return answer
+
+
+def exported(evaluation: Evaluation) -> Export:
+    export = exporting.begin(evaluation, written_as="jsonl", user=None)
+    list(exporting.write(export, Comparison.objects.filter(evaluation=evaluation)))
+    return export
+
+
+@pytest.mark.parametrize(
+    ("written_as", "type_"), [("jsonl", "application/x-ndjson"), ("csv", "text/csv; charset=utf-8")]
+)
+def test_an_export_is_sent_while_it_is_written_and_kept(
+    owner: User, comparison: Comparison, written_as: str, type_: str
+) -> None:
+    answer = post(owner, written_as)
+    export = Export.objects.get()
+    assert export.state == ExportState.UNFINISHED
+    assert answer["Content-Type"] == type_
+    assert answer["Content-Disposition"] == f'attachment; filename="study-{export.pk}.{written_as}"'
+    body = answer.getvalue()
+    export.refresh_from_db()
+    assert (export.state, export.rows, export.user) == (ExportState.DONE, 1, owner)
+    assert export.sha256 == hashlib.sha256(body).hexdigest()
+
+
+def test_a_finished_file_is_downloaded_again_byte_for_byte(owner: User, comparison: Comparison) -> None:
+    first = post(owner).getvalue()
+    export = Export.objects.get()
+    again = signed_in(owner).get(reverse("export_file", args=["study", export.pk]))
+    assert isinstance(again, FileResponse)
+    assert again.getvalue() == first
+    assert again["Content-Length"] == str(len(first))
+    assert again["Content-Disposition"] == f'attachment; filename="study-{export.pk}.jsonl"'
+
+
+def test_every_download_is_recorded_and_makes_later_reviews_not_blind(owner: User, comparison: Comparison) -> None:
+    assert not has_seen_verdicts(owner, comparison)
+    post(owner).getvalue()
+    export = Export.objects.get()
+    signed_in(owner).get(reverse("export_file", args=["study", export.pk])).getvalue()
+    told = Event.objects.filter(verb=DOWNLOADED, object_type="export", object_id=export.pk, user=owner)
+    assert told.count() == 2
+    assert has_seen_verdicts(owner, comparison)
+
+
+def test_an_unfinished_export_has_no_file(owner: User, evaluation: Evaluation) -> None:
+    export = exporting.begin(evaluation, written_as="jsonl", user=owner)
+    assert signed_in(owner).get(reverse("export_file", args=["study", export.pk])).status_code == 404
+
+
+def test_a_file_that_was_removed_from_storage_is_told_in_one_sentence(owner: User, evaluation: Evaluation) -> None:
+    export = exported(evaluation)
+    export.file.storage.delete(str(export.file.name))
+    answer = signed_in(owner).get(reverse("export_file", args=["study", export.pk]), follow=True)
+    assert "no longer in storage" in answer.text
+    assert not Event.objects.filter(verb=DOWNLOADED).exists()
+
+
+def test_another_format_is_an_error_on_the_form_and_makes_nothing(owner: User, evaluation: Evaluation) -> None:
+    answer = signed_in(owner).post(reverse("export_new", args=["study"]), {"written_as": "parquet"})
+    assert answer.status_code == 422
+    assert not Export.objects.exists()
+
+
+def test_the_page_says_how_many_rows_and_what_is_in_them(owner: User, comparison: Comparison) -> None:
+    page = signed_in(owner).get(reverse("export_new", args=["study"])).text
+    assert "Export 1 comparison" in page
+    assert "ann" in page
+    assert "baseline, not an LLM" in page
+
+
+def test_the_list_shows_rows_checksum_who_and_what_was_broken_off(owner: User, comparison: Comparison) -> None:
+    post(owner).getvalue()
+    exporting.begin(comparison.evaluation, written_as="csv", user=None)
+    page = signed_in(owner).get(reverse("exports", args=["study"])).text
+    assert Export.objects.get(state=ExportState.DONE).sha256 in page
+    assert "1 single" in page
+    assert "ada" in page
+    assert "unfinished" in page
+    assert page.count(" download>study-") == 1
+
+
+def test_an_empty_list_says_how_to_fill_it(owner: User, evaluation: Evaluation) -> None:
+    page = signed_in(owner).get(reverse("exports", args=["study"])).text
+    assert "Nothing was exported yet" in page
+    assert reverse("export_new", args=["study"]) in page
+
+
+def test_a_long_list_is_paged_newest_first_at_the_same_number_of_queries(owner: User, evaluation: Evaluation) -> None:
+    client, address = signed_in(owner), reverse("exports", args=["study"])
+    made = [exported(evaluation).pk]
+    client.get(address)
+    with CaptureQueriesContext(connection) as few:
+        client.get(address)
+    made += [exporting.begin(evaluation, written_as="csv", user=owner).pk for _ in range(60)]
+    with CaptureQueriesContext(connection) as many:
+        page = client.get(address)
+    assert len(many) == len(few)
+    assert [export.pk for export in page.context["exports"].rows] == made[:-51:-1]
+    following = client.get(f"{address}?{page.context['exports'].next_page}")
+    assert [export.pk for export in following.context["exports"].rows] == made[10::-1]
+
+
+PAGES = ["exports", "export_new", "export_file"]
+
+
+def addresses(export: Export) -> list[str]:
+    return [reverse(page, args=["study", export.pk] if page == "export_file" else ["study"]) for page in PAGES]
+
+
+def test_a_stranger_cannot_tell_that_anything_is_there(evaluation: Evaluation) -> None:
+    client = signed_in(make_user())
+    assert {client.get(address).status_code for address in addresses(exported(evaluation))} == {404}
+
+
+def test_a_reviewer_may_not_export(evaluation: Evaluation) -> None:
+    client = signed_in(make_member(evaluation, Role.REVIEWER))
+    assert {client.get(address).status_code for address in addresses(exported(evaluation))} == {403}
+    assert client.post(reverse("export_new", args=["study"]), {"written_as": "csv"}).status_code == 403
+
+
+@pytest.mark.parametrize("role", [Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER])
+def test_the_others_may(evaluation: Evaluation, role: Role) -> None:
+    client = signed_in(make_member(evaluation, role))
+    assert {client.get(address).status_code for address in addresses(exported(evaluation))} == {200}
+
+
+def test_an_export_of_another_evaluation_is_not_found(owner: User, evaluation: Evaluation) -> None:
+    elsewhere = exported(make_evaluation(owner))
+    assert signed_in(owner).get(reverse("export_file", args=["study", elsewhere.pk])).status_code == 404
+
+
+def test_whoever_may_export_may_see_everything_beforehand() -> None:
+    assert ALLOWED[Action.EXPORT] <= ALLOWED[Action.SEE_ALL]
+
+
+def test_the_file_holds_what_was_said(owner: User, comparison: Comparison) -> None:
+    (line,) = post(owner).getvalue().splitlines()
+    row = json.loads(line)
+    assert row["labels"]["clarity"]["choice"] == "A"
+    assert row["judges"][0]["remark"] == "baseline, not an LLM"

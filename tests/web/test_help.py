@@ -1,0 +1,19 @@
+"""The help page."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from tests.making import make_user
+
+
+@pytest.mark.django_db
+def test_it_explains_every_failure_and_the_keys_of_the_review_page(client: Client) -> None:
+    client.force_login(make_user())
+    page = client.get(reverse("help")).content.decode()
+    for word in ("unreadable", "refused", "truncated", "too long", "failed", "kappa", "AC1", "alpha"):
+        assert word in page
+    assert (Path(settings.BASE_DIR) / "templates/review/_key_list.html").read_text() in page

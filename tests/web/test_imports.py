@@ -1,0 +1,266 @@
+"""The import pages: what will be stored, every bad row by line, and live progress."""
+
+import pytest
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evaluations import tasks
+from evaluations.domain import ImportState, Role
+from evaluations.models import Comparison, Evaluation, Import
+from evaluations.services.importing.importing import go_on
+from evaluations.services.importing.sweeping import give_up
+from evaluations.web import imports as pages
+from tests.importing import bring, comparison, jsonl, verdict
+from tests.making import make_evaluation, make_member
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+@pytest.fixture
+def manager(client: Client, evaluation: Evaluation) -> Client:
+    client.force_login(make_member(evaluation, Role.MANAGER))
+    return client
+
+
+@pytest.fixture(autouse=True)
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The imports that a worker was told of; no broker is asked."""
+    told: list[int] = []
+    monkeypatch.setattr(pages, "nudge", lambda task, pk: told.append(pk) if task is tasks.store_import else None)
+    return told
+
+
+def upload(
+    client: Client, evaluation: Evaluation, content: bytes, name: str = "rows.jsonl", **fields: str
+) -> HttpResponse:
+    return client.post(  # type: ignore[return-value]
+        reverse("import_new", args=[evaluation.slug]),
+        {"file": SimpleUploadedFile(name, content), "format": "auto", "pair": "all", **fields},
+    )
+
+
+def page(client: Client, name: str, importing: Import) -> str:
+    answer = client.get(reverse(name, args=[importing.evaluation.slug, importing.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def press(client: Client, name: str, importing: Import, **fields: str) -> HttpResponse:
+    return client.post(reverse(name, args=[importing.evaluation.slug, importing.pk]), fields)  # type: ignore[return-value]
+
+
+def test_the_empty_list_says_how_to_fill_it(manager: Client, evaluation: Evaluation) -> None:
+    text = manager.get(reverse("imports", args=[evaluation.slug])).content.decode()
+    assert "Nothing was imported yet" in text
+    assert reverse("import_new", args=[evaluation.slug]) in text
+
+
+def test_a_file_is_shown_before_anything_of_it_is_stored(manager: Client, evaluation: Evaluation) -> None:
+    rows = [comparison(f"q{number}", query="Why **blue**?") for number in range(5)]
+    answer = upload(manager, evaluation, jsonl(rows))
+    importing = Import.objects.get()
+    assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
+    text = page(manager, "import", importing)
+    assert "Store 5 rows" in text
+    assert "That makes" in text
+    assert "5 queries, 10 responses, 5 comparisons" in " ".join(text.split())
+    assert "Why <strong>blue</strong>?" in text
+    assert not Comparison.all_rows.exists()
+
+
+def test_every_bad_row_stands_by_its_line(manager: Client, evaluation: Evaluation) -> None:
+    lines = jsonl([comparison(f"q{number}") for number in range(30)]).split(b"\n")
+    lines[16] = b"{"
+    upload(manager, evaluation, b"\n".join(lines))
+    text = page(manager, "import", Import.objects.get())
+    assert "Store without the 1 bad row<" in text
+    assert '<td class="number">17</td><td>not valid JSON: expecting property name' in text
+
+
+def test_storing_runs_in_the_background_and_the_page_follows_it(
+    manager: Client, evaluation: Evaluation, nudged: list[int]
+) -> None:
+    upload(manager, evaluation, jsonl([comparison(f"q{number}") for number in range(40)]))
+    importing = Import.objects.get()
+    assert press(manager, "import_store", importing).status_code == 302
+    assert nudged == [importing.pk]
+    assert "waiting for a worker" in page(manager, "import", importing)
+    assert go_on(Import.objects.get(), seconds=0)
+    done = Import.objects.get().rows_stored
+    assert f"{done} of 40 rows" in page(manager, "import_progress", importing)
+    while go_on(Import.objects.get(), seconds=0):
+        pass
+    answer = manager.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
+    assert answer["HX-Refresh"] == "true"
+    text = page(manager, "import", importing)
+    assert "What was stored" in text
+    assert "Look at the comparisons" in text
+
+
+def test_bad_rows_are_left_out_only_where_that_is_asked_for(manager: Client, evaluation: Evaluation) -> None:
+    upload(manager, evaluation, jsonl([comparison(), comparison("q2", response_b=None)]))
+    importing = Import.objects.get()
+    refused = press(manager, "import_store", importing)
+    assert refused.status_code == 422
+    assert "has 1 bad row: mend the file, or store it without." in refused.content.decode()
+    assert press(manager, "import_store", importing, skip_bad="1").status_code == 302
+    go_on(Import.objects.get())
+    assert Comparison.objects.count() == 1
+    assert "These were left out." in page(manager, "import", importing)
+
+
+def test_a_checked_file_can_be_discarded(manager: Client, evaluation: Evaluation) -> None:
+    upload(manager, evaluation, jsonl([comparison()]))
+    press(manager, "import_cancel", Import.objects.get())
+    importing = Import.objects.get()
+    assert importing.state == ImportState.CANCELLED
+    assert "Nothing of the file is stored" in page(manager, "import", importing)
+    assert press(manager, "import_cancel", importing).status_code == 422
+
+
+def test_storing_can_be_cancelled(manager: Client, evaluation: Evaluation) -> None:
+    upload(manager, evaluation, jsonl([comparison(f"q{number}") for number in range(40)]))
+    importing = Import.objects.get()
+    press(manager, "import_store", importing)
+    answer = press(manager, "import_cancel", importing)
+    assert answer["Location"] == reverse("imports", args=[evaluation.slug])
+    asked = manager.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
+    assert asked.status_code == 286
+    assert "HX-Refresh" not in asked
+    assert not go_on(Import.objects.get())
+    assert not Comparison.all_rows.exists()
+
+
+def test_what_failed_can_be_stored_again(manager: Client, evaluation: Evaluation) -> None:
+    upload(manager, evaluation, jsonl([comparison()]))
+    importing = Import.objects.get()
+    press(manager, "import_store", importing)
+    give_up(importing, "Interrupted.")
+    text = page(manager, "import", importing)
+    assert "Interrupted." in text
+    assert "Store it again" in text
+    press(manager, "import_store", importing)
+    go_on(Import.objects.get())
+    assert Comparison.objects.count() == 1
+
+
+def test_a_long_file_is_checked_in_the_background(
+    manager: Client, evaluation: Evaluation, nudged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "CHECKED_AT_ONCE_BYTES", 10)
+    upload(manager, evaluation, jsonl([comparison()]))
+    importing = Import.objects.get()
+    assert nudged == [importing.pk]
+    assert "Waiting for a worker." in page(manager, "import", importing)
+    go_on(importing)
+    assert "Store 1 row<" in page(manager, "import", importing)
+
+
+def test_verdicts_are_shown_in_the_words_of_the_file(manager: Client, evaluation: Evaluation) -> None:
+    bring(evaluation, comparison())
+    upload(manager, evaluation, jsonl([verdict(candidate_a="beta", candidate_b="alpha", choice="A")]))
+    text = page(manager, "import", Import.objects.latest("pk"))
+    assert 'A <span class="muted">beta</span>' in text
+    assert "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts." in text
+    assert "1 row names the candidates in the other order." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("rows.jsonl", b"", "rows.jsonl is empty (0 bytes)."),
+        ("rows.jsonl", bytes(range(256)) * 40, "rows.jsonl is a binary file, not text"),
+        ("rows.csv", b"query_id,query,candidate_a,response_a,candidate_b\n", "has no column “response_b”"),
+        ("rows.csv", b"\xe9t\xe9,query\n", "rows.csv is not UTF-8"),
+        ("rows.jsonl", b"garbage without end " * 100_000, "fit no known format"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_on_the_form_and_not_kept(
+    manager: Client, evaluation: Evaluation, name: str, content: bytes, sentence: str
+) -> None:
+    answer = upload(manager, evaluation, content, name)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert not Import.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_refused_with_the_limit(
+    manager: Client, evaluation: Evaluation, settings: LazySettings
+) -> None:
+    settings.MAX_UPLOAD_BYTES = 2 * 1024 * 1024
+    answer = upload(manager, evaluation, b"x" * (2 * 1024 * 1024 + 1))
+    assert answer.status_code == 422
+    assert "The file is larger than 2 MB, the most that this server takes." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"mapping": "prompt"}, "“prompt” is not of the form column=field."),
+        ({"pair": "baseline"}, "Name the candidate."),
+        ({"pair": "random"}, "Say how many."),
+    ],
+)
+def test_what_is_asked_for_must_be_whole(
+    manager: Client, evaluation: Evaluation, fields: dict[str, str], sentence: str
+) -> None:
+    answer = upload(manager, evaluation, jsonl([comparison()]), **fields)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+
+
+def test_columns_prefix_and_rater_are_taken_from_the_form(manager: Client, evaluation: Evaluation) -> None:
+    bring(evaluation, comparison("n-q1"))
+    row = {"id": "q1", "candidate_a": "alpha", "candidate_b": "beta", "choice": "tie"}
+    fields = {"mapping": "id = query_id\n", "id_prefix": "n-", "rater": "ann", "rater_kind": "human"}
+    upload(manager, evaluation, jsonl([row]), **fields)
+    importing = Import.objects.latest("pk")
+    assert (importing.rows_stored, importing.bad_rows) == (1, [])
+
+
+@pytest.mark.parametrize("role", [Role.REVIEWER, Role.ADJUDICATOR, Role.VIEWER])
+def test_only_who_may_change_an_evaluation_sees_its_imports(client: Client, evaluation: Evaluation, role: Role) -> None:
+    importing = bring(evaluation, comparison())
+    client.force_login(make_member(evaluation, role))
+    for name, of in [
+        ("imports", []),
+        ("import_new", []),
+        ("import", [importing.pk]),
+        ("import_progress", [importing.pk]),
+    ]:
+        assert client.get(reverse(name, args=[evaluation.slug, *of])).status_code == 403
+    for name in ("import_store", "import_cancel"):
+        assert press(client, name, importing).status_code == 403
+
+
+def test_an_import_of_another_evaluation_is_not_there(manager: Client, evaluation: Evaluation) -> None:
+    other = bring(make_evaluation(), comparison())
+    for name in ("import", "import_progress"):
+        assert manager.get(reverse(name, args=[evaluation.slug, other.pk])).status_code == 404
+
+
+def test_the_list_costs_the_same_queries_however_long_it_is(
+    manager: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    address = reverse("imports", args=[evaluation.slug])
+    for number in range(60):
+        Import.objects.create(
+            evaluation=evaluation,
+            file_name=f"file{number}",
+            sha256="",
+            format="auto",
+            user=evaluation.memberships.earliest("pk").user,
+        )
+    with django_assert_max_num_queries(10):
+        first = manager.get(address).content.decode()
+    assert first.count("<tr>") == 51
+    assert "Next 50" in first
