@@ -1,0 +1,97 @@
+"""Every page that links lead to, at desk and phone width, in light and dark."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.browser.conftest import NewPage
+from tests.product import Product
+
+pytestmark = [pytest.mark.browser, pytest.mark.worker]
+
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+DOWNLOADS = re.compile(r"/file$")
+
+
+@pytest.fixture(scope="module")
+def addresses(browser: Browser, product: Product, owner_state: StorageState) -> list[str]:
+    """One address of each kind that links lead to."""
+    context = browser.new_context(base_url=product.address, storage_state=owner_state)
+    found = walk(context.new_page())
+    context.close()
+    return found
+
+
+def walk(page: Page) -> list[str]:
+    found, waiting, kinds = [], ["/"], set[str]()
+    while waiting:
+        address = waiting.pop(0)
+        kind = re.sub(r"\d+", "1", address.partition("?")[0])
+        if kind in kinds or DOWNLOADS.search(kind):
+            continue
+        kinds.add(kind)
+        answer = page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, address
+        found.append(address)
+        waiting += page.eval_on_selector_all(
+            "a[href^='/']", "links => links.map(link => link.getAttribute('href').split('#')[0])"
+        )
+    return found
+
+
+def too_wide(page: Page) -> int:
+    """By how many pixels the page can be scrolled sideways."""
+    width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return max(width, 0)
+
+
+def test_links_lead_to_pages_that_work(addresses: list[str]) -> None:
+    for kind in ("/help", "/account", "/e/example/report", "/e/example/review", "/e/example/rubrics/1/next"):
+        assert kind in addresses
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_page_is_wider_than_its_window(
+    new_page: NewPage, owner_state: StorageState, addresses: list[str], viewport: dict[str, int], scheme: str
+) -> None:
+    options: dict[str, Any] = {"viewport": viewport, "color_scheme": scheme, "storage_state": owner_state}
+    page = new_page(**options, is_mobile=viewport is PHONE)
+    wide = {}
+    for address in addresses:
+        page.goto(address)
+        if pixels := too_wide(page):
+            wide[address] = pixels
+    assert wide == {}
+
+
+def test_the_navigation_opens_on_a_phone_without_scripts(new_page: NewPage, owner_state: StorageState) -> None:
+    page = new_page(viewport=PHONE, java_script_enabled=False, storage_state=owner_state)
+    page.goto("/e/example/")
+    expect(page.get_by_role("link", name="Settings", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Pages").click()
+    page.get_by_role("link", name="Settings", exact=True).click()
+    expect(page.get_by_role("heading", name="Settings")).to_be_visible()
+
+
+def test_a_theme_that_was_chosen_wins_over_the_system(new_page: NewPage, owner_state: StorageState) -> None:
+    page = new_page(color_scheme="light", storage_state=owner_state)
+    page.goto("/account")
+    for theme, is_dark in (("dark", True), ("system", False)):
+        page.get_by_label("Appearance").select_option(theme)
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        red = int(page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
+        assert (red < 128) is is_dark
+
+
+def test_the_first_key_skips_to_the_content(owner_page: Page) -> None:
+    owner_page.goto("/e/example/")
+    owner_page.keyboard.press("Tab")
+    expect(owner_page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    owner_page.keyboard.press("Enter")
+    expect(owner_page.locator("main")).to_be_focused()

@@ -1,0 +1,96 @@
+"""A value that cannot be used stops the start and is named in one line."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from judgeweb import settings
+from tests import product as products
+
+ROOT = products.ROOT
+# Only while developing or testing, and for other people's programs.
+NOT_OURS = {"OPENAI_API_KEY"}
+
+
+def test_the_example_file_lists_every_setting_and_no_other() -> None:
+    source = (ROOT / "judgeweb" / "settings.py").read_text()
+    read = set(re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|site_address)\("(\w+)"', source))
+    listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert listed - NOT_OURS == read
+
+
+@pytest.mark.parametrize("given", ["x", "-1", "0", "65536", "8000.0"])
+def test_a_number_out_of_range_is_named(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", given)
+    with pytest.raises(ImproperlyConfigured, match=re.escape(f"PORT is {given!r}: it must be a whole number from 1")):
+        settings.whole_number("PORT", 8000, 1, 65535)
+
+
+def test_yes_or_no_is_one_or_nought(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_DEBUG", "true")
+    with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_DEBUG is 'true': it must be 0 or 1"):
+        settings.yes_or_no("JUDGEWEB_DEBUG")
+
+
+@pytest.mark.parametrize("given", ["judge.example.org", "ftp://x", "https://x/path", "https://", "http://x:123456"])
+def test_an_address_is_scheme_host_and_port(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_ADDRESS", given)
+    with pytest.raises(ImproperlyConfigured, match="it must look like https://"):
+        settings.site_address("JUDGEWEB_ADDRESS", "")
+
+
+def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "")
+    assert settings.whole_number("PORT", 8000, 1, 65535) == 8000
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_ONE", "environment")
+    monkeypatch.setenv("JUDGEWEB_TWO", "")  # so that it is taken away again
+    monkeypatch.delenv("JUDGEWEB_TWO")
+    (tmp_path / ".env").write_text("# a comment\n\nJUDGEWEB_ONE=file\nJUDGEWEB_TWO=a=b c \n")
+    settings.read_env_file(tmp_path / ".env")
+    assert (os.environ["JUDGEWEB_ONE"], os.environ["JUDGEWEB_TWO"]) == ("environment", "a=b c")
+
+
+def test_a_line_of_the_file_that_is_no_setting_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("# fine\nexport PORT=1\n")
+    with pytest.raises(ImproperlyConfigured, match="line 2 is 'export PORT=1'"):
+        settings.read_env_file(tmp_path / ".env")
+
+
+def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
+    first = settings.made_once(tmp_path / "secret_key")
+    assert len(first) >= 50
+    assert settings.made_once(tmp_path / "secret_key") == first
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("PORT", "eighty", "PORT is 'eighty': it must be a whole number from 1 to 65535."),
+        ("DATABASE_URL", "mysql://u:secret@h/d", "only sqlite and postgres are supported"),
+        ("DATABASE_URL", "postgres://u:secret@h:port/d", "it must look like sqlite:///path or postgres://"),
+        ("CELERY_BROKER_URL", "memory://", "CELERY_BROKER_URL must begin with filesystem://"),
+        ("JUDGEWEB_TIME_ZONE", "Berlin", "JUDGEWEB_TIME_ZONE is 'Berlin': no such time zone"),
+        ("JUDGEWEB_DATA_DIR", "/dev/null/x", "JUDGEWEB_DATA_DIR is /dev/null/x: not writable"),
+    ],
+)
+@pytest.mark.parametrize("command", [["manage.py", "check"], ["-m", "judgeweb.serving"]], ids=["manage.py", "make run"])
+def test_a_bad_value_stops_the_start_with_one_line(
+    command: list[str], name: str, given: str, says: str, tmp_path: Path
+) -> None:
+    environment = products.environment_for(tmp_path) | {name: given}
+    run = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True)
+    (line,) = (run.stdout + run.stderr).splitlines()
+    assert run.returncode == 1
+    assert line.startswith("judgeweb stopped: ")
+    assert says in line
+    assert "secret" not in line

@@ -1,0 +1,114 @@
+"""Published figures of real data sets, through import and report as a person types them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evaluations.models import Comparison, Response, Verdict
+from tests.making import make_evaluation
+
+pytestmark = [pytest.mark.django_db, pytest.mark.data]
+
+VANILLA = "Vanilla_NoRules"
+
+
+def reported(capsys: pytest.CaptureFixture[str], slug: str, *options: str) -> Any:
+    capsys.readouterr()
+    call_command("report", slug, "--json", *options)
+    return json.loads(capsys.readouterr().out)["aspects"]["overall"]
+
+
+# ---- PandaLM: 999 pairs, three people, gpt-3.5-turbo ------------------------------------------
+
+
+@pytest.fixture
+def pandalm(acceptance_data: Path) -> str:
+    folder = acceptance_data / "pandalm"
+    make_evaluation(slug="pandalm")
+    call_command("import_comparisons", "pandalm", str(folder / "testset-v1.json"))
+    verdicts = str(folder / "gpt-3.5-turbo-testset-v1.json")
+    call_command("import_verdicts", "pandalm", verdicts, rater="gpt-3.5-turbo", rater_kind="judge")
+    return "pandalm"
+
+
+def test_pandalm_people_agree_as_published(pandalm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    people = reported(capsys, pandalm)["human_human"]
+    kappas = {(pair["rater_1"][-1], pair["rater_2"][-1]): pair["with_ties"]["cohen_kappa"] for pair in people["pairs"]}
+    assert {two: round(kappa["value"], 4) for two, kappa in kappas.items()} == {
+        ("1", "2"): 0.8520,
+        ("1", "3"): 0.8789,
+        ("2", "3"): 0.8617,
+    }
+    assert round(people["multi"]["krippendorff_alpha"]["value"], 4) == 0.8642
+    assert round(people["multi"]["gwet_ac1"]["value"], 4) == 0.8864
+    assert people["multi"]["units"] == 999
+    # The first response of the file belongs to the candidate whose name sorts first, in every row.
+    assert people["majority_choices"]["choices"] == {"tie": 105, "A": 422, "B": 472, "both_bad": 0}
+
+
+def test_pandalm_judge_agrees_as_published(pandalm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = reported(capsys, pandalm, "--failed", "tie")["judges"]["gpt-3.5-turbo"]
+    with_ties = judge["judge_human"]["majority"]["with_ties"]
+    assert with_ties["n"] == 999
+    assert round(with_ties["agreement"]["value"], 4) == 0.7107
+    assert round(with_ties["cohen_kappa"]["value"], 4) == 0.4958
+
+
+def test_pandalm_failures_are_left_out_and_shown_by_default(pandalm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = reported(capsys, pandalm)["judges"]["gpt-3.5-turbo"]
+    with_ties = judge["judge_human"]["majority"]["with_ties"]
+    assert (with_ties["n"], judge["failed"]["unreadable"], judge["failed"]["incomplete"]) == (974, 25, 25)
+    assert round(with_ties["agreement"]["value"], 4) == 0.7156
+
+
+def test_pandalm_traps_are_all_kept(pandalm: str) -> None:
+    assert Comparison.objects.count() == 999
+    assert Verdict.objects.filter(rater__kind="human").count() == 999 * 3
+    booleans = [row for row in Response.objects.filter(characters__in=(4, 5)) if row.text in ("true", "false")]
+    assert len(booleans) == 6
+    empty = Response.objects.filter(characters=0).values("query")
+    assert Comparison.objects.filter(query__in=empty).count() == 54
+
+
+# ---- LLMBar: gold labels, judges in both orders -----------------------------------------------
+
+
+def llmbar(folder: Path, part: str, *judges: str) -> str:
+    make_evaluation(slug="llmbar")
+    part_of = folder / "llmbar" / "Dataset" / "LLMBar" / part
+    call_command("import_comparisons", "llmbar", str(part_of / "dataset.json"), id_prefix="part-")
+    for judge in judges:
+        result = part_of / "evaluators" / judge / VANILLA / "result.json"
+        call_command("import_verdicts", "llmbar", str(result), rater=judge, rater_kind="judge", id_prefix="part-")
+    return "llmbar"
+
+
+def percent(number: dict[str, Any], places: int) -> float:
+    return float(round(number["value"] * 100, places))
+
+
+def test_llmbar_natural_comes_out_as_published(acceptance_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = reported(capsys, llmbar(acceptance_data, "Natural", "GPT-4"))["judges"]["GPT-4"]
+    assert percent(judge["each_order"]["accuracy"], 1) == 93.5
+    assert (judge["each_order"]["orders_agree"]["agree"], judge["each_order"]["orders_agree"]["n"]) == (97, 100)
+    gold = judge["judge_gold"]
+    assert percent(gold["with_ties"]["agreement"], 1) == 92.0
+    assert percent(gold["without_ties"]["agreement"], 1) == 94.8
+    assert (gold["with_ties"]["n"], gold["without_ties"]["n"]) == (100, 97)
+
+
+@pytest.mark.parametrize(("name", "accuracy", "agree"), [("GPT-4", 76.63, 83), ("ChatGPT", 29.35, 48)])
+def test_llmbar_gptinst_comes_out_as_published(
+    acceptance_data: Path, capsys: pytest.CaptureFixture[str], name: str, accuracy: float, agree: int
+) -> None:
+    judge = reported(capsys, llmbar(acceptance_data, "Adversarial/GPTInst", name))["judges"][name]
+    assert percent(judge["each_order"]["accuracy"], 2) == accuracy
+    assert (judge["each_order"]["orders_agree"]["agree"], judge["each_order"]["orders_agree"]["n"]) == (agree, 92)
+
+
+def test_gold_is_never_counted_among_people(acceptance_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = reported(capsys, llmbar(acceptance_data, "Natural", "GPT-4"))["human_human"]
+    assert people["multi"]["units"] == people["votes"]["with_ties"]["n"] == 0

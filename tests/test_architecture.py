@@ -1,0 +1,136 @@
+"""Imports point down the house, never up, never sideways: read from the source, not from promises."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "evaluations"
+
+# Which rooms of ours each room may import, itself left out.
+MAY_IMPORT: dict[str, set[str]] = {
+    "domain": set(),
+    "stats": {"domain"},
+    "judge": {"domain"},
+    "formats": {"domain"},
+    "rendering": {"domain"},
+    "outside": {"domain"},
+    "models": {"domain"},
+    "services": {"domain", "stats", "judge", "formats", "rendering", "outside", "models"},
+    "tasks": {"domain", "services", "models"},
+    "access": {"domain", "models"},
+    "forms": {"domain", "models", "access", "services"},
+    "templatetags": {"domain", "rendering"},
+    "web": {"domain", "access", "models", "forms", "services", "tasks"},
+    "management": {"domain", "access", "models", "forms", "services", "tasks"},
+    "apps": set(),
+}
+# Whom a room may import from outside, where DESIGN says "only".
+ONLY_IMPORTER = {
+    "openai": {"outside"},
+    "httpx": {"outside"},
+    "celery": {"tasks"},
+    "numpy": {"stats", "services"},
+    "markdown_it": {"rendering"},
+    "nh3": {"rendering"},
+    "pygments": {"rendering"},
+    "pydantic": {"judge"},
+    "django_htmx": {"web"},
+}
+WITHOUT_DJANGO = {"domain", "stats", "judge", "formats", "rendering", "outside"}
+# The pipe: a service may import the services before it.
+PIPE = [
+    "recording",
+    "pacing",
+    "preparing.preparing",
+    "preparing.surveying",
+    "preparing.inviting",
+    "importing.pairing",
+    "importing.adding",
+    "importing.knowing",
+    "importing.resolving",
+    "importing.bringing",
+    "importing.sweeping",
+    "importing.sampling",
+    "importing.previewing",
+    "importing.importing",
+    "judging.judging",
+    "judging.running",
+    "judging.progressing",
+    "judging.working",
+    "judging.ruling",
+    "judging.answering",
+    "judging.attending",
+    "judging.consolidating",
+    "reviewing.drawing",
+    "reviewing.queueing",
+    "reviewing.revealing",
+    "reviewing.presenting",
+    "reviewing.reviewing",
+    "labelling",
+    "reporting.browsing",
+    "reporting.tabulating",
+    "reporting.narrowing",
+    "reporting.gathering",
+    "reporting.reporting",
+    "exporting.collecting",
+    "exporting.composing",
+    "exporting.exporting",
+    "exemplifying",
+]
+
+
+# The folders of the pipe, and the room itself: what is imported of them is a module in them.
+STEPS = {""} | {name.partition(".")[0] for name in PIPE if "." in name}
+
+
+def room_of(path: Path) -> str:
+    inside = path.relative_to(PACKAGE)
+    return inside.parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Every imported module of a file, imports inside functions included."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide which room is meant"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+FILES = [
+    path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts and path.name != "__init__.py"
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_imports_only_the_rooms_below_it(path: Path) -> None:
+    room = room_of(path)
+    for module in imports_of(path):
+        parts = module.split(".")
+        if parts[0] == "evaluations" and len(parts) > 1 and parts[1] != room:
+            assert parts[1] in MAY_IMPORT[room], f"{path.name} in {room}/ imports {module}"
+        if parts[0] in ONLY_IMPORTER:
+            assert room in ONLY_IMPORTER[parts[0]], f"{path.name} in {room}/ imports {module}"
+        if parts[0] in ("django", "judgeweb"):
+            assert room not in WITHOUT_DJANGO, f"{path.name} in {room}/ imports {module}"
+
+
+SERVICES = [path for path in FILES if room_of(path) == "services"]
+
+
+def place_in_pipe(parts: Sequence[str]) -> int:
+    """Where a service stands: its step and module, or its module alone where the step has only one."""
+    return PIPE.index(next(".".join(parts[:length]) for length in (1, 2) if ".".join(parts[:length]) in PIPE))
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_service_imports_only_earlier_steps_of_the_pipe(path: Path) -> None:
+    place = place_in_pipe(path.relative_to(PACKAGE / "services").with_suffix("").parts)
+    for module in imports_of(path):
+        parts = module.split(".")
+        if parts[:2] == ["evaluations", "services"] and ".".join(parts[2:]) not in STEPS:
+            assert place_in_pipe(parts[2:]) < place, f"{path.stem} imports the later step {module}"
