@@ -1,0 +1,211 @@
+"""How fast a study is exported, and in how much memory.
+
+    python benchmarks/export_rate.py [--comparisons 100000] [--formats jsonl csv]
+
+Makes a study with six aspects and responses of about 1 kB, every comparison judged in both
+orders, every tenth one reviewed by a person, in a database of its own (SQLite in a temporary
+folder, or the empty one of DATABASE_URL), and exports it in a fresh process per format. Prints
+one line of JSON each.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ.setdefault("JUDGEWEB_DATA_DIR", tempfile.mkdtemp(prefix="judgeweb-benchmark-"))
+os.environ["DJANGO_SETTINGS_MODULE"] = "judgeweb.settings"
+
+import django
+
+django.setup()
+
+from django.core.management import call_command
+from django.db import transaction
+
+from evaluations.domain import Choice, ComparisonOrigin, ReviewState, Shown, Stage
+from evaluations.models import (
+    Aspect,
+    Call,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Judge,
+    Query,
+    Rater,
+    Response,
+    Review,
+    Verdict,
+)
+from evaluations.services.exporting import exporting
+from evaluations.services.preparing.preparing import create_evaluation
+
+SLUG = "benchmark"
+BATCH = 2_000
+WORDS = "a response of about one kilobyte, made of words that say nothing at all and repeat themselves. " * 10
+RATIONALE = "B answers the question and A does not; both are safe, and neither is very engaging to read. " * 3
+
+
+def make_study(comparisons: int) -> None:
+    evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None)
+    judge = Judge.objects.create(
+        evaluation=evaluation,
+        name="judge",
+        kind="rule",
+        model="longest",
+        rubric_version=evaluation.review_rubric,
+        fingerprint="0" * 64,
+    )
+    raters = [
+        Rater.objects.create(evaluation=evaluation, kind="judge", name="judge", judge=judge),
+        Rater.objects.create(evaluation=evaluation, kind="human", name="ann"),
+    ]
+    candidates = [Candidate.objects.create(evaluation=evaluation, name=name) for name in ("alpha", "beta")]
+    for first in range(0, comparisons, BATCH):
+        with transaction.atomic():
+            made = make_comparisons(evaluation, candidates, range(first, min(first + BATCH, comparisons)))
+            judge_all(made, judge, raters[0])
+            review_all(made[::10], raters[1], evaluation)
+
+
+def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], numbers: range) -> list[Comparison]:
+    queries = Query.objects.bulk_create(
+        Query(
+            evaluation=evaluation,
+            key=str(number),
+            cluster=str(number),
+            messages=[{"role": "user", "content": f"Question {number}?"}],
+            sha256="0" * 64,
+        )
+        for number in numbers
+    )
+    responses = [
+        Response.objects.bulk_create(
+            Response(
+                query=query,
+                candidate=candidate,
+                messages=[{"role": "assistant", "content": f"{candidate.name}: {WORDS}"}],
+                sha256="0" * 64,
+                characters=len(WORDS),
+            )
+            for query in queries
+        )
+        for candidate in candidates
+    ]
+    return Comparison.objects.bulk_create(
+        Comparison(
+            evaluation=evaluation,
+            query=query,
+            response_a=one,
+            response_b=other,
+            origin=ComparisonOrigin.IMPORTED,
+            shuffle=random.getrandbits(62),
+        )
+        for query, one, other in zip(queries, *responses, strict=True)
+    )
+
+
+def judge_all(comparisons: list[Comparison], judge: Judge, rater: Rater) -> None:
+    calls = Call.objects.bulk_create(
+        Call(judge=judge, comparison=comparison, shown=shown, state="answered", rationale=RATIONALE)
+        for comparison in comparisons
+        for shown in (Shown.AS_STORED, Shown.SWAPPED)
+    )
+    aspects = list(Aspect.objects.filter(evaluation=rater.evaluation))
+    Verdict.objects.bulk_create(
+        Verdict(
+            rater=rater,
+            comparison=call.comparison,
+            aspect=aspect,
+            shown=call.shown,
+            choice=random.choice(list(Choice)[:3]),
+            call=call,
+        )
+        for call in calls
+        for aspect in aspects
+    )
+
+
+def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluation) -> None:
+    reviews = Review.objects.bulk_create(
+        Review(
+            rater=rater,
+            comparison=comparison,
+            rubric_version=evaluation.review_rubric,
+            shown=Shown.SWAPPED,
+            state=ReviewState.FINAL,
+        )
+        for comparison in comparisons
+    )
+    aspects = list(Aspect.objects.filter(evaluation=rater.evaluation))
+    Verdict.objects.bulk_create(
+        Verdict(
+            rater=rater,
+            comparison=review.comparison,
+            aspect=aspect,
+            shown=review.shown,
+            stage=stage,
+            choice=random.choice(list(Choice)[:3]),
+            review=review,
+        )
+        for review in reviews
+        for aspect in aspects
+        for stage in Stage
+    )
+
+
+def measure(written_as: str) -> None:
+    """One export in this process, as a page or a command writes it."""
+    evaluation = Evaluation.objects.get(slug=SLUG)
+    idle = peak_megabytes()
+    started, cpu_started = time.perf_counter(), time.process_time()
+    blocks = exporting.write(
+        exporting.begin(evaluation, written_as=written_as, user=None), Comparison.objects.filter(evaluation=evaluation)
+    )
+    size = len(next(blocks))
+    first_block_ms = (time.perf_counter() - started) * 1000
+    size += sum(len(block) for block in blocks)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+    rows = evaluation.exports.latest("pk").rows or 0
+    figures = {
+        "format": written_as,
+        "rows": rows,
+        "rows_per_second": round(rows / seconds),
+        "rows_per_cpu_second": round(rows / cpu_seconds),
+        "first_block_ms": round(first_block_ms),
+        "megabytes": round(size / 1e6),
+        "memory_idle_mb": round(idle),
+        "memory_peak_mb": round(peak_megabytes()),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+def peak_megabytes() -> float:
+    """The most memory this process ever held; getrusage would count the parent's as well."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--comparisons", type=int, default=100_000)
+    parser.add_argument("--formats", nargs="+", default=list(exporting.WRITERS))
+    parser.add_argument("--measure", metavar="FORMAT", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.measure)
+        return
+    call_command("migrate", verbosity=0)
+    make_study(options.comparisons)
+    for written_as in options.formats:
+        subprocess.run([sys.executable, __file__, "--measure", written_as], check=True)
+
+
+if __name__ == "__main__":
+    main()
