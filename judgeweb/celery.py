@@ -29,8 +29,6 @@ app.conf.beat_schedule = {
     }
 }
 
-leaving = threading.Event()
-
 
 @worker_ready.connect
 def start_work(**told: Any) -> None:
@@ -43,7 +41,10 @@ def start_work(**told: Any) -> None:
 
 @worker_shutting_down.connect
 def stop_work(**told: Any) -> None:
-    leaving.set()
+    """Asked to stop: what is in flight is waited for, and nothing more is begun."""
+    from evaluations.services.pacing import LEAVING  # noqa: PLC0415 - Django is set up only now
+
+    LEAVING.set()
 
 
 def beat_heart() -> None:
@@ -52,16 +53,17 @@ def beat_heart() -> None:
     from django.db import Error, close_old_connections, connections  # noqa: PLC0415
 
     from evaluations.services.judging.attending import dismiss_worker, report_worker  # noqa: PLC0415
+    from evaluations.services.pacing import LEAVING  # noqa: PLC0415
 
     host, version = socket.gethostname(), settings.VERSION
     while True:
         close_old_connections()
         try:
             report_worker(WORKER_NAME, host=host, pid=os.getpid(), version=version)
-            if leaving.wait(HEARTBEAT_SECONDS):
+            if LEAVING.wait(HEARTBEAT_SECONDS):
                 dismiss_worker(WORKER_NAME)
                 connections.close_all()
                 return
         except Error as error:
             logger.warning("The heartbeat was not stored: %s", error)
-            leaving.wait(HEARTBEAT_SECONDS)
+            LEAVING.wait(HEARTBEAT_SECONDS)

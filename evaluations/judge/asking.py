@@ -34,7 +34,8 @@ class Loop(Generic[Q, A]):
 
     ``claim(room, held)`` takes up to ``room`` questions; ``held`` are those claimed before whose
     answers are not stored yet. ``ask`` answers one and raises nothing. ``store`` takes up to 64
-    answers. After ``work_until`` no more is claimed: ``hand_over`` is told, and the loop drains.
+    answers. After ``work_until``, or once ``is_leaving``, no more is claimed: ``hand_over`` is
+    told, and the loop drains.
     """
 
     claim: Callable[[int, int], Awaitable[Claimed[Q]]]
@@ -44,6 +45,7 @@ class Loop(Generic[Q, A]):
     clock: Callable[[], float]
     work_until: float
     in_flight: int
+    is_leaving: Callable[[], bool]
     flying: set["asyncio.Task[None]"] = field(default_factory=set)
     arrived: "asyncio.Queue[tuple[float, A]]" = field(default_factory=asyncio.Queue)
     held: int = 0
@@ -68,7 +70,7 @@ class Loop(Generic[Q, A]):
         working.result()
 
     async def ask_what_waits(self) -> None:
-        while self.clock() < self.work_until:
+        while self.clock() < self.work_until and not self.is_leaving():
             self.land()
             # An answer not stored when the claim was made may put its call back to be asked again.
             unstored = self.held

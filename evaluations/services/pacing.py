@@ -1,5 +1,6 @@
-"""Writers that leave room for others: where there is one writer at a time, a tight loop shuts all others out."""
+"""Long work that leaves room for others: for other writers, for other tasks, and for whoever wants to stop."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,13 @@ from typing import Final
 from django.db import connection
 
 ROWS_AT_ONCE: Final = 64
+# Set once this process is told to stop: long work is handed over at the next chance.
+LEAVING: Final = threading.Event()
+
+
+def time_is_up(until: float | None) -> bool:
+    """Whether work that may last until that moment of the monotonic clock (None: to its end) must stop now."""
+    return LEAVING.is_set() or (until is not None and time.monotonic() >= until)
 
 
 def rest_after(seconds: float) -> float:

@@ -33,7 +33,7 @@ def environment_on_test_database(data_dir: Path) -> dict[str, str]:
     database = (
         urlsplit(given)._replace(path=f"/{name}").geturl() if given.startswith("postgres") else f"sqlite:///{name}"
     )
-    return environment_for(data_dir, DATABASE_URL=database, JUDGEWEB_LEASE_SECONDS="3")
+    return environment_for(data_dir, DATABASE_URL=database, JUDGEWEB_LEASE_SECONDS="6")
 
 
 @contextmanager
@@ -98,6 +98,24 @@ def no_orphan_sends(server: LLMServer, data_dir: Path) -> bool:
     return not left and len(server.questions) == asked
 
 
+def test_a_worker_asked_to_stop_keeps_what_is_in_flight_and_leaves_the_rest_to_the_next(tmp_path: Path) -> None:
+    evaluation = make_evaluation()
+    for number in range(100):
+        make_comparison(evaluation, query=f"Question {number}?")
+    environment = environment_on_test_database(tmp_path)
+    with llm_server(latency=0.2) as server, celery(environment, "beat"):
+        run = start_run(make_judge(evaluation, server.base_url, max_in_flight=4), user=None)
+        with celery(environment, *WORKER) as worker:
+            until(lambda: len(server.questions) > 20)
+            worker.terminate()
+            assert worker.wait(30) == 0
+        assert 20 < Attempt.objects.count() == len(server.questions) < 200
+        with celery(environment, *WORKER):
+            until(lambda: state_of(run) == RunState.DONE)
+    assert list(server.asked.values()) == [1] * 200
+    assert not Attempt.objects.exclude(outcome=AttemptOutcome.ANSWERED).exists()
+
+
 def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_leaves(tmp_path: Path) -> None:
     evaluation = make_evaluation()
     for number in range(40):
@@ -114,7 +132,7 @@ def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_le
         assert server.most_in_flight <= 8
         for worker in workers:
             worker.terminate()
-            assert worker.wait(20) == 0
+            assert worker.wait(30) == 0
     assert list(server.asked.values()) == [1] * 80
     assert Call.objects.filter(state=CallState.ANSWERED).count() == 160
     assert not Worker.objects.exists()

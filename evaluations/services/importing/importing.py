@@ -44,13 +44,13 @@ from evaluations.services.importing.sweeping import (
     claim,
     give_up,
     hand_over,
-    is_over,
     rested,
     rows_at_once,
     still_at_it,
     sweep,
     sweep_imports,
 )
+from evaluations.services.pacing import time_is_up
 from evaluations.services.recording import record
 
 BEGAN_STORING: Final = "began storing"
@@ -143,7 +143,7 @@ def store_rows(importing: Import, until: float | None) -> bool:
         entries = entries_after(importing, cast(BinaryIO, file), counted, place)
         for items in in_batches(entries, rows_at_once()):
             around = store_batch(around, items)
-            if is_over(until):
+            if time_is_up(until):
                 return False
     return True
 
@@ -227,7 +227,7 @@ def store_pairs(importing: Import, until: float | None) -> bool:
         entries = entries_after(importing, cast(BinaryIO, file), counted, importing.summary["paired"])
         for items in in_batches(entries, rows_at_once()):
             pair_batch(importing, items, pairing)
-            if is_over(until):
+            if time_is_up(until):
                 return False
     return True
 

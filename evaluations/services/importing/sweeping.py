@@ -25,6 +25,7 @@ from evaluations.models import (
     User,
     Verdict,
 )
+from evaluations.services.pacing import time_is_up
 from evaluations.services.recording import record
 
 AT_ONCE: Final = {"sqlite": 64, "postgresql": 512}  # rows in one transaction
@@ -104,7 +105,7 @@ def sweep(importing: Import, until: float | None = None) -> None:
     """Remove what an import that will never be done has stored. Ends early, and goes on next time."""
     for model in OWNED:
         while remove_some(model, importing):
-            if is_over(until):
+            if time_is_up(until):
                 return
     importing.refresh_from_db()
     for name, named in NAMED.items():
@@ -142,7 +143,3 @@ def rested() -> Iterator[None]:
 def rows_at_once() -> int:
     """How many rows one transaction writes at most."""
     return AT_ONCE[connection.vendor]
-
-
-def is_over(until: float | None) -> bool:
-    return until is not None and monotonic() > until

@@ -34,7 +34,7 @@ from evaluations.services.judging import running, working
 from evaluations.services.judging.judging import schema_asked
 from evaluations.services.judging.ruling import apply_rule
 from evaluations.services.judging.working import Bout, Held, Outcome
-from evaluations.services.pacing import rest_after
+from evaluations.services.pacing import LEAVING, rest_after, time_is_up
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def work(
     running.plan(run_id, until=until)
     bout = working.begin(run_id, patience or Patience())
     if bout is None:
-        if time.monotonic() >= until:
+        if time_is_up(until):
             hand_over()
         return
     if bout.judge.kind == JudgeKind.RULE:
@@ -121,6 +121,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                     clock=time.monotonic,
                     work_until=until,
                     in_flight=bout.in_flight,
+                    is_leaving=LEAVING.is_set,
                 )
                 keeping = asyncio.create_task(keep_leases(asker, thread))
                 await loop.run()

@@ -1,18 +1,17 @@
 """Working the calls of a judge that is no LLM: a rule, applied where the rows lie."""
 
-import time
 from collections.abc import Callable
 
 from evaluations.domain import CallState
 from evaluations.judge.rules import RULES
 from evaluations.services.judging import working
 from evaluations.services.judging.working import Bout, Held, Outcome
-from evaluations.services.pacing import ROWS_AT_ONCE, paced
+from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
 
 
 def apply_rule(bout: Bout, *, until: float, hand_over: Callable[[], None]) -> None:
-    """Answer what waits until that moment of the monotonic clock; ``hand_over`` if it came first."""
-    while time.monotonic() < until:
+    """Answer what waits until that moment of the monotonic clock; ``hand_over`` if time is up first."""
+    while not time_is_up(until):
         with paced():
             calls = working.claim(bout, ROWS_AT_ONCE, 0).questions
             if not calls:

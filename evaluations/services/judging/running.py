@@ -1,7 +1,6 @@
 """A judge sent through comparisons: how a run starts, is planned, and ends."""
 
 import random
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from evaluations.domain import (
     Shown,
 )
 from evaluations.models import Call, Comparison, Judge, Run, User
-from evaluations.services.pacing import ROWS_AT_ONCE, paced
+from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
 
@@ -147,7 +146,7 @@ def counts_in_orders(calls: "QuerySet[Call]", orders: str) -> dict[str, int]:
 
 def plan(run_id: int, *, until: float) -> None:
     """Make or take over the run's calls, in short transactions, from where it stood when a worker died."""
-    while time.monotonic() < until:
+    while not time_is_up(until):
         with paced():
             if not plan_some(run_id):
                 return
