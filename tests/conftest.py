@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import product as products
 from tests.product import Product
+
+# How long an example takes says something about the machine only.
+settings.register_profile("judgeweb", deadline=None)
+settings.load_profile("judgeweb")
 
 
 @pytest.fixture(scope="session")

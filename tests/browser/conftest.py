@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, StorageState, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Response,
+    StorageState,
+    expect,
+    sync_playwright,
+)
 
 from tests.product import Product
 
@@ -20,6 +29,7 @@ FLAGS = [
     "--disable-sync",
 ]
 NewPage = Callable[..., Page]
+expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 
 
 def chromium() -> str | None:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -112,7 +112,6 @@ def test_an_entry_that_is_missing_on_one_side_is_in_no_cell() -> None:
 
 
 @given(tables)
-@settings(deadline=None)
 def test_cohens_kappa_equals_statsmodels(found: IntArray) -> None:
     assume(found.sum() > 0 and cohen_kappa(found).value is not None)
     with np.errstate(all="ignore"):  # the package's own z-value of a table without variance
@@ -121,7 +120,6 @@ def test_cohens_kappa_equals_statsmodels(found: IntArray) -> None:
 
 
 @given(tables)
-@settings(deadline=None)
 def test_who_stands_first_changes_no_number(found: IntArray) -> None:
     for measure in (raw_agreement, cohen_kappa, scott_pi):
         assert measure(found).value == pytest.approx(measure(found.T).value)

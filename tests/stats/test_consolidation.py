@@ -48,7 +48,7 @@ def consolidated(
 
 
 @given(comparisons)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_all_at_once_says_what_folding_one_by_one_says(material: list[tuple[Given, Asked]]) -> None:
     found = consolidate(*as_arrays(material), len(material))
     for item, (given_, asked) in enumerate(material):

@@ -1,7 +1,7 @@
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
@@ -105,7 +105,6 @@ def test_without_two_votes_on_anything_there_is_no_number(counts: IntArray) -> N
 
 
 @given(counted)
-@settings(deadline=None)
 def test_alpha_equals_the_krippendorff_package(counts: IntArray) -> None:
     mine = krippendorff_alpha(counts)
     assume(mine.value is not None)
@@ -114,7 +113,6 @@ def test_alpha_equals_the_krippendorff_package(counts: IntArray) -> None:
 
 
 @given(of_five)
-@settings(deadline=None)
 def test_fleiss_kappa_equals_statsmodels(votes: list[list[int]]) -> None:
     counts = np.array([[row.count(choice) for choice in range(3)] for row in votes])
     mine = fleiss_kappa(counts)
