@@ -5,7 +5,9 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -55,8 +57,16 @@ class HtmxRedirectMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if request.htmx and response.status_code in (301, 302, 303):  # type: ignore[attr-defined]
-            return HttpResponseClientRedirect(response["Location"])
+            return HttpResponseClientRedirect(way_back(request, response["Location"]))
         return response
+
+
+def way_back(request: HttpRequest, address: str) -> str:
+    """Whoever is asked to sign in first comes back to the page, not to the fragment that it asked for."""
+    page = request.htmx.current_url_abs_path  # type: ignore[attr-defined]
+    if page and address.partition("?")[0] == resolve_url(settings.LOGIN_URL):
+        return redirect_to_login(page).url
+    return address
 
 
 class TimezoneMiddleware:
