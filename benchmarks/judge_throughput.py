@@ -5,21 +5,25 @@
 A server in another process answers after the latency. One bout of work then claims, builds the
 prompt, asks, reads and stores six verdicts a call, on the database that DATABASE_URL names (a
 fresh one beside it; without it SQLite in a temporary folder). Ideal is in flight ÷ latency.
+It also says how many milliseconds lie between an answer's arrival and the end of its commit.
 """
 
 import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -33,7 +37,7 @@ django.setup()
 from django.test.utils import setup_databases, teardown_databases
 
 from evaluations.models import Call
-from evaluations.services.judging import answering, running
+from evaluations.services.judging import answering, running, working
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
@@ -70,9 +74,10 @@ def measure(base_url: str, in_flight: int, latency: float, seconds: float) -> di
         make_comparison(evaluation, query=f"Question {number}?", response_a="word " * 150, response_b="term " * 150)
     run = running.start_run(make_judge(evaluation, base_url, name=str(in_flight), max_in_flight=in_flight), user=None)
     running.plan(run.pk, until=float("inf"))
-    cpu, began = processor_seconds(), time.monotonic()
-    answering.work(run.pk, hand_over=lambda: None, seconds=seconds * 4)
-    took, used = time.monotonic() - began, processor_seconds() - cpu
+    with timed_commits() as waits:
+        cpu, began = processor_seconds(), time.monotonic()
+        answering.work(run.pk, hand_over=lambda: None, seconds=seconds * 4)
+        took, used = time.monotonic() - began, processor_seconds() - cpu
     answered = Call.objects.filter(run=run, state="answered").count()
     return {
         "in_flight": in_flight,
@@ -80,7 +85,29 @@ def measure(base_url: str, in_flight: int, latency: float, seconds: float) -> di
         "per_second": round(answered / took, 1),
         "of_ideal": round(answered / took / (in_flight / latency), 3),
         "cpu_ms_per_call": round(used * 1000 / answered, 2),
+        "commit_ms_median": round(statistics.median(waits) * 1000, 1),
+        "commit_ms_p99": round(statistics.quantiles(waits, n=100)[98] * 1000, 1),
     }
+
+
+@contextmanager
+def timed_commits() -> Iterator[list[float]]:
+    """Seconds from the arrival of each answer to the end of the transaction that stores it."""
+    arrived: dict[int, float] = {}
+    waits: list[float] = []
+    read, store = answering.from_answer, working.store
+
+    def note_arrival(bout: Any, held: Any, *rest: Any) -> Any:
+        arrived[held.call_id] = time.monotonic()
+        return read(bout, held, *rest)
+
+    def note_commit(bout: Any, outcomes: Sequence[Any]) -> None:
+        store(bout, outcomes)
+        now = time.monotonic()
+        waits.extend(now - arrived[outcome.held.call_id] for outcome in outcomes)
+
+    with patch.object(answering, "from_answer", note_arrival), patch.object(working, "store", note_commit):
+        yield waits
 
 
 def processor_seconds() -> float:
