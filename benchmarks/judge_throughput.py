@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -74,7 +75,7 @@ def measure(base_url: str, in_flight: int, latency: float, seconds: float) -> di
         make_comparison(evaluation, query=f"Question {number}?", response_a="word " * 150, response_b="term " * 150)
     run = running.start_run(make_judge(evaluation, base_url, name=str(in_flight), max_in_flight=in_flight), user=None)
     running.plan(run.pk, until=float("inf"))
-    with timed_commits() as waits:
+    with timed_commits() as timed:
         cpu, began = processor_seconds(), time.monotonic()
         answering.work(run.pk, hand_over=lambda: None, seconds=seconds * 4)
         took, used = time.monotonic() - began, processor_seconds() - cpu
@@ -85,16 +86,24 @@ def measure(base_url: str, in_flight: int, latency: float, seconds: float) -> di
         "per_second": round(answered / took, 1),
         "of_ideal": round(answered / took / (in_flight / latency), 3),
         "cpu_ms_per_call": round(used * 1000 / answered, 2),
-        "commit_ms_median": round(statistics.median(waits) * 1000, 1),
-        "commit_ms_p99": round(statistics.quantiles(waits, n=100)[98] * 1000, 1),
+        "commit_ms_median": round(statistics.median(timed.waits) * 1000, 1),
+        "commit_ms_p99": round(statistics.quantiles(timed.waits, n=100)[98] * 1000, 1),
+        "of_that_in_transaction_ms_median": round(statistics.median(timed.in_transaction) * 1000, 1),
     }
 
 
+@dataclass
+class Timed:
+    """For each answer, the seconds from its arrival to the end of its commit, and those of its transaction."""
+
+    waits: list[float] = field(default_factory=list)
+    in_transaction: list[float] = field(default_factory=list)
+
+
 @contextmanager
-def timed_commits() -> Iterator[list[float]]:
-    """Seconds from the arrival of each answer to the end of the transaction that stores it."""
+def timed_commits() -> Iterator[Timed]:
     arrived: dict[int, float] = {}
-    waits: list[float] = []
+    timed = Timed()
     read, store = answering.from_answer, working.store
 
     def note_arrival(bout: Any, held: Any, *rest: Any) -> Any:
@@ -102,12 +111,15 @@ def timed_commits() -> Iterator[list[float]]:
         return read(bout, held, *rest)
 
     def note_commit(bout: Any, outcomes: Sequence[Any]) -> None:
+        began = time.monotonic()
         store(bout, outcomes)
         now = time.monotonic()
-        waits.extend(now - arrived[outcome.held.call_id] for outcome in outcomes)
+        answered = [arrived.pop(held) for held in (one.held.call_id for one in outcomes) if held in arrived]
+        timed.waits += [now - at for at in answered]
+        timed.in_transaction += [now - began] * len(answered)
 
     with patch.object(answering, "from_answer", note_arrival), patch.object(working, "store", note_commit):
-        yield waits
+        yield timed
 
 
 def processor_seconds() -> float:

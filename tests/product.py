@@ -83,7 +83,7 @@ def start(environment: Mapping[str, str]) -> Product:
 
 def stop(product: Product) -> int:
     product.process.send_signal(signal.SIGINT)
-    return product.process.wait(timeout=60)
+    return product.process.wait(timeout=40)
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -108,7 +108,7 @@ def test_a_worker_asked_to_stop_keeps_what_is_in_flight_and_leaves_the_rest_to_t
         with celery(environment, *WORKER) as worker:
             until(lambda: len(server.questions) > 20)
             worker.terminate()
-            assert worker.wait(30) == 0
+            assert worker.wait(20) == 0
         assert 20 < Attempt.objects.count() == len(server.questions) < 200
         with celery(environment, *WORKER):
             until(lambda: state_of(run) == RunState.DONE)
@@ -132,7 +132,7 @@ def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_le
         assert server.most_in_flight <= 8
         for worker in workers:
             worker.terminate()
-            assert worker.wait(30) == 0
+            assert worker.wait(20) == 0
     assert list(server.asked.values()) == [1] * 80
     assert Call.objects.filter(state=CallState.ANSWERED).count() == 160
     assert not Worker.objects.exists()

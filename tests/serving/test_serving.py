@@ -35,7 +35,7 @@ def own_product(tmp_path: Path) -> Iterator[Product]:
         product.process.wait()
 
 
-def eventually(true: Callable[[], bool], seconds: float = 60) -> bool:
+def eventually(true: Callable[[], bool], seconds: float = 30) -> bool:
     deadline = time.monotonic() + seconds
     while not true() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -91,14 +91,14 @@ def test_a_link_signs_in_once(product: Product) -> None:
 def test_asked_to_stop_it_leaves_no_process_behind(own_product: Product) -> None:
     assert len(products.processes_of(own_product.data_dir)) >= 4
     own_product.process.send_signal(signal.SIGTERM)
-    assert own_product.process.wait(timeout=60) == 0
+    assert own_product.process.wait(timeout=30) == 0
     assert products.processes_of(own_product.data_dir) == {}
 
 
 def test_killed_outright_it_takes_its_children_along(own_product: Product) -> None:
     own_product.process.kill()
     own_product.process.wait()
-    assert eventually(lambda: products.processes_of(own_product.data_dir) == {})
+    assert eventually(lambda: products.processes_of(own_product.data_dir) == {}, 10)
 
 
 def test_a_killed_child_is_started_again(product: Product) -> None:

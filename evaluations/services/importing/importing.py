@@ -44,13 +44,12 @@ from evaluations.services.importing.sweeping import (
     claim,
     give_up,
     hand_over,
-    rested,
     rows_at_once,
     still_at_it,
     sweep,
     sweep_imports,
 )
-from evaluations.services.pacing import time_is_up
+from evaluations.services.pacing import paced, time_is_up
 from evaluations.services.recording import record
 
 BEGAN_STORING: Final = "began storing"
@@ -174,7 +173,7 @@ def refuse_bad(importing: Import, batch: Batch) -> None:
 
 def written(importing: Import, write_rows: Callable[[], None]) -> None:
     """One short transaction that first makes sure that the import is still to be stored."""
-    with rested(), transaction.atomic():
+    with paced(), transaction.atomic():
         still_at_it(importing, ImportState.STORING)
         write_rows()
 

@@ -1,9 +1,9 @@
 """Imports that will never be done: cancelled, failed or left half stored. Nothing of them stays."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final
 
 from django.db import connection, models, transaction
@@ -25,7 +25,7 @@ from evaluations.models import (
     User,
     Verdict,
 )
-from evaluations.services.pacing import time_is_up
+from evaluations.services.pacing import paced, time_is_up
 from evaluations.services.recording import record
 
 AT_ONCE: Final = {"sqlite": 64, "postgresql": 512}  # rows in one transaction
@@ -120,7 +120,7 @@ def remove_some(model: type[models.Model], importing: Import) -> bool:
     rows = model.all_rows.filter(source_import=importing)  # type: ignore[attr-defined]
     some = list(rows.values_list("pk", flat=True)[: rows_at_once()])
     if some:
-        with rested(), transaction.atomic():
+        with paced(), transaction.atomic():
             rows.filter(pk__in=some).delete()
     return bool(some)
 
@@ -129,15 +129,6 @@ def remove_unused(model: type[models.Model], ids: Sequence[int]) -> None:
     for row in model._default_manager.filter(pk__in=ids):
         with suppress(ProtectedError):  # somebody else uses it by now
             row.delete()
-
-
-@contextmanager
-def rested() -> Iterator[None]:
-    """SQLite has one writer: it rests as long as it wrote, or the pages would wait for it."""
-    started = monotonic()
-    yield
-    if connection.vendor == "sqlite":
-        sleep(monotonic() - started)
 
 
 def rows_at_once() -> int:
