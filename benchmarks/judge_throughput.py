@@ -38,7 +38,7 @@ django.setup()
 from django.test.utils import setup_databases, teardown_databases
 
 from evaluations.models import Call
-from evaluations.services.judging import answering, running, working
+from evaluations.services.judging import answering, conversing, running, storing
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
@@ -104,7 +104,7 @@ class Timed:
 def timed_commits() -> Iterator[Timed]:
     arrived: dict[int, float] = {}
     timed = Timed()
-    read, store = answering.from_answer, working.store
+    read, store = conversing.from_answer, storing.store
 
     def note_arrival(bout: Any, held: Any, *rest: Any) -> Any:
         arrived[held.call_id] = time.monotonic()
@@ -118,7 +118,7 @@ def timed_commits() -> Iterator[Timed]:
         timed.waits += [now - at for at in answered]
         timed.in_transaction += [now - began] * len(answered)
 
-    with patch.object(answering, "from_answer", note_arrival), patch.object(working, "store", note_commit):
+    with patch.object(conversing, "from_answer", note_arrival), patch.object(storing, "store", note_commit):
         yield timed
 
 

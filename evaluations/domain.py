@@ -49,13 +49,25 @@ class JudgeKind(StrEnum):
 
 
 class AskingMode(StrEnum):
-    """How a judge is asked for its answer. AUTO tries JSON_SCHEMA and falls back to TEXT."""
+    """How a judge is asked for its answer.
+
+    AUTO finds out before the first verdict which shape its server takes. TWO_STEP asks for free
+    text first, and then, in the same conversation, for the verdict alone.
+    """
 
     AUTO = "auto"
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
     TEXT = "text"
     TWO_STEP = "two_step"
+
+
+class ReplyShape(StrEnum):
+    """What holds a verdict to its form: the server by a schema, the server by JSON alone, or the prompt alone."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
 
 
 class RubricKind(StrEnum):
@@ -117,6 +129,12 @@ class CallState(StrEnum):
 
 
 class AttemptStep(StrEnum):
+    """What a request of a Call asks for; on the Call, what is asked next.
+
+    REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text
+    evaluation and asks for its verdict. Both stand in the conversation that ASK began.
+    """
+
     ASK = "ask"
     REPAIR = "repair"
     SCORE = "score"
@@ -138,6 +156,29 @@ class AttemptOutcome(StrEnum):
     RETRY = "retry"
     STOPPED = "stopped"
     LOST = "lost"
+
+
+class Channel(StrEnum):
+    """How a run's requests travel: each by itself, or many as one file of the Batch API."""
+
+    LIVE = "live"
+    BATCH = "batch"
+
+
+class BatchState(StrEnum):
+    SENDING = "sending"  # the file is being made and uploaded; nothing was bought yet
+    SUBMITTED = "submitted"
+    COLLECTING = "collecting"  # the server has ended it; its answers are being stored
+    DONE = "done"
+    FAILED = "failed"  # nothing of it was answered; its calls wait again
+
+
+class Flag(StrEnum):
+    """What makes a judged text suspect: it speaks to the judge, or imitates what only a judge or we write."""
+
+    ADDRESSES_JUDGE = "addresses_judge"
+    FORGED_VERDICT = "forged_verdict"
+    FORGED_DELIMITER = "forged_delimiter"
 
 
 class Orders(StrEnum):
@@ -259,7 +300,11 @@ class AspectSpec:
     """What a rubric version asks about one aspect.
 
     ``labels`` maps a Choice to the label that the judge is to use for it where that differs
-    from the choice itself (``{"tie": "SAME"}``). The scale is None for pairwise aspects.
+    from the choice itself (``{"tie": "SAME"}``). The scale is None for pairwise aspects; a step of
+    None allows every number between its ends. ``scale_labels`` says what values or bands mean
+    (``{"5": "very good: …", "0.1 - 0.3": "…"}``), in the order in which they are shown.
+    ``tie_margin``: two scores that differ by at most this much make a tie. ``reply_key`` is what
+    the reply calls the aspect where that is not its key.
     """
 
     key: str
@@ -271,6 +316,9 @@ class AspectSpec:
     scale_min: float | None = None
     scale_max: float | None = None
     scale_step: float | None = None
+    scale_labels: Mapping[str, str] = field(default_factory=dict)
+    tie_margin: float = 0.0
+    reply_key: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -293,7 +341,10 @@ class RubricSpec:
     ``aspects`` stand in page order, ``output_order`` holds their keys in the order of the reply.
     ``placeholders`` maps a placeholder of a pasted text, braces included (``{$candidate_A}``),
     to a field name (``response_a``); empty for the built-in layout.
-    ``answer_format`` is ``json`` or ``text`` with a pattern of the verdict after a colon.
+    ``answer_format`` is ``json``, ``two_step`` (a free-text evaluation first, its verdict after)
+    or ``text`` with a pattern of the verdict after a colon.
+    ``rationale_key`` and ``choices_key`` are what the reply calls its reasons and the object of its
+    verdicts; an empty ``choices_key`` puts the verdicts beside the reasons.
     """
 
     kind: RubricKind
@@ -303,6 +354,8 @@ class RubricSpec:
     placeholders: Mapping[str, str] = field(default_factory=dict)
     answer_format: str = "json"
     few_shot: tuple[Mapping[str, Any], ...] = ()
+    rationale_key: str = "rationale"
+    choices_key: str = "choices"
 
 
 @dataclass(frozen=True)
@@ -312,6 +365,16 @@ class PairTexts:
     messages: Messages
     response_a: Messages
     response_b: Messages
+    context: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class ResponseTexts:
+    """Everything a pointwise judge may read of one response."""
+
+    messages: Messages
+    response: Messages
     context: str | None = None
     reference: str | None = None
 

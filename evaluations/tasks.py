@@ -8,7 +8,7 @@ from django.db import transaction
 
 from evaluations.models import Import
 from evaluations.services.importing import importing, sweeping
-from evaluations.services.judging import running, working
+from evaluations.services.judging import lapsing, running
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
@@ -67,10 +67,10 @@ def store_import(import_id: int) -> None:
 @shared_task(base=DjangoTask)
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
-    working.put_back_expired()
+    lapsing.put_back_expired()
     running.cancel_waiting_calls()
-    working.finish_ended_runs()
-    for run_id in working.runs_to_nudge():
+    lapsing.finish_ended_runs()
+    for run_id in lapsing.runs_to_nudge():
         nudge(work_run, run_id)
     for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):
         nudge(store_import, import_id)

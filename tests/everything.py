@@ -16,6 +16,7 @@ from evaluations.domain import CallState, Choice, ExportState, ImportState, Judg
 from evaluations.models import (
     Aspect,
     Attempt,
+    Batch,
     Call,
     Candidate,
     Comparison,
@@ -25,7 +26,9 @@ from evaluations.models import (
     Export,
     Import,
     Judge,
+    LocalServer,
     Membership,
+    Price,
     Query,
     Rater,
     Response,
@@ -215,6 +218,11 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     Worker.objects.create(
         pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now
     )
+    Price.objects.create(
+        pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
+    )
+    LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
+    Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")
 
 
 def every_row() -> Iterator[tuple[type[Model], list[dict[str, object]]]]:

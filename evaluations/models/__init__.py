@@ -2,16 +2,17 @@
 
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
-from evaluations.models.judges import Endpoint, Judge, Rater
+from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
 from evaluations.models.people import Membership, SignInLink, User
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Call, Run, Worker
+from evaluations.models.runs import Attempt, Batch, Call, Run, Worker
 from evaluations.models.verdicts import Review, Score, Verdict
 
 __all__ = [
     "Aspect",
     "Attempt",
+    "Batch",
     "Call",
     "Candidate",
     "Comparison",
@@ -21,7 +22,9 @@ __all__ = [
     "Export",
     "Import",
     "Judge",
+    "LocalServer",
     "Membership",
+    "Price",
     "Query",
     "Rater",
     "Response",

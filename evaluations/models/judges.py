@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import AskingMode, JudgeKind, RaterKind
+from evaluations.domain import AskingMode, JudgeKind, RaterKind, ReplyShape
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
@@ -35,6 +35,38 @@ class Endpoint(Row):
         return self.name
 
 
+class Price(Row):
+    """What a model costs at an endpoint, in nano-USD for a million tokens. Unknown where there is none."""
+
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="prices")
+    model = models.CharField(max_length=200)
+    tokens_in = models.PositiveBigIntegerField()
+    tokens_cached = models.PositiveBigIntegerField()
+    tokens_out = models.PositiveBigIntegerField()
+    batch_percent = models.PositiveSmallIntegerField(default=50)  # of the price, through the Batch API
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "model"], name="price_of_model"),
+            models.CheckConstraint(condition=Q(batch_percent__lte=100), name="price_batch_percent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.endpoint}"
+
+
+class LocalServer(Row):
+    """A server of models that a worker found on its own machine, to be offered as an endpoint."""
+
+    base_url = models.URLField(max_length=500, unique=True)
+    kind = models.CharField(max_length=20)
+    model_names = models.JSONField(default=list)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.base_url
+
+
 class Judge(Row):
     """Rubric version + endpoint + model + settings, frozen. A change makes a new Judge."""
 
@@ -50,7 +82,10 @@ class Judge(Row):
     temperature = models.FloatField(null=True, blank=True)
     max_tokens = models.PositiveIntegerField(null=True, blank=True)
     seed = models.BigIntegerField(null=True, blank=True)
-    settings = models.JSONField(default=dict)
+    reasoning_effort = models.CharField(max_length=20, blank=True)
+    logprobs = models.BooleanField(default=False)
+    # What its server was found to take, once, before its first verdict; empty until then.
+    asked_as = models.CharField(max_length=12, blank=True, choices=one_of(ReplyShape))
     fence_key = models.CharField(max_length=64, blank=True)
     fingerprint = models.CharField(max_length=64)
 

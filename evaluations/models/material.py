@@ -88,6 +88,8 @@ class Query(Row):
     reference = models.TextField(null=True)
     category = models.CharField(max_length=120, blank=True)
     metadata = models.JSONField(default=dict)
+    # What is suspect in its turns, context or reference: words of Flag, with commas between.
+    flags = models.CharField(max_length=120, blank=True)
     sha256 = models.CharField(max_length=64)
 
     objects = FinishedManager["Query"]()
@@ -112,6 +114,7 @@ class Response(Row):
     sha256 = models.CharField(max_length=64)
     characters = models.PositiveIntegerField()
     metadata = models.JSONField(default=dict)
+    flags = models.CharField(max_length=120, blank=True)
 
     objects = FinishedManager["Response"]()
     all_rows = models.Manager["Response"]()

@@ -35,6 +35,8 @@ class RubricVersion(Row):
     placeholders = models.JSONField(default=dict)
     answer_format = models.CharField(max_length=400, default="json")
     few_shot = models.JSONField(default=list)
+    rationale_key = models.CharField(max_length=60, default="rationale")
+    choices_key = models.CharField(max_length=60, default="choices", blank=True)
     sha256 = models.CharField(max_length=64)
     frozen_at = models.DateTimeField(null=True)
 
@@ -56,6 +58,8 @@ class RubricVersion(Row):
             placeholders=cast("dict[str, str]", self.placeholders),
             answer_format=self.answer_format,
             few_shot=tuple(self.few_shot),
+            rationale_key=self.rationale_key,
+            choices_key=self.choices_key,
         )
 
 
@@ -87,6 +91,9 @@ class RubricAspect(Row):
     scale_min = models.FloatField(null=True)
     scale_max = models.FloatField(null=True)
     scale_step = models.FloatField(null=True)
+    scale_labels = models.JSONField(default=dict)
+    tie_margin = models.FloatField(default=0.0)
+    reply_key = models.CharField(max_length=60, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "aspect"], name="rubric_aspect_once")]
@@ -106,6 +113,9 @@ class RubricAspect(Row):
             scale_min=self.scale_min,
             scale_max=self.scale_max,
             scale_step=self.scale_step,
+            scale_labels=cast("dict[str, str]", self.scale_labels),
+            tie_margin=self.tie_margin,
+            reply_key=self.reply_key,
         )
 
     @property

@@ -11,7 +11,9 @@ from evaluations.domain import (
     ACTIVE_RUN_STATES,
     AttemptOutcome,
     AttemptStep,
+    BatchState,
     CallState,
+    Channel,
     Orders,
     RunState,
     Shown,
@@ -34,6 +36,7 @@ class Run(Row):
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="runs")
     batch = models.UUIDField()
     state = models.CharField(max_length=10, default=RunState.PLANNING.value, choices=one_of(RunState))
+    channel = models.CharField(max_length=5, default=Channel.LIVE.value, choices=one_of(Channel))
     orders = models.CharField(max_length=10, default=Orders.BOTH.value, choices=one_of(Orders))
     samples = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField(default=0)
@@ -53,12 +56,40 @@ class Run(Row):
         constraints = [
             closed_list("state", RunState, "run_state"),
             closed_list("orders", Orders, "run_orders"),
+            closed_list("channel", Channel, "run_channel"),
             models.CheckConstraint(condition=Q(samples__gte=1), name="run_samples"),
         ]
         indexes = [models.Index(fields=["evaluation", "-id"], name="run_newest")]
 
     def __str__(self) -> str:
         return f"run {self.pk} of {self.judge}"
+
+
+class Batch(Row):
+    """Many requests of one run, sent as one file and answered as one within a day or so."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="batches")
+    state = models.CharField(max_length=10, default=BatchState.SENDING.value, choices=one_of(BatchState))
+    remote_id = models.CharField(max_length=200, blank=True)
+    remote_state = models.CharField(max_length=40, blank=True)
+    input_file = models.CharField(max_length=200, blank=True)
+    output_file = models.CharField(max_length=200, blank=True)
+    error_file = models.CharField(max_length=200, blank=True)
+    calls_sent = models.PositiveIntegerField(default=0)
+    calls_answered = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+    lease = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "batches"
+        constraints = [closed_list("state", BatchState, "batch_state")]
+        indexes = [models.Index(fields=["state", "not_before"], name="batch_waiting")]
+
+    def __str__(self) -> str:
+        return f"batch {self.pk} of {self.run}"
 
 
 class Call(Row):
@@ -72,7 +103,14 @@ class Call(Row):
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls")
     state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=one_of(CallState))
+    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
+    repaired = models.BooleanField(default=False)
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="calls")
+    # Nano-USD that its run keeps back for the request in flight.
+    reserved = models.BigIntegerField(default=0)
     prompt_sha256 = models.CharField(max_length=64, blank=True)
+    # Endpoint, model, settings, messages and sample: equal keys have equal answers, bought once.
+    reuse_key = models.CharField(max_length=64, blank=True)
     copied_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="copies")
     lease = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
@@ -87,6 +125,7 @@ class Call(Row):
         constraints = [
             closed_list("state", CallState, "call_state"),
             closed_list("shown", Shown, "call_shown"),
+            closed_list("step", AttemptStep, "call_step"),
             models.CheckConstraint(condition=exactly_one_of("comparison", "response"), name="call_one_subject"),
             models.UniqueConstraint(
                 fields=["judge", "comparison", "shown", "sample"],
@@ -100,6 +139,7 @@ class Call(Row):
         indexes = [
             models.Index(fields=["run", "state"], name="call_run_state"),
             models.Index(fields=["state", "not_before", "id"], name="call_waiting"),
+            models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
         ]
 
     def __str__(self) -> str:
@@ -111,6 +151,7 @@ class Attempt(Row):
 
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="attempts")
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="attempts")
     number = models.PositiveSmallIntegerField()
     step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
     outcome = models.CharField(max_length=10, choices=one_of(AttemptOutcome))

@@ -68,6 +68,8 @@ class Verdict(Row):
     note = models.TextField(blank=True)
     reason = models.CharField(max_length=40, blank=True)
     confidence = models.FloatField(null=True)
+    # From the model's own probabilities of the labels: A is 1, tie a half, B is 0. Beside the choice, never instead.
+    weighted = models.FloatField(null=True)
 
     objects = FinishedManager["Verdict"]()
     all_rows = models.Manager["Verdict"]()
@@ -101,6 +103,8 @@ class Score(Row):
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
     aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="scores")
     value = models.FloatField()
+    # From the model's own probabilities of the scale's values: their mean. Beside the value, never instead.
+    weighted = models.FloatField(null=True)
     sample = models.PositiveSmallIntegerField(default=0)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="scores")
     review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="scores")

@@ -5,7 +5,7 @@ import pytest
 from evaluations.domain import CallState, InputRefused, Orders, RunState, Shown
 from evaluations.judge.retrying import Patience
 from evaluations.models import Call, Evaluation, Event, Judge, Run
-from evaluations.services.judging import running, working
+from evaluations.services.judging import claiming, running, working
 from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.making import make_comparison, make_evaluation, make_user
 
@@ -146,7 +146,7 @@ def test_after_a_cancel_nothing_is_asked_and_what_waited_says_so(judge: Judge) -
     bout = working.begin(run.pk, Patience())
     assert bout is not None
     running.cancel(run, user=None)
-    assert not working.claim(bout, 5, 0).questions
+    assert not claiming.claim(bout, 5, 0).questions
     running.cancel_waiting_calls()
     assert running.counts_by_state(run)["cancelled"] == 10
     assert work_off(run).state == RunState.CANCELLED

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from evaluations.domain import AttemptOutcome, CallState, Choice, RunState
+from evaluations.domain import AttemptOutcome, CallState, Choice, PairTexts, RunState
 from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Endpoint, Event, Judge, Run, Verdict
-from evaluations.services.judging import running, working
+from evaluations.services.judging import claiming, lapsing, running, storing, working
 from evaluations.services.judging.working import Bout, Held, Outcome
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation
@@ -46,7 +46,7 @@ def to_wait(held: Held, seconds: float, *, busy: bool = False) -> Outcome:
 
 
 def claimed(bout: Bout, room: int = 64, held: int = 0) -> list[Held]:
-    return list(working.claim(bout, room, held).questions)
+    return list(claiming.claim(bout, room, held).questions)
 
 
 def expire(*held: Held) -> None:
@@ -59,14 +59,15 @@ def test_no_call_is_claimed_twice(judge: Judge) -> None:
     first, second = claimed(bout, 4), claimed(bout, 4, held=4)
     assert (len(first), len(second)) == (4, 2)
     assert len({one.call_id for one in first + second}) == 6
-    assert working.claim(bout, 4, 6).wait is None
+    assert claiming.claim(bout, 4, 6).wait is None
+    assert isinstance(first[0].texts, PairTexts)
     assert first[0].texts.response_a[0]["content"] == "Paris."
 
 
 def test_an_answer_becomes_an_attempt_and_a_verdict_for_every_aspect(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout, 1)[0]
-    working.store(bout, [answered(held)])
+    storing.store(bout, [answered(held)])
     call = Call.objects.get(pk=held.call_id)
     assert (call.state, call.lease, call.rationale) == (CallState.ANSWERED, None, "Because.")
     verdicts = Verdict.objects.filter(call=call).values_list("aspect__key", "choice", "stage", "shown", "rater__judge")
@@ -80,14 +81,14 @@ def test_an_answer_whose_lease_another_worker_took_is_paid_for_but_decides_nothi
     held = claimed(bout, 1)[0]
     thief = uuid.uuid4()
     Call.objects.filter(pk=held.call_id).update(lease=thief)
-    working.store(bout, [answered(held)])
+    storing.store(bout, [answered(held)])
     call = Call.objects.get(pk=held.call_id)
     assert (call.state, call.lease) == (CallState.RUNNING, thief)
     assert Attempt.objects.filter(call=call, outcome="answered").count() == 1
     assert not Verdict.objects.filter(call=call).exists()
     # The thief's own answer is numbered after it, and counts.
     other = Held(held.call_id, held.comparison_id, thief, held.shown, 0, held.texts)
-    working.store(bout, [answered(other, Choice.B)])
+    storing.store(bout, [answered(other, Choice.B)])
     assert list(Attempt.objects.filter(call=call).order_by("number").values_list("number", flat=True)) == [1, 2]
     assert set(Verdict.objects.filter(call=call).values_list("choice", flat=True)) == {"B"}
 
@@ -96,8 +97,8 @@ def test_an_answer_that_comes_late_is_not_bought_again_while_nobody_else_asks(ju
     bout = bout_on(judge)
     held = claimed(bout, 1)[0]
     expire(held)
-    assert working.put_back_expired() == 1
-    working.store(bout, [answered(held)])
+    assert lapsing.put_back_expired() == 1
+    storing.store(bout, [answered(held)])
     assert Call.objects.get(pk=held.call_id).state == CallState.ANSWERED
     assert held.call_id not in {one.call_id for one in claimed(bout)}
 
@@ -105,8 +106,8 @@ def test_an_answer_that_comes_late_is_not_bought_again_while_nobody_else_asks(ju
 def test_an_answer_given_twice_is_two_attempts_and_one_verdict(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout, 1)[0]
-    working.store(bout, [answered(held)])
-    working.store(bout, [answered(held, Choice.B)])
+    storing.store(bout, [answered(held)])
+    storing.store(bout, [answered(held, Choice.B)])
     assert Attempt.objects.filter(call=held.call_id).count() == 2
     assert set(Verdict.objects.filter(call=held.call_id).values_list("choice", flat=True)) == {"A"}
 
@@ -114,10 +115,10 @@ def test_an_answer_given_twice_is_two_attempts_and_one_verdict(judge: Judge) -> 
 def test_what_a_killed_worker_held_waits_again_and_each_request_is_counted_as_lost(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout, 4)
-    working.store(bout, [answered(held[0])])
-    assert working.put_back_expired() == 0
+    storing.store(bout, [answered(held[0])])
+    assert lapsing.put_back_expired() == 0
     expire(*held)
-    assert working.put_back_expired() == 3
+    assert lapsing.put_back_expired() == 3
     lost = Attempt.objects.filter(run=bout.run, outcome=AttemptOutcome.LOST).values_list("call_id", flat=True)
     assert set(lost) == {one.call_id for one in held[1:]}
     assert len(claimed(bout)) == 5
@@ -128,16 +129,16 @@ def test_a_rule_has_no_requests_to_lose() -> None:
     make_comparison(evaluation)
     bout = bout_on(make_baseline(evaluation))
     expire(*claimed(bout))
-    assert working.put_back_expired() == 2
+    assert lapsing.put_back_expired() == 2
     assert not Attempt.objects.exists()
 
 
 def test_a_call_that_takes_its_worker_down_every_time_is_given_up(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout, 1)
-    for _ in range(working.LOST_AT_MOST):
+    for _ in range(lapsing.LOST_AT_MOST):
         expire(*held)
-        working.put_back_expired()
+        lapsing.put_back_expired()
         held = [one for one in claimed(bout) if one.call_id == held[0].call_id] or held
     call = Call.objects.get(pk=held[0].call_id)
     assert (call.state, call.error) == (CallState.FAILED, "The worker died 8 times while this was asked.")
@@ -147,8 +148,8 @@ def test_a_lease_that_is_refreshed_does_not_run_out(judge: Judge) -> None:
     bout = bout_on(judge)
     kept, left = claimed(bout, 2)
     expire(kept, left)
-    working.refresh({kept.call_id: kept.lease})
-    working.put_back_expired()
+    claiming.refresh({kept.call_id: kept.lease})
+    lapsing.put_back_expired()
     assert Call.objects.get(pk=kept.call_id).state == CallState.RUNNING
     assert Call.objects.get(pk=left.call_id).state == CallState.PENDING
 
@@ -156,8 +157,8 @@ def test_a_lease_that_is_refreshed_does_not_run_out(judge: Judge) -> None:
 def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout)
-    working.store(bout, [to_wait(held[0], 3.0), *(answered(one) for one in held[1:])])
-    again = working.claim(bout, 4, 0)
+    storing.store(bout, [to_wait(held[0], 3.0), *(answered(one) for one in held[1:])])
+    again = claiming.claim(bout, 4, 0)
     assert not again.questions
     assert again.wait is not None
     assert 2 < again.wait <= 3
@@ -169,19 +170,19 @@ def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> 
 def test_a_long_wait_is_left_to_the_sweep(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout)
-    working.store(bout, [to_wait(one, 60.0) for one in held])
-    assert working.claim(bout, 4, 0).wait is None
-    assert working.runs_to_nudge() == []
+    storing.store(bout, [to_wait(one, 60.0) for one in held])
+    assert claiming.claim(bout, 4, 0).wait is None
+    assert lapsing.runs_to_nudge() == []
     Call.objects.update(not_before=Now())
-    assert working.runs_to_nudge() == [bout.run.pk]
+    assert lapsing.runs_to_nudge() == [bout.run.pk]
 
 
 def test_a_busy_server_is_left_alone_by_every_run_until_it_is_ready(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout, 1)
-    working.store(bout, [to_wait(held[0], 2.0, busy=True)])
-    assert not working.claim(bout, 4, 0).questions
-    assert working.runs_to_nudge() == []
+    storing.store(bout, [to_wait(held[0], 2.0, busy=True)])
+    assert not claiming.claim(bout, 4, 0).questions
+    assert lapsing.runs_to_nudge() == []
     Endpoint.objects.update(paused_until=Now())
     assert len(claimed(bout)) == 5
 
@@ -197,7 +198,7 @@ def test_workers_together_keep_to_the_limit_of_the_endpoint() -> None:
     assert mine.in_flight == 3
     assert len(claimed(mine, 2)) == 2
     assert len(claimed(other, 3)) == 1
-    full = working.claim(other, 2, 1)
+    full = claiming.claim(other, 2, 1)
     assert (full.questions, full.wait) == ((), 0.2)
 
 
@@ -205,7 +206,7 @@ def test_a_fault_that_only_a_person_can_mend_stops_the_run_once(judge: Judge) ->
     bout = bout_on(judge)
     held = claimed(bout, 2)
     said = SAID | {"outcome": AttemptOutcome.STOPPED}
-    working.store(bout, [Outcome(one, CallState.PENDING, said, stop_reason="No key.") for one in held])
+    storing.store(bout, [Outcome(one, CallState.PENDING, said, stop_reason="No key.") for one in held])
     run = Run.objects.get(pk=bout.run.pk)
     assert (run.state, run.stop_reason) == (RunState.STOPPED, "No key.")
     assert running.counts_by_state(run)["pending"] == 6
@@ -217,24 +218,24 @@ def test_a_choice_that_the_rubric_does_not_offer_is_never_written(judge: Judge) 
     bout = bout_on(judge)
     held = claimed(bout, 1)[0]
     with pytest.raises(ValueError, match="not offered"):
-        working.store(bout, [answered(held, Choice.BOTH_BAD)])
+        storing.store(bout, [answered(held, Choice.BOTH_BAD)])
     assert not Verdict.objects.exists()
 
 
 def test_an_ended_run_is_found_and_closed(judge: Judge) -> None:
     bout = bout_on(judge)
-    working.finish_ended_runs()
+    lapsing.finish_ended_runs()
     assert Run.objects.get(pk=bout.run.pk).state == RunState.RUNNING
-    working.store(bout, [answered(one) for one in claimed(bout)])
-    working.finish_ended_runs()
+    storing.store(bout, [answered(one) for one in claimed(bout)])
+    lapsing.finish_ended_runs()
     assert Run.objects.get(pk=bout.run.pk).state == RunState.DONE
 
 
 def test_runs_that_wait_are_nudged_and_those_at_work_are_left_alone(judge: Judge) -> None:
     planning = running.start_run(make_baseline(judge.evaluation), user=None)
     bout = bout_on(judge)
-    assert working.runs_to_nudge() == [planning.pk, bout.run.pk]
+    assert lapsing.runs_to_nudge() == [planning.pk, bout.run.pk]
     held = claimed(bout, 1)
-    assert working.runs_to_nudge() == [planning.pk]
+    assert lapsing.runs_to_nudge() == [planning.pk]
     expire(*held)
-    assert working.runs_to_nudge() == [planning.pk, bout.run.pk]
+    assert lapsing.runs_to_nudge() == [planning.pk, bout.run.pk]

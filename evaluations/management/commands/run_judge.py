@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused, Orders, RunState
 from evaluations.models import Call, Evaluation, Judge, Run, Worker
-from evaluations.services.judging import answering, running, working
+from evaluations.services.judging import answering, lapsing, running
 from evaluations.tasks import nudge, work_run
 
 NANO: int = 10**9
@@ -70,7 +70,7 @@ def see_through(run: Run) -> Run:
     """
     while is_moving(run := Run.objects.get(pk=run.pk)):
         if not Worker.objects.alive().exists():
-            working.put_back_expired()
+            lapsing.put_back_expired()
             answering.work(run.pk, hand_over=lambda: None)
         time.sleep(LOOK_AGAIN_SECONDS)
     return run

@@ -31,7 +31,6 @@ from evaluations.services.preparing.preparing import freeze
 from evaluations.services.recording import record
 
 MODES: Final = (AskingMode.AUTO, AskingMode.JSON_SCHEMA, AskingMode.TEXT)
-ASKED_AS: Final = "asked_as"  # in a judge's settings: the mode that its server was found to take
 
 
 @transaction.atomic
@@ -206,7 +205,7 @@ def preview(judge: Judge, comparison: Comparison, shown: Shown) -> Preview | Non
 
 def schema_asked(judge: Judge, spec: RubricSpec) -> dict[str, Any] | None:
     """The schema that this judge is asked with; None for plain text, wanted or found out to be needed."""
-    if wants_text(spec) or AskingMode.TEXT in (judge.mode, judge.settings.get(ASKED_AS)):
+    if wants_text(spec) or AskingMode.TEXT in (judge.mode, judge.asked_as):
         return None
     return reply_schema(spec)
 

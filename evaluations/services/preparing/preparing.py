@@ -105,6 +105,8 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
         placeholders=dict(spec.placeholders),
         answer_format=spec.answer_format,
         few_shot=[dict(example) for example in spec.few_shot],
+        rationale_key=spec.rationale_key,
+        choices_key=spec.choices_key,
         sha256=fingerprint(spec),
     )
     for position, asked in enumerate(spec.aspects):
@@ -123,6 +125,9 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
             scale_min=asked.scale_min,
             scale_max=asked.scale_max,
             scale_step=asked.scale_step,
+            scale_labels=dict(asked.scale_labels),
+            tie_margin=asked.tie_margin,
+            reply_key=asked.reply_key,
         )
     return version
 

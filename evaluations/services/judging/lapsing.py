@@ -1,0 +1,71 @@
+"""Leases that ran out, runs that have ended, and runs that have something to do and nobody doing it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
+from evaluations.models import Attempt, Call, Run
+from evaluations.services.judging.running import finish
+from evaluations.services.judging.storing import last_numbers
+from evaluations.services.pacing import ROWS_AT_ONCE, paced
+
+LOST_AT_MOST: Final = 8  # a call that takes its worker down every time is given up
+
+
+def put_back_expired() -> int:
+    """Calls whose lease ran out wait again; a request that was in flight is written down as lost."""
+    count = 0
+    while found := put_back_some():
+        count += found
+    return count
+
+
+def put_back_some() -> int:
+    with paced(), transaction.atomic():
+        expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge", "run")
+        calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:ROWS_AT_ONCE])
+        write_lost([(call, call.run) for call in calls if call.run and call.judge.kind == JudgeKind.LLM])
+        mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
+        mine.update(state=CallState.PENDING, lease=None, lease_until=None)
+        lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
+        worn = mine.annotate(lost=lost).filter(lost__gte=LOST_AT_MOST).values_list("pk", flat=True)
+        mine.filter(pk__in=list(worn)).update(
+            state=CallState.FAILED, error=f"The worker died {LOST_AT_MOST} times while this was asked."
+        )
+    return len(calls)
+
+
+def write_lost(calls: Sequence[tuple[Call, Run]]) -> None:
+    numbers = last_numbers([call.pk for call, _ in calls])
+    Attempt.objects.bulk_create(
+        Attempt(
+            call=call,
+            run=run,
+            number=numbers.get(call.pk, 0) + 1,
+            outcome=AttemptOutcome.LOST,
+            latency_ms=0,
+            error="The worker was killed before the answer was stored.",
+        )
+        for call, run in calls
+    )
+
+
+def finish_ended_runs() -> None:
+    """Runs whose last call was settled by a worker that died before it could say so."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"), state__in=OPEN_CALL_STATES)
+    for run in Run.objects.filter(~Exists(calls), state=RunState.RUNNING).select_related("evaluation"):
+        finish(run)
+
+
+def runs_to_nudge() -> list[int]:
+    """Runs that have something to do and nobody doing it."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"))
+    due = calls.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=CallState.PENDING)
+    worked = calls.filter(state=CallState.RUNNING, lease_until__gt=Now())
+    paused = Q(judge__endpoint__paused_until__gt=Now())
+    idle = Q(Exists(due) & ~Exists(worked), state=RunState.RUNNING) & ~paused
+    return list(Run.objects.filter(Q(state=RunState.PLANNING) | idle).order_by("pk").values_list("pk", flat=True))
