@@ -84,6 +84,8 @@ class Judge(Row):
     seed = models.BigIntegerField(null=True, blank=True)
     reasoning_effort = models.CharField(max_length=20, blank=True)
     logprobs = models.BooleanField(default=False)
+    # Whether an unreadable reply is answered once with what was wrong.
+    repairs = models.BooleanField(default=True)
     # What its server was found to take, once, before its first verdict; empty until then.
     asked_as = models.CharField(max_length=12, blank=True, choices=one_of(ReplyShape))
     fence_key = models.CharField(max_length=64, blank=True)
