@@ -266,6 +266,12 @@ DOWNLOADED: Final = "downloaded"  # an export: the same, for every comparison
 MADE_ACCOUNT: Final = "made account"  # for an evaluation: its owners may make its links
 
 BASELINE_REMARK: Final = "baseline, not an LLM"  # stands wherever a rule judge is named
+# What each rule judge does, by the name that stands as its model.
+RULES_IN_WORDS: Final[Mapping[str, str]] = {
+    "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
+    "first": "the response shown first wins every aspect, whatever it says",
+    "random": "A, tie or B is drawn by the seed for each comparison, order and aspect, the same every time",
+}
 INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both orders, disagreeing
 
 FLIPPED: Final[Mapping[Choice, Choice]] = {

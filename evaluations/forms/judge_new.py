@@ -22,13 +22,14 @@ class JudgeForm(forms.Form):
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.order_by("name"),
         required=False,
-        empty_label="None: the baseline “longest”, not an LLM",
+        empty_label="None: a rule, not an LLM",
         help_text="Where the model is asked. Site administrators add endpoints.",
     )
     model = forms.CharField(
         max_length=200,
         required=False,
-        help_text="As the endpoint calls it, such as “llama3.1:8b”. Leave it empty for the baseline.",
+        help_text="As the endpoint calls it, such as “llama3.1:8b”. "
+        "Without an endpoint a rule: longest (also when left empty), first or random.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
     name = forms.CharField(
@@ -49,7 +50,7 @@ class JudgeForm(forms.Form):
         label="Tokens of a reply, at most",
         help_text="Empty: no limit.",
     )
-    seed = forms.IntegerField(required=False, help_text="For servers that know seeds.")
+    seed = forms.IntegerField(required=False, help_text="For servers that know seeds, and for the rule random.")
     mode = forms.ChoiceField(choices=MODES, initial=AskingMode.AUTO, label="Answers")
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:

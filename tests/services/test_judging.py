@@ -1,5 +1,6 @@
 """Endpoints and judges: made once, guarded, frozen."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -146,3 +147,35 @@ def test_the_next_rubric_version_leaves_the_judge_as_it_was(evaluation: Evaluati
     judge.refresh_from_db()
     assert judge.rubric_version_id != later.pk
     make_baseline(evaluation, name="later", version=later)
+
+
+def one_aspect(evaluation: Evaluation, **columns: Any) -> Any:
+    aspect = AspectSpec("overall", "Overall", "", **columns)
+    spec = RubricSpec(RubricKind.PAIRWISE, "Compare.", (aspect,), ("overall",))
+    return add_rubric(evaluation, name="one", spec=spec, origin=RubricOrigin.OWN, user=None)
+
+
+def test_a_rule_that_says_tie_needs_a_rubric_that_offers_one(evaluation: Evaluation) -> None:
+    version = one_aspect(evaluation, offers_tie=False)
+    with pytest.raises(InputRefused, match="offers none for Overall"):
+        make_baseline(evaluation, version=version)
+    for rule in ("first", "random"):
+        judging.create_judge(evaluation, name=rule, model=rule, version=version, user=None)
+
+
+def test_a_random_judge_always_has_a_seed_and_another_seed_is_another_judge(evaluation: Evaluation) -> None:
+    version = evaluation.review_rubric
+    assert judging.create_judge(evaluation, name="one", model="random", version=version, user=None).seed == 0
+    assert judging.create_judge(evaluation, name="two", model="random", version=version, seed=1, user=None).seed == 1
+    with pytest.raises(InputRefused, match="“one” is this judge already"):
+        judging.create_judge(evaluation, name="three", model="random", version=version, seed=0, user=None)
+
+
+def test_the_fingerprint_of_a_rule_judge_is_what_it_was_before_there_were_other_rules(evaluation: Evaluation) -> None:
+    judge = make_baseline(evaluation)
+    assert judge.rubric_version is not None
+    before = (
+        '{"base_url": null, "kind": "rule", "max_tokens": null, "mode": "auto", "model": "longest", '
+        f'"rubric": "{judge.rubric_version.sha256}", "seed": null, "temperature": null}}'
+    )
+    assert judge.fingerprint == hashlib.sha256(before.encode()).hexdigest()

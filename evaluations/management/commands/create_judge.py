@@ -12,12 +12,14 @@ from evaluations.services.judging import judging
 
 
 class Command(BaseCommand):
-    help = "Make a judge: a model at an endpoint, or the baseline “longest” without one."
+    help = "Make a judge: a model at an endpoint, or without one a rule: longest, first or random."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
         parser.add_argument("--name", required=True, help="what pages and reports call it")
-        parser.add_argument("--model", required=True, help="as the endpoint calls it; “longest” needs no endpoint")
+        parser.add_argument(
+            "--model", required=True, help="as the endpoint calls it; longest, first and random need no endpoint"
+        )
         parser.add_argument(
             "--base-url", metavar="URL", help="the OpenAI-compatible API, such as http://localhost:11434/v1"
         )

@@ -17,6 +17,7 @@ from evaluations.domain import (
     Message,
     PairTexts,
     RaterKind,
+    RubricKind,
     RubricOrigin,
     RubricSpec,
     Shown,
@@ -24,7 +25,7 @@ from evaluations.domain import (
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema, wants_text
-from evaluations.judge.rules import RULES
+from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
 from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.services.preparing.preparing import freeze
@@ -111,7 +112,7 @@ def create_judge(
         mode=mode,
         temperature=temperature,
         max_tokens=max_tokens,
-        seed=seed,
+        seed=DEFAULT_SEEDS.get(model.strip()) if seed is None and endpoint is None else seed,
         fence_key=fence_key_of(evaluation),
     )
     refuse_unusable_judge(judge)
@@ -127,11 +128,8 @@ def create_judge(
 def refuse_unusable_judge(judge: Judge) -> None:
     if not judge.name:
         raise InputRefused("A judge needs a name.")
-    if judge.kind == JudgeKind.RULE and judge.model not in RULES:
-        raise InputRefused(
-            f"“{judge.model}” needs an endpoint to ask. Without one there is only {', '.join(RULES)}, "
-            "a baseline that is not an LLM."
-        )
+    if judge.kind == JudgeKind.RULE:
+        refuse_unusable_rule(judge)
     if not judge.model:
         raise InputRefused("A judge needs the name of a model.")
     if judge.kind == JudgeKind.LLM and is_without_words(judge.rubric_version):
@@ -144,6 +142,24 @@ def refuse_unusable_judge(judge: Judge) -> None:
         raise InputRefused("Temperature: a number from 0 to 2.")
     if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
         raise InputRefused("Tokens of a reply: a whole number from 1 to 1000000.")
+
+
+def refuse_unusable_rule(judge: Judge) -> None:
+    if judge.model not in RULES:
+        raise InputRefused(
+            f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules {', '.join(RULES)}: "
+            "baselines that are no LLM."
+        )
+    assert judge.rubric_version is not None
+    spec = judge.rubric_version.spec()
+    if spec.kind != RubricKind.PAIRWISE:
+        raise InputRefused("A rule compares two responses: choose a pairwise rubric for it.")
+    without_tie = [aspect.name for aspect in spec.aspects if not aspect.offers_tie]
+    if judge.model in SAYS_TIE and without_tie:
+        raise InputRefused(
+            f"The rule {judge.model} says tie where it cannot tell, and this rubric offers none for "
+            f"{', '.join(without_tie)}: choose another rubric."
+        )
 
 
 def is_without_words(version: RubricVersion | None) -> bool:
@@ -178,7 +194,12 @@ def fingerprint(judge: Judge) -> str:
 
 
 def fence_key_of(evaluation: Evaluation) -> str:
-    """One key for all judges of an evaluation, so that equal settings send equal prompts."""
+    """One key for all judges of an evaluation, so that equal settings send equal prompts.
+
+    Each judge keeps it, frozen with what else it is. Drawn under the evaluation's lock: two first
+    judges that are made at once have the same.
+    """
+    Evaluation.objects.select_for_update().get(pk=evaluation.pk)
     known = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()
     return known.fence_key if known else secrets.token_hex(32)
 
