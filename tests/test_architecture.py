@@ -56,6 +56,7 @@ PIPE = [
     "importing.previewing",
     "importing.importing",
     "judging.judging",
+    "judging.pricing",
     "judging.running",
     "judging.progressing",
     "judging.working",

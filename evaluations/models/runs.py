@@ -137,8 +137,9 @@ class Call(Row):
             ),
         ]
         indexes = [
-            models.Index(fields=["run", "state"], name="call_run_state"),
-            models.Index(fields=["state", "not_before", "id"], name="call_waiting"),
+            # In the order of claims, so that the next few are found without sorting all that wait.
+            models.Index(fields=["run", "state", "id"], name="call_of_run"),
+            models.Index(fields=["lease_until"], condition=Q(state=CallState.RUNNING.value), name="call_leased"),
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
         ]
 
@@ -163,6 +164,8 @@ class Attempt(Row):
     tokens_out = models.PositiveIntegerField(null=True)
     tokens_cached = models.PositiveIntegerField(null=True)
     cost = models.BigIntegerField(null=True)
+    # Where the cost is not known: the most that it can be, which its run counts as spent.
+    cost_at_most = models.BigIntegerField(null=True)
     latency_ms = models.PositiveIntegerField()
     logprobs = models.JSONField(null=True)
     error = models.TextField(blank=True)
