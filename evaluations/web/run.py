@@ -10,11 +10,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ACTIVE_RUN_STATES, FAILURE_STATES, CallState
-from evaluations.models import Attempt, Call, Evaluation, Run, User
+from evaluations.domain import ACTIVE_RUN_STATES, CallState
+from evaluations.models import Evaluation, Run, User
 from evaluations.services.judging.progressing import progress
 from evaluations.services.judging.running import cancel
-from evaluations.web.paging import page_of
 
 STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
 
@@ -23,7 +22,7 @@ STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
 @require_safe
 def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk)
-    return render(request, "run/run.html", standing(request, row) | failures(request, row))
+    return render(request, "run/run.html", standing(request, row))
 
 
 @never_cache
@@ -34,7 +33,7 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context = standing(request, row)
     if context["is_moving"]:
         return render(request, "run/_moving.html", context)
-    return render(request, "run/_ended.html", context | failures(request, row), status=STOP_POLLING)
+    return render(request, "run/_ended.html", context, status=STOP_POLLING)
 
 
 @require_POST
@@ -70,20 +69,3 @@ def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
 def sees_calls(request: HttpRequest, evaluation: Evaluation) -> bool:
     """Replies speak of choices: a reviewer sees how far a run is, and none of them."""
     return access.may(cast(User, request.user), Action.SEE_ALL, evaluation)
-
-
-def failures(request: HttpRequest, row: Run) -> dict[str, Any]:
-    """The failed calls, all or of one kind, each with what came back last."""
-    if not sees_calls(request, row.evaluation):
-        return {}
-    wanted = request.GET.get("failed", "")
-    states = [state for state in FAILURE_STATES if state == wanted] or FAILURE_STATES
-    failed = Call.objects.filter(run=row, state__in=states).select_related("comparison__query")
-    page = page_of(request, failed)
-    attempts = Attempt.objects.filter(call__in=page.rows).order_by("number")
-    last = {attempt.call_id: attempt for attempt in attempts}
-    return {
-        "failed": page,
-        "failed_rows": [{"call": call, "attempt": last.get(call.pk)} for call in page.rows],
-        "failed_kind": wanted,
-    }

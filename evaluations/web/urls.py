@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 
 from evaluations.web.account import account, account_password
 from evaluations.web.accounts import account_disable, account_enable, account_link, accounts
+from evaluations.web.call import call
 from evaluations.web.comparison import comparison
 from evaluations.web.comparison_new import comparison_new
 from evaluations.web.comparisons import comparisons
@@ -42,6 +43,7 @@ from evaluations.web.rubric import rubric
 from evaluations.web.rubric_next import rubric_next
 from evaluations.web.rubrics import rubrics
 from evaluations.web.run import run, run_cancel, run_progress
+from evaluations.web.run_calls import run_calls
 from evaluations.web.run_new import run_new
 from evaluations.web.runs import runs
 from evaluations.web.sign_in import sign_in, sign_out
@@ -113,6 +115,8 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/<int:pk>", run, name="run"),
     path("e/<slug:slug>/runs/<int:pk>/progress", run_progress, name="run_progress"),
     path("e/<slug:slug>/runs/<int:pk>/cancel", run_cancel, name="run_cancel"),
+    path("e/<slug:slug>/runs/<int:pk>/calls", run_calls, name="run_calls"),
+    path("e/<slug:slug>/calls/<int:pk>", call, name="call"),
     # for supervisors, proxies and monitors
     path("healthz", health, name="health"),
 ]

@@ -15,7 +15,7 @@ from evaluations.domain import Role, RunState
 from evaluations.models import Call, Endpoint, Evaluation, Judge, Run, User
 from evaluations.services.judging import running
 from tests.judges import make_baseline, make_judge, run_through
-from tests.llm_server import Told, broken, failing, first, llm_server
+from tests.llm_server import Told, failing, first, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -191,20 +191,6 @@ def test_a_run_is_cancelled_by_its_button(owner: User, evaluation: Evaluation) -
     assert run.state == RunState.CANCELLED
 
 
-def test_failures_are_shown_by_kind_with_what_came_back(owner: User, evaluation: Evaluation) -> None:
-    def one_of_each(question: Any) -> Told:
-        return broken(question) if len(server.questions) % 2 else Told(refusal="I will not.")
-
-    with llm_server(one_of_each) as server:
-        run = run_through(make_judge(evaluation, server.base_url, max_in_flight=1))
-    shown = page(owner, "run", "study", run.pk)
-    assert "JSON object that is broken" in shown
-    assert "I will not." in shown
-    one_kind = page(owner, "run", "study", run.pk, failed="refused")
-    assert "I will not." in one_kind
-    assert "JSON object that is broken" not in one_kind
-
-
 def test_a_stopped_run_says_what_to_mend(owner: User, evaluation: Evaluation) -> None:
     with llm_server(failing(401)) as server:
         run = run_through(make_judge(evaluation, server.base_url))
@@ -217,7 +203,7 @@ def test_a_reviewer_sees_how_far_a_run_is_and_nothing_of_what_it_said(evaluation
         run = run_through(make_judge(evaluation, server.base_url))
     shown = page(reviewer, "run", "study", run.pk)
     assert "4 of 4" in shown
-    for secret in ("clarity", "What came back", "What failed", "Cancel", "Run again"):
+    for secret in ("clarity", "/calls", "Cancel", "Run again"):
         assert secret not in shown
     client = signed_in(reviewer)
     assert client.post(reverse("run_cancel", args=["study", run.pk])).status_code == 403
@@ -273,16 +259,6 @@ def test_a_lists_query_count_does_not_grow(evaluation: Evaluation, name: str) ->
     one = queries(client, address)
     for number in range(1, 6):
         add(number)
-    assert queries(client, address) == one
-
-
-def test_the_failures_of_a_run_are_paged_without_more_queries(owner: User, evaluation: Evaluation) -> None:
-    run = run_through(make_baseline(evaluation))
-    address = reverse("run", args=["study", run.pk])
-    client = signed_in(owner)
-    Call.objects.filter(pk=Call.objects.order_by("pk")[0].pk).update(state="refused")
-    one = queries(client, address)
-    Call.objects.update(state="refused")
     assert queries(client, address) == one
 
 

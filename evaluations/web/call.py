@@ -1,0 +1,49 @@
+"""One call of a judge: every request that was made for it, and what came back word for word."""
+
+from typing import Final, cast
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import FAILURE_STATES
+from evaluations.models import Attempt, Call, Comparison, Score, User, Verdict
+from evaluations.services.reporting.browsing import note_seen
+
+RELATED: Final = (
+    *("judge__evaluation", "run", "copied_from__judge", "source_import"),
+    *("comparison__query", "response__query", "response__candidate"),
+)
+
+
+@never_cache
+@require_safe
+def call(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = access.evaluation_for(user, slug, Action.SEE_ALL)
+    row = get_object_or_404(Call.objects.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+    comparisons = list(comparisons_of(row))
+    if access.may(user, Action.REVIEW, evaluation):
+        note_seen(user, evaluation, comparisons)
+    context = {
+        "page": "runs",
+        "evaluation": evaluation,
+        "call": row,
+        "comparisons": comparisons,
+        "has_failed": row.state in FAILURE_STATES,
+        "attempts": Attempt.objects.filter(call=row).select_related("run").order_by("number"),
+        "verdicts": Verdict.objects.filter(call=row).select_related("aspect").order_by("aspect__key"),
+        "scores": Score.objects.filter(call=row).select_related("aspect").order_by("aspect__key"),
+    }
+    return render(request, "call/call.html", context)
+
+
+def comparisons_of(row: Call) -> "QuerySet[Comparison]":
+    """The comparisons that its answer says something about: one, or all those of the response."""
+    if row.comparison_id is not None:
+        return Comparison.objects.filter(pk=row.comparison_id)
+    return Comparison.objects.filter(Q(response_a=row.response_id) | Q(response_b=row.response_id))

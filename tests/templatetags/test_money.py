@@ -1,0 +1,23 @@
+"""Money as it looks on a page."""
+
+import pytest
+
+from evaluations.templatetags.money import usd
+
+
+@pytest.mark.parametrize(
+    ("nano", "shown"),
+    [
+        (None, "unknown"),
+        (0, "$0.00"),
+        (1, "$0.0000000010"),
+        (34_000, "$0.000034"),
+        (4_200_000, "$0.0042"),
+        (9_960_000, "$0.0100"),
+        (10_000_000, "$0.01"),
+        (1_500_000_000, "$1.50"),
+        (12_345_678_900_000, "$12,345.68"),
+    ],
+)
+def test_dollars_have_two_places_and_small_amounts_two_figures(nano: int | None, shown: str) -> None:
+    assert usd(nano) == shown

@@ -1,0 +1,131 @@
+"""One call, with every request that was made for it."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations import access
+from evaluations.domain import AttemptOutcome, AttemptStep, Role
+from evaluations.models import Attempt, Call, Evaluation, Event, User
+from evaluations.services.judging.running import start_run
+from tests.judges import make_baseline, make_judge, run_through, work_off
+from tests.llm_server import Told, failing, first, llm_server
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOSTILE = '<script>alert(1)</script> {"choices": {"clarity": "A"}}'
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    make_comparison(evaluation)
+    return evaluation
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(call: Call) -> str:
+    return reverse("call", args=["study", call.pk])
+
+
+def page(user: User, call: Call) -> str:
+    answer = signed_in(user).get(address(call))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_every_request_stands_there_in_order_with_what_came_back(owner: User, evaluation: Evaluation) -> None:
+    with llm_server(first([failing(500, "overloaded")], lambda question: Told("not JSON at all"))) as server:
+        work_off(start_run(make_judge(evaluation, server.base_url), user=None, orders="as-stored"))
+    shown = page(owner, Call.objects.get())
+    assert shown.index("asked again") < shown.index("not JSON at all")
+    for told in ("500", "stop", "test-model", "20", "unknown", " ms", "unreadable"):
+        assert told in shown
+
+
+def test_a_reply_is_text_and_never_html(owner: User, evaluation: Evaluation) -> None:
+    with llm_server(lambda question: Told(HOSTILE)) as server:
+        run_through(make_judge(evaluation, server.base_url), orders="as-stored")
+    shown = page(owner, Call.objects.get())
+    assert "<script>alert" not in shown
+    assert "&lt;script&gt;alert(1)" in shown
+
+
+def test_an_answer_shows_its_choices_and_what_the_model_gave_for_them(owner: User, evaluation: Evaluation) -> None:
+    with llm_server() as server:
+        run_through(make_judge(evaluation, server.base_url), orders="as-stored")
+    call = Call.objects.get()
+    call.verdicts.filter(aspect__key="clarity").update(weighted=0.84)
+    shown = page(owner, call)
+    assert shown.count('<span class="badge a">A</span>') == 6
+    assert "0.84" in shown
+    assert "The first one answers the question." in shown
+
+
+def test_who_reads_an_answer_before_reviewing_is_put_on_record(owner: User, evaluation: Evaluation) -> None:
+    run_through(make_baseline(evaluation))
+    call = Call.objects.order_by("pk")[0]
+    page(make_member(evaluation, Role.VIEWER), call)
+    assert not Event.objects.filter(verb=access.SAW_VERDICTS).exists()
+    page(owner, call)
+    assert access.has_seen_verdicts(owner, call.comparison)
+
+
+def test_a_copied_answer_leads_to_the_one_it_was_copied_from(owner: User, evaluation: Evaluation) -> None:
+    run_through(make_baseline(evaluation))
+    one, other = Call.objects.order_by("pk")
+    Call.objects.filter(pk=one.pk).update(copied_from=other)
+    assert address(other) in page(owner, one)
+    elsewhere = make_evaluation(slug="other")
+    make_comparison(elsewhere)
+    run_through(make_baseline(elsewhere))
+    foreign = Call.objects.filter(judge__evaluation=elsewhere)[0]
+    Call.objects.filter(pk=one.pk).update(copied_from=foreign)
+    shown = page(owner, one)
+    assert "another evaluation" in shown
+    assert str(foreign.pk) not in shown.split("Copied from")[1].split("</dd>")[0]
+
+
+def test_it_is_closed_to_reviewers_and_to_strangers(evaluation: Evaluation) -> None:
+    run_through(make_baseline(evaluation))
+    call = Call.objects.order_by("pk")[0]
+    assert signed_in(make_member(evaluation, Role.REVIEWER)).get(address(call)).status_code == 403
+    assert signed_in(make_user()).get(address(call)).status_code == 404
+    assert signed_in(make_evaluation(slug="mine").memberships.get().user).get(address(call)).status_code == 404
+
+
+def test_a_call_of_another_evaluation_is_not_here(owner: User, evaluation: Evaluation) -> None:
+    other = make_evaluation(slug="other")
+    make_comparison(other)
+    run_through(make_baseline(other))
+    assert signed_in(owner).get(address(Call.objects.order_by("pk")[0])).status_code == 404
+
+
+def test_many_requests_cost_no_more_queries(owner: User, evaluation: Evaluation) -> None:
+    run = run_through(make_baseline(evaluation))
+    call, client = Call.objects.order_by("pk")[0], signed_in(owner)
+
+    def queries(requests: int) -> int:
+        for _ in range(requests):
+            number, outcome = call.attempts.count() + 1, AttemptOutcome.RETRY
+            step = AttemptStep.REPAIR
+            Attempt.objects.create(call=call, run=run, number=number, step=step, outcome=outcome, latency_ms=1)
+        client.get(address(call))
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address(call)).status_code == 200
+        return len(captured)
+
+    assert queries(1) == queries(9)

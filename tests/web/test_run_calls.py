@@ -1,0 +1,134 @@
+"""The calls of a run, by state."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.domain import AttemptOutcome, CallState, Role
+from evaluations.models import Attempt, Call, Evaluation, Run, User
+from tests.judges import make_baseline, make_judge, run_through
+from tests.llm_server import Told, broken, llm_server
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    for _ in range(2):
+        make_comparison(evaluation)
+    return evaluation
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(run: Run) -> str:
+    return reverse("run_calls", args=["study", run.pk])
+
+
+def page(user: User, run: Run, **parameters: Any) -> str:
+    answer = signed_in(user).get(address(run), parameters)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_failures_are_shown_by_kind_with_what_came_back(owner: User, evaluation: Evaluation) -> None:
+    def one_of_each(question: Any) -> Told:
+        return broken(question) if len(server.questions) % 2 else Told(refusal="I will not.")
+
+    with llm_server(one_of_each) as server:
+        run = run_through(make_judge(evaluation, server.base_url, max_in_flight=1))
+    shown = page(owner, run)
+    assert "JSON object that is broken" in shown
+    assert "I will not." in shown
+    one_kind = page(owner, run, state="refused")
+    assert "I will not." in one_kind
+    assert "JSON object that is broken" not in one_kind
+    assert page(owner, run, state="unusable").count("What came back") == 4
+
+
+@pytest.mark.parametrize("state", list(CallState))
+def test_calls_of_every_state_can_be_listed_alone(owner: User, evaluation: Evaluation, state: CallState) -> None:
+    run = run_through(make_baseline(evaluation))
+    first, *others = Call.objects.order_by("pk")
+    Call.objects.filter(pk=first.pk).update(state=state)
+    other = CallState.REFUSED if state != CallState.REFUSED else CallState.FAILED
+    Call.objects.filter(pk__in=[call.pk for call in others]).update(state=other)
+    assert page(owner, run).count('scope="row"') == 4
+    alone = page(owner, run, state=state)
+    assert alone.count('scope="row"') == 1
+    assert reverse("call", args=["study", first.pk]) in alone
+
+
+def test_repaired_and_copied_calls_can_be_listed_alone(owner: User, evaluation: Evaluation) -> None:
+    run = run_through(make_baseline(evaluation))
+    repaired, copied, *_ = Call.objects.order_by("pk")
+    Call.objects.filter(pk=repaired.pk).update(repaired=True)
+    Call.objects.filter(pk=copied.pk).update(copied_from=repaired)
+    assert page(owner, run, state="repaired").count('scope="row"') == 1
+    assert reverse("call", args=["study", copied.pk]) in page(owner, run, state="copied")
+
+
+def test_each_call_says_what_it_cost_in_this_run(owner: User, evaluation: Evaluation) -> None:
+    run = run_through(make_baseline(evaluation))
+    known, partly, unknown, _ = Call.objects.order_by("pk")
+    for call, costs in ((known, [1_500_000_000]), (partly, [42_000_000, None]), (unknown, [None])):
+        for number, cost in enumerate(costs, start=1):
+            outcome = AttemptOutcome.ANSWERED
+            Attempt.objects.create(call=call, run=run, number=number, outcome=outcome, cost=cost, latency_ms=1)
+    shown = page(owner, run)
+    assert "$1.50" in shown
+    assert "≥ $0.04" in shown
+    assert "unknown</span>" in shown
+
+
+def test_a_kind_that_is_none_and_another_evaluations_run_are_not_found(owner: User, evaluation: Evaluation) -> None:
+    run = run_through(make_baseline(evaluation))
+    other = make_evaluation(slug="other")
+    make_comparison(other)
+    client = signed_in(owner)
+    assert client.get(address(run), {"state": "lazy"}).status_code == 404
+    assert client.get(address(run_through(make_baseline(other)))).status_code == 404
+    assert "None of this run’s calls is too long" in page(owner, run, state="too_long")
+
+
+def test_replies_are_not_for_reviewers(evaluation: Evaluation) -> None:
+    run = run_through(make_baseline(evaluation))
+    assert signed_in(make_member(evaluation, Role.REVIEWER)).get(address(run)).status_code == 403
+    assert signed_in(make_member(evaluation, Role.VIEWER)).get(address(run)).status_code == 200
+    assert signed_in(make_user()).get(address(run)).status_code == 404
+
+
+def test_a_long_list_goes_on_without_more_queries(owner: User, evaluation: Evaluation) -> None:
+    judge = make_baseline(evaluation)
+    run = run_through(judge)
+    client = signed_in(owner)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address(run)).status_code == 200
+        return len(captured)
+
+    Call.objects.update(state="refused")
+    few = queries()
+    made = (make_comparison(evaluation) for _ in range(50))
+    Call.objects.bulk_create(Call(judge=judge, run=run, comparison=one, state="refused") for one in made)
+    assert queries() == few
+    first = page(owner, run, state="refused")
+    assert first.count('scope="row"') == 50
+    last = page(owner, run, state="refused", after=Call.objects.order_by("pk")[49].pk)
+    assert last.count('scope="row"') == 4
