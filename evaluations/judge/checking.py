@@ -2,7 +2,7 @@
 
 import re
 
-from evaluations.domain import AspectSpec, InputRefused, RubricKind, RubricSpec
+from evaluations.domain import AspectSpec, InputRefused, RubricSpec
 from evaluations.judge.reading import folded
 from evaluations.judge.replying import labels_of, text_pattern, wants_text
 from evaluations.judge.templating import unknown_placeholders
@@ -12,8 +12,6 @@ NEEDED = ("response_a", "response_b")
 
 def refuse_unusable(spec: RubricSpec) -> None:
     """Raise InputRefused with the first thing that stands in the way."""
-    if spec.kind != RubricKind.PAIRWISE:
-        raise InputRefused("A judge compares two responses: choose a pairwise rubric.")
     if not spec.aspects:
         raise InputRefused("This rubric asks about no aspect: write a version with at least one.")
     for aspect in spec.aspects:

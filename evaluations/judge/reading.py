@@ -1,21 +1,34 @@
-"""From a reply to choices in terms of A and B, or to the state that says why there are none.
+"""From a reply to choices in terms of A and B or to scores, or to the state that says why there are none.
 
 The reply is never guessed at: a label counts only where the rubric said that it would stand.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evaluations.domain import FLIPPED, AspectSpec, CallState, Choice, RubricSpec, Shown, storable
-from evaluations.judge.replying import CHOICES, RATIONALE, text_pattern, wants_text
+from evaluations.domain import FLIPPED, AspectSpec, AttemptStep, CallState, Choice, RubricSpec, Shown, storable
+from evaluations.judge.replying import (
+    is_pointwise,
+    is_verdict_alone,
+    labels_of,
+    reply_key,
+    text_pattern,
+    wants_text,
+)
+from evaluations.judge.scales import placed, range_shown, spelled, values_of
 
 # What may stand round a label that is alone on a line, and says nothing.
 AROUND: Final = " \t*_`\"'“”."
+# Before a number a point says something: .5 is no 5.
+BEFORE_NUMBER: Final = AROUND.replace(".", "")
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
 # An opening brace that begins a JSON object, rather than a brace of prose, code or a formula.
 OPENS_OBJECT: Final = re.compile(r'\{(?=\s*["}])')
+
+Verdict = Choice | float
 
 
 @dataclass(frozen=True)
@@ -29,10 +42,15 @@ class Reply:
 
 @dataclass(frozen=True)
 class Read:
-    """Aspect key → choice in terms of A and B as stored, whatever order was shown."""
+    """What was read, whatever order was shown.
+
+    ``choices``: aspect key → choice in terms of A and B as stored, of a pairwise rubric;
+    ``scores``: aspect key → value, of a pointwise one.
+    """
 
     choices: Mapping[str, Choice]
-    rationale: str
+    rationale: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,19 +65,63 @@ class Unreadable(Exception):
     pass
 
 
-def read_reply(spec: RubricSpec, shown: Shown, reply: Reply) -> Read | NotRead:
-    """Choices for every aspect that the rubric asks, or a failure: never some of them."""
+def read_reply(
+    spec: RubricSpec,
+    shown: Shown,
+    reply: Reply,
+    *,
+    step: AttemptStep = AttemptStep.ASK,
+    before: Sequence[str] = (),
+) -> Read | NotRead:
+    """A verdict for every aspect that the rubric asks, or a failure: never some of them.
+
+    ``before`` holds the replies given earlier in this conversation, oldest first. The reply to a
+    second of two steps is read for its verdict alone; its rationale is the evaluation before it.
+    """
+    unheard = unheard_for(reply)
+    if unheard:
+        return unheard
+    alone = is_verdict_alone(step, before)
+    try:
+        verdicts, rationale = read_alone(spec, reply.text) if alone else read_whole(spec, reply.text)
+    except Unreadable as error:
+        return NotRead(CallState.UNREADABLE, storable(str(error)))
+    # JSON can spell out in escapes what the reply itself could not hold.
+    rationale = storable(before[0].strip() if alone and before else rationale)
+    return Read(choices_of(verdicts, shown), rationale, scores_of(verdicts))
+
+
+def read_evaluation(reply: Reply) -> NotRead | None:
+    """Why the first of two steps cannot be gone on with; None where there is an evaluation to go on from.
+
+    An evaluation has no form, so that there is nothing to repair in one.
+    """
+    unheard = unheard_for(reply)
+    if unheard is None and not reply.text.strip():
+        return NotRead(CallState.UNREADABLE, "The evaluation is empty.")
+    return unheard
+
+
+def unheard_for(reply: Reply) -> NotRead | None:
+    """Why the model stopped counts before what it wrote."""
     if reply.finish_reason == "length":
         return NotRead(CallState.TRUNCATED, "The reply was cut off at the token limit.")
     if reply.refusal or reply.finish_reason in ("content_filter", "refusal"):
-        return NotRead(CallState.REFUSED, f"The model refused to judge. {reply.refusal}".strip())
-    try:
-        labels, rationale = read_text(spec, reply.text) if wants_text(spec) else read_json(spec, reply.text)
-    except Unreadable as error:
-        return NotRead(CallState.UNREADABLE, storable(str(error)))
-    choices = {key: FLIPPED[choice] if shown == Shown.SWAPPED else choice for key, choice in labels.items()}
-    # JSON can spell out in escapes what the reply itself could not hold.
-    return Read(choices, storable(rationale))
+        return NotRead(CallState.REFUSED, storable(f"The model refused to judge. {reply.refusal}".strip()))
+    return None
+
+
+def read_whole(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
+    return read_text(spec, text) if wants_text(spec) else read_json(spec, text)
+
+
+def choices_of(verdicts: Mapping[str, Verdict], shown: Shown) -> dict[str, Choice]:
+    choices = {key: one for key, one in verdicts.items() if isinstance(one, Choice)}
+    return {key: FLIPPED[one] for key, one in choices.items()} if shown == Shown.SWAPPED else choices
+
+
+def scores_of(verdicts: Mapping[str, Verdict]) -> dict[str, float]:
+    return {key: one for key, one in verdicts.items() if isinstance(one, float)}
 
 
 def folded(label: str) -> str:
@@ -67,26 +129,56 @@ def folded(label: str) -> str:
     return label.strip().casefold()
 
 
+# ---- one verdict ---------------------------------------------------------------------------
+
+
+def verdict_for(spec: RubricSpec, aspect: AspectSpec, given: object) -> Verdict:
+    return score_for(aspect, given) if is_pointwise(spec) else choice_for(aspect, given)
+
+
 def choice_for(aspect: AspectSpec, label: object) -> Choice:
     """The choice that the label stands for; Unreadable where it was not offered."""
     offered = {folded(aspect.label(choice)): choice for choice in aspect.choices}
     choice = offered.get(folded(label)) if isinstance(label, str) else None
     if choice is None:
-        wanted = ", ".join(aspect.label(choice) for choice in aspect.choices)
-        given = json.dumps(label, ensure_ascii=False)[:80]
-        raise Unreadable(f"The reply gives {given} for {aspect.key}; offered were {wanted}.")
+        raise not_offered(aspect, label)
     return choice
+
+
+def score_for(aspect: AspectSpec, given: object) -> float:
+    """The value that was given; Unreadable off the scale: it is never moved onto it.
+
+    A number in quotes counts where the schema offers it so: on a scale in steps.
+    """
+    by_word = {spelled(value): value for value in values_of(aspect)}
+    if isinstance(given, str) and given.strip() in by_word:
+        return by_word[given.strip()]
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    value = placed(aspect, given) if is_number else None  # type: ignore[arg-type]
+    if value is None:
+        raise not_offered(aspect, given)
+    return value
+
+
+def not_offered(aspect: AspectSpec, given: object) -> Unreadable:
+    offered = labels_of(aspect)
+    wanted = f"offered were {', '.join(offered)}" if offered else f"wanted was {range_shown(aspect)}"
+    return Unreadable(f"The reply gives {excerpt(given)} for {reply_key(aspect)}; {wanted}.")
+
+
+def excerpt(given: object) -> str:
+    return json.dumps(given, ensure_ascii=False)[:80]
 
 
 # ---- JSON ----------------------------------------------------------------------------------
 
 
-def read_json(spec: RubricSpec, text: str) -> tuple[dict[str, Choice], str]:
-    """The last complete top-level object that validates."""
+def read_json(spec: RubricSpec, text: str, *, alone: bool = False) -> tuple[dict[str, Verdict], str]:
+    """The last complete top-level object that validates; ``alone``: without its reasons."""
     problem = None
     for found in reversed(list(top_level_objects(text))):
         try:
-            return validated(spec, found)
+            return validated(spec, found, alone=alone)
         except Unreadable as error:
             problem = problem or error
     raise problem or Unreadable("The reply holds no JSON object.")
@@ -103,7 +195,7 @@ def top_level_objects(text: str) -> Iterator[dict[str, Any]]:
     while opening := OPENS_OBJECT.search(text, position):
         try:
             found, position = decoder.raw_decode(text, opening.start())
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError of its own
             raise Unreadable("The reply holds a JSON object that is broken.") from None
         yield found
 
@@ -117,39 +209,64 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-def validated(spec: RubricSpec, found: Mapping[str, Any]) -> tuple[dict[str, Choice], str]:
+def validated(spec: RubricSpec, found: Mapping[str, Any], *, alone: bool) -> tuple[dict[str, Verdict], str]:
     given = by_folded_key(found)
-    choices = given.get(CHOICES)
-    if not isinstance(choices, dict):
-        raise Unreadable(f"The reply's JSON has no “{CHOICES}”.")
-    labels = by_folded_key(choices)
-    missing = [aspect.key for aspect in spec.aspects if folded(aspect.key) not in labels]
+    rationale = given.get(folded(spec.rationale_key))
+    if rationale is None and is_pointwise(spec) and not alone:
+        raise Unreadable(f"The reply's JSON has no “{spec.rationale_key}”.")
+    labels = given_verdicts(spec, given)
+    missing = [reply_key(aspect) for aspect in spec.aspects if folded(reply_key(aspect)) not in labels]
     if missing:
         raise Unreadable(f"The reply says nothing on {', '.join(missing)}.")
-    rationale = given.get(RATIONALE, "")
-    return (
-        {aspect.key: choice_for(aspect, labels[folded(aspect.key)]) for aspect in spec.aspects},
-        rationale if isinstance(rationale, str) else json.dumps(rationale, ensure_ascii=False),
-    )
+    verdicts = {aspect.key: verdict_for(spec, aspect, labels[folded(reply_key(aspect))]) for aspect in spec.aspects}
+    return verdicts, rationale if isinstance(rationale, str) else said(rationale)
+
+
+def given_verdicts(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
+    """The object of the verdicts: the one under its key, or the reply itself."""
+    if not spec.choices_key:
+        return given
+    choices = given.get(folded(spec.choices_key))
+    if not isinstance(choices, dict):
+        raise Unreadable(f"The reply's JSON has no “{spec.choices_key}”.")
+    return by_folded_key(choices)
+
+
+def said(rationale: object) -> str:
+    """Reasons that are no text, such as a list of them, as they were given."""
+    return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
 def by_folded_key(found: Mapping[str, Any]) -> dict[str, Any]:
     return without_repeats([(folded(key), value) for key, value in found.items()])
 
 
+def read_alone(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
+    """The verdict without its reasons: an object, or of a single aspect the one label that is the whole reply."""
+    if len(spec.aspects) == 1 and (labels := alone_on(spec.aspects[0], text.strip())):
+        return {spec.aspects[0].key: verdict_in_words(spec, spec.aspects[0], labels[0])}, ""
+    return read_json(spec, text, alone=True)
+
+
 # ---- plain text ----------------------------------------------------------------------------
 
 
-def read_text(spec: RubricSpec, text: str) -> tuple[dict[str, Choice], str]:
+def read_text(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
     """The label in the declared form, or alone on the last line. Labels inside prose never count."""
     (aspect,) = spec.aspects
     labels = matches(text_pattern(spec), text) or last_line(aspect, text)
     if not labels:
         raise Unreadable("The reply does not end in a verdict of the form that the rubric declares.")
-    choices = {choice_for(aspect, label) for label in labels}
-    if len(choices) > 1:
+    verdicts = {verdict_in_words(spec, aspect, label) for label in labels}
+    if len(verdicts) > 1:
         raise Unreadable(f"The reply gives more than one verdict: {', '.join(dict.fromkeys(labels))}.")
-    return {aspect.key: choices.pop()}, text.strip()
+    return {aspect.key: verdicts.pop()}, text.strip()
+
+
+def verdict_in_words(spec: RubricSpec, aspect: AspectSpec, label: str) -> Verdict:
+    """In plain text a number is written as a word, on every scale."""
+    is_number = is_pointwise(spec) and NUMBER.fullmatch(label.strip())
+    return verdict_for(spec, aspect, float(label) if is_number else label)
 
 
 def matches(pattern: str, text: str) -> list[str]:
@@ -162,7 +279,13 @@ def matches(pattern: str, text: str) -> list[str]:
 def last_line(aspect: AspectSpec, text: str) -> list[str]:
     """The last line that is not empty, where it is one of the labels and nothing else."""
     lines = text.strip().splitlines()
-    if not lines:
-        return []
-    alone = folded(lines[-1].strip(AROUND))
+    return alone_on(aspect, lines[-1]) if lines else []
+
+
+def alone_on(aspect: AspectSpec, line: str) -> list[str]:
+    """The label, or the value of a scale, that this line is; none where it holds anything else."""
+    if aspect.scale_min is not None:
+        number = line.lstrip(BEFORE_NUMBER).rstrip(AROUND)
+        return [number] if NUMBER.fullmatch(number) and placed(aspect, float(number)) is not None else []
+    alone = folded(line.strip(AROUND))
     return [label for label in map(aspect.label, aspect.choices) if folded(label.strip(AROUND)) == alone]
