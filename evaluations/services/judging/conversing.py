@@ -85,9 +85,10 @@ def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Ou
             error=str(error),
             wait_seconds=bout.patience.wait(tried, error.after, random.random()),
             busy=error.busy,
+            unsent=error.unreachable,
         )
     if error.unreachable:
-        return stopped(held, said, str(error))
+        return stopped(held, said, str(error), unsent=True)
     return Outcome(
         held,
         CallState.FAILED,
@@ -96,6 +97,7 @@ def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Ou
     )
 
 
-def stopped(held: Held, said: dict[str, Any], reason: str) -> Outcome:
+def stopped(held: Held, said: dict[str, Any], reason: str, *, unsent: bool = False) -> Outcome:
     """The call waits for a run that can go on."""
-    return Outcome(held, CallState.PENDING, said | {"outcome": AttemptOutcome.STOPPED}, stop_reason=reason)
+    attempt = said | {"outcome": AttemptOutcome.STOPPED}
+    return Outcome(held, CallState.PENDING, attempt, stop_reason=reason, unsent=unsent)

@@ -1,7 +1,7 @@
 """A worker's stretch of work on one run: what it needs, what it holds, and what became of it."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -9,9 +9,11 @@ from typing import Any, Final
 from django.conf import settings
 
 from evaluations.domain import (
+    AskingMode,
     AttemptStep,
     CallState,
     Choice,
+    Message,
     PairTexts,
     ReplyShape,
     ResponseTexts,
@@ -19,8 +21,10 @@ from evaluations.domain import (
     RunState,
     Shown,
 )
+from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.retrying import Patience
-from evaluations.models import Judge, Rater, Run
+from evaluations.models import Judge, Price, Rater, Run
+from evaluations.services.judging.pricing import price_for
 from evaluations.services.pacing import ROWS_AT_ONCE
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
@@ -37,19 +41,54 @@ class Bout:
     rater_id: int
     aspect_ids: Mapping[str, int]
     patience: Patience = field(default_factory=Patience)
+    price: Price | None = None
+    schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def in_flight(self) -> int:
         endpoint = self.judge.endpoint
         return endpoint.max_in_flight or IN_FLIGHT if endpoint else ROWS_AT_ONCE
 
+    @property
+    def two_steps(self) -> bool:
+        """Whether an evaluation in free text comes first, and its verdict in a second request."""
+        return self.judge.mode == AskingMode.TWO_STEP or wants_two_steps(self.spec)
+
+    @property
+    def shape(self) -> ReplyShape | None:
+        """What holds a verdict to its form; None until that was found out about the server."""
+        return shape_of(self.judge, self.spec)
+
+    def schema(self, *, alone: bool) -> dict[str, Any]:
+        """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
+        if alone not in self.schemas:
+            self.schemas[alone] = score_schema(self.spec) if alone else reply_schema(self.spec)
+        return self.schemas[alone]
+
+    def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape) -> dict[str, Any] | str:
+        """What is asked for beside the messages: a schema, or the word for what takes its place."""
+        alone = is_verdict_alone(step, before)
+        if self.two_steps and not alone:
+            return ReplyShape.TEXT.value
+        return self.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else shape.value
+
+
+def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
+    if wants_text(spec):
+        return ReplyShape.TEXT
+    if judge.asked_as:
+        return ReplyShape(judge.asked_as)
+    return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
+
 
 @dataclass(frozen=True)
 class Held:
-    """A call that is ours to ask while its lease lasts.
+    """A call that is ours to ask while its lease lasts, with all that is to be sent about it.
 
     ``tried``: this run's requests that met a fault. ``before``: what the model said in the earlier
-    steps of this conversation, oldest first, where ``step`` is not the first.
+    steps of this conversation, oldest first, where ``step`` is not the first. ``messages`` is the
+    conversation as it is sent; ``prompt_sha256`` is empty while it is not known what the server takes.
+    ``reserved``: nano-USD that the run keeps back for this request.
     """
 
     call_id: int
@@ -63,15 +102,20 @@ class Held:
     step: AttemptStep = AttemptStep.ASK
     before: tuple[str, ...] = ()
     unread: str = ""  # why the last of them could not be read, where the step repairs it
+    messages: Sequence[Message] = ()
+    prompt_sha256: str = ""
+    reuse_key: str = ""
+    reserved: int = 0
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a call: its state now, and the Attempt to write (None for a rule).
 
-    ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``. A ``stop_reason``
-    ends the run; ``busy`` makes the whole endpoint wait; ``shape_found`` was found out about the
-    server, and is frozen on the judge.
+    ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``: None is the same
+    step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait;
+    ``shape_found`` was found out about the server, and is frozen on the judge. ``unsent``: nobody
+    was there to take the request, so that it cannot have cost anything.
     """
 
     held: Held
@@ -83,12 +127,13 @@ class Outcome:
     weighted: Mapping[str, float] = field(default_factory=dict)
     rationale: str = ""
     prompt_sha256: str = ""
-    next_step: AttemptStep = AttemptStep.ASK
+    next_step: AttemptStep | None = None
     repaired: bool = False
     wait_seconds: float = 0.0
     stop_reason: str = ""
     busy: bool = False
     shape_found: ReplyShape | None = None
+    unsent: bool = False
 
 
 def begin(run_id: int, patience: Patience) -> Bout | None:
@@ -105,4 +150,5 @@ def begin(run_id: int, patience: Patience) -> Bout | None:
         rater_id=Rater.objects.values_list("pk", flat=True).get(judge=run.judge),
         aspect_ids=dict(version.asked.values_list("aspect__key", "aspect_id")),
         patience=patience,
+        price=price_for(run.judge),
     )
