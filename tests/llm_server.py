@@ -19,6 +19,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.batch_server import Batches
+
 
 @dataclass(frozen=True)
 class Question:
@@ -149,6 +151,7 @@ class LLMServer:
         self.in_flight = 0
         self.most_in_flight = 0
         self.base_url = ""
+        self.batches = Batches(self)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -163,9 +166,18 @@ class LLMServer:
         finally:
             self.in_flight -= 1
 
+    def answer(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and body for a request that came in a batch, by the same script."""
+        self.asked[prompt_of(body)] += 1
+        question = Question(body, {}, self.asked[prompt_of(body)])
+        self.questions.append(question)
+        told = self.script(question)
+        return told.status, {"error": told.error} if told.error is not None else completion_of(question, told)
+
     async def start(self, port: int = 0) -> web.AppRunner:
         application = web.Application()
         application.router.add_post("/v1/chat/completions", self.complete)
+        self.batches.add_to(application)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -180,17 +192,19 @@ async def answered(question: Question, told: Told) -> web.StreamResponse:
         return web.Response(text=told.html, content_type="text/html", status=told.status)
     if told.error is not None:
         return web.json_response({"error": told.error}, status=told.status, headers=told.headers)
+    return web.json_response(completion_of(question, told))
+
+
+def completion_of(question: Question, told: Told) -> dict[str, Any]:
     message = {"role": "assistant", "content": told.text, "refusal": told.refusal}
-    return web.json_response(
-        {
-            "id": "chatcmpl-test",
-            "object": "chat.completion",
-            "created": 0,
-            "model": question.body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": told.finish_reason}],
-            "usage": {"prompt_tokens": len(question.prompt) // 4, "completion_tokens": 20, "total_tokens": 0},
-        }
-    )
+    return {
+        "id": "chatcmpl-test",
+        "object": "chat.completion",
+        "created": 0,
+        "model": question.body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": told.finish_reason}],
+        "usage": {"prompt_tokens": len(question.prompt) // 4, "completion_tokens": 20, "total_tokens": 0},
+    }
 
 
 async def stop(runner: web.AppRunner) -> None:

@@ -1,0 +1,182 @@
+"""The Batch API of an OpenAI-compatible server: many requests in one file, at a lower price, within a day.
+
+Imports ``openai``: import this module late.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+from openai import APIStatusError, OpenAI, OpenAIError
+from openai.types import Batch
+
+from evaluations.domain import storable
+from evaluations.outside.llm import (
+    Answer,
+    LLMError,
+    Request,
+    Retry,
+    Server,
+    StopRun,
+    answer_from,
+    base_url_of,
+    error_of,
+    key_of,
+)
+
+ASKED_AT: Final = "/v1/chat/completions"
+WINDOW: Final = "24h"
+ENDED: Final = ("completed", "failed", "expired", "cancelled")
+MARK: Final = "judgeweb_batch"  # in a batch's metadata: by it a batch is known again after a crash
+LOOKED_THROUGH: Final = 200  # of the newest batches, for one that a killed worker sent
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A batch as its server tells of it. ``error`` says why it was refused as a whole."""
+
+    id: str
+    state: str
+    output_file: str
+    error_file: str
+    answered: int
+    error: str
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class Line:
+    """One request's answer: the HTTP answer that it would have had, or none, with the code that says why."""
+
+    custom_id: str
+    status: int | None
+    body: Any
+    code: str
+
+
+def line_for(custom_id: str, request: Request) -> bytes:
+    """One request as a line of the file that is sent."""
+    line = {"custom_id": custom_id, "method": "POST", "url": ASKED_AT, "body": request.parameters()}
+    return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class BatchServer:
+    """What may be asked of the server about batches. Every method may raise LLMError."""
+
+    client: OpenAI
+    server: Server
+    key: str
+
+    def send(self, file: Path, mark: str) -> Remote:
+        """Upload the file and have it worked."""
+        with self.errors():
+            uploaded = self.client.files.create(file=file, purpose="batch")
+            made = self.client.batches.create(
+                input_file_id=uploaded.id, endpoint=ASKED_AT, completion_window=WINDOW, metadata={MARK: mark}
+            )
+        return remote_from(made)
+
+    def find(self, mark: str) -> Remote | None:
+        """The batch that was sent under this mark, if there is one."""
+        with self.errors():
+            for seen, made in enumerate(self.client.batches.list(limit=100)):
+                if (made.metadata or {}).get(MARK) == mark:
+                    return remote_from(made)
+                if seen >= LOOKED_THROUGH:
+                    break
+        return None
+
+    def look(self, remote_id: str) -> Remote:
+        with self.errors():
+            return remote_from(self.client.batches.retrieve(remote_id))
+
+    def cancel(self, remote_id: str) -> Remote:
+        with self.errors():
+            return remote_from(self.client.batches.cancel(remote_id))
+
+    def lines(self, file_id: str) -> Iterator[Line]:
+        """The answers in a file, one at a time; a line that is no answer is left out."""
+        with self.errors(), self.client.files.with_streaming_response.content(file_id) as content:
+            for text in content.iter_lines():
+                if line := line_from(text):
+                    yield line
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        try:
+            yield
+        except APIStatusError as error:
+            if error.status_code in (404, 405, 501):
+                raise StopRun(
+                    f"{self.server.base_url} has no Batch API, or knows this batch no more: "
+                    "start a run that asks each call by itself.",
+                    http_status=error.status_code,
+                ) from None
+            raise error_of(error, self.server, NOTHING_ASKED, self.key) from None
+        except (OpenAIError, httpx2.HTTPError) as error:
+            raise error_of(error, self.server, NOTHING_ASKED, self.key) from None
+
+
+NOTHING_ASKED: Final = Request(messages=(), model="")
+
+
+@contextmanager
+def connected(server: Server) -> Iterator[BatchServer]:
+    """The server's batches, over connections that close at the end."""
+    key = key_of(server)
+    with OpenAI(base_url=base_url_of(server), api_key=key, max_retries=2, timeout=server.timeout_seconds) as client:
+        yield BatchServer(client, server, key)
+
+
+def remote_from(made: Batch) -> Remote:
+    errors = made.errors.data if made.errors and made.errors.data else []
+    return Remote(
+        id=made.id,
+        state=made.status,
+        output_file=made.output_file_id or "",
+        error_file=made.error_file_id or "",
+        answered=made.request_counts.completed if made.request_counts else 0,
+        error=storable(" ".join(one.message or "" for one in errors).strip())[:1000],
+    )
+
+
+def line_from(text: str) -> Line | None:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("custom_id"), str):
+        return None
+    response, error = told.get("response"), told.get("error")
+    status = response.get("status_code") if isinstance(response, dict) else None
+    return Line(
+        custom_id=told["custom_id"],
+        status=status if isinstance(status, int) else None,
+        body=response.get("body") if isinstance(response, dict) else None,
+        code=str(error.get("code") or "") if isinstance(error, Mapping) else "",
+    )
+
+
+def answer_in(line: Line, server: Server, request: Request, key: str = "") -> Answer:
+    """The answer that a line holds, by the same rules as one that came by itself; else LLMError."""
+    if line.status is None:
+        raise Retry(f"The batch ended before this was asked ({line.code or 'no reason given'}).")
+    if line.status == 200:
+        return answer_from(line.status, json.dumps(line.body), server)
+    raise error_in(line, server, request, key)
+
+
+def error_in(line: Line, server: Server, request: Request, key: str) -> LLMError:
+    about = httpx2.Request("POST", f"{server.base_url}/chat/completions")
+    response = httpx2.Response(line.status or 500, json=line.body, request=about)
+    body = line.body.get("error", line.body) if isinstance(line.body, dict) else line.body
+    message = body.get("message", "") if isinstance(body, dict) else str(body)
+    return error_of(APIStatusError(str(message), response=response, body=body), server, request, key or "no-key")
