@@ -1,20 +1,31 @@
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 
-from evaluations.domain import Choice, FailedRule, Rules, SplitRule
+from evaluations.domain import FAILURE_STATES, Choice, FailedRule, Rules, SplitRule
 from evaluations.models import Candidate, Evaluation, Rater
 from evaluations.models.row import one_of
-from evaluations.services.reporting.browsing import categories
+from evaluations.services.reporting.browsing import IS_FLAGGED, categories, has_failed_call
+
+ANY = "any"
+FAILED = [
+    ("", "–"),
+    (ANY, "in any way"),
+    *((state.value, state.value.replace("_", " ")) for state in FAILURE_STATES),
+]
 
 
 class FilterForm(forms.Form):
     q = forms.CharField(label="Query text", required=False, max_length=200, widget=forms.SearchInput)
     category = forms.ChoiceField(required=False)
     candidate = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="all")
+    judge_failed = forms.ChoiceField(choices=FAILED, required=False, label="Judge failed")
+    flagged = forms.BooleanField(required=False, label="Speaks to the judge")
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, names_shown: bool) -> None:
+    def __init__(self, data: Any, *, evaluation: Evaluation, names_shown: bool, judges_shown: bool) -> None:
         super().__init__(data)
+        self.evaluation = evaluation
         found = categories(evaluation)
         self.fields["category"].choices = [("", "all"), *((name, name) for name in found)]  # type: ignore[attr-defined]
         if not found:
@@ -24,6 +35,8 @@ class FilterForm(forms.Form):
             self.fields["candidate"].queryset = candidates  # type: ignore[attr-defined]
         else:
             del self.fields["candidate"]
+        if not judges_shown:
+            del self.fields["judge_failed"]
 
     def wanted(self) -> dict[str, Any]:
         """What was asked for, by the names that `matching` has for it; a filter that cannot be is none."""
@@ -33,8 +46,16 @@ class FilterForm(forms.Form):
             "text": self.cleaned_data["q"],
             "category": self.cleaned_data.get("category"),
             "candidate": self.cleaned_data.get("candidate"),
+            "where": self.where(),
         }
         return {name: value for name, value in given.items() if value}
+
+    def where(self) -> Q:
+        failed = self.cleaned_data.get("judge_failed", "")
+        found = IS_FLAGGED if self.cleaned_data["flagged"] else Q()
+        if failed:
+            found &= has_failed_call(self.evaluation, FAILURE_STATES if failed == ANY else (failed,))
+        return found
 
 
 class CellForm(forms.Form):

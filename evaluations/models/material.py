@@ -165,3 +165,9 @@ class Comparison(Row):
 
     def __str__(self) -> str:
         return f"comparison {self.pk}"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is suspect in any of its texts, each word once: words of Flag."""
+        words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags))
+        return tuple(dict.fromkeys(word for word in words.split(",") if word))

@@ -19,7 +19,10 @@ from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, after_of, page_of
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
-LISTED = ("evaluation", "query__text", "query__category", "response_a__candidate__name", "response_b__candidate__name")
+LISTED = (
+    *("evaluation", "query__text", "query__category", "query__flags"),
+    *("response_a__candidate__name", "response_a__flags", "response_b__candidate__name", "response_b__flags"),
+)
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -27,7 +30,8 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug)
     sees_all = access.may(user, Action.SEE_ALL, evaluation)
-    form = FilterForm(request.GET, evaluation=evaluation, names_shown=sees_all)
+    sees_judges = access.may_see_judges(user, evaluation)
+    form = FilterForm(request.GET, evaluation=evaluation, names_shown=sees_all, judges_shown=sees_judges)
     wanted = form.wanted()
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
     if cell:
@@ -46,7 +50,7 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
         "cell": cell,
         "comparisons": page,
         "rows": with_progress(user, evaluation, page),
-        "sees_judges": access.may_see_judges(user, evaluation),
+        "sees_judges": sees_judges,
         "is_filtered": bool(cell or wanted),
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)

@@ -81,6 +81,7 @@ def test_who_reads_an_answer_before_reviewing_is_put_on_record(owner: User, eval
     page(make_member(evaluation, Role.VIEWER), call)
     assert not Event.objects.filter(verb=access.SAW_VERDICTS).exists()
     page(owner, call)
+    assert call.comparison
     assert access.has_seen_verdicts(owner, call.comparison)
 
 

@@ -1,6 +1,7 @@
 """The list of comparisons: found quickly, filtered, and blind where it must be."""
 
 import re
+import uuid
 
 import pytest
 from django.db import connection
@@ -10,9 +11,9 @@ from django.urls import reverse
 
 from evaluations.access import SAW_VERDICTS
 from evaluations.domain import CallState, Reveal, Role
-from evaluations.models import Candidate, Comparison, Evaluation, Event, Rater
+from evaluations.models import Call, Candidate, Comparison, Evaluation, Event, Query, Rater, Response, Run
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
-from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_judge, person_says
+from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, make_judge, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -223,3 +224,44 @@ def test_where_judges_are_never_shown_a_reviewer_opens_no_cell(
     client.force_login(make_member(evaluation, Role.REVIEWER))
     assert client.get(reverse("comparisons", args=["study"], query=cell())).status_code == 403
     assert "Judges</th>" not in page(client)
+
+
+def test_suspect_texts_can_be_listed_alone_and_say_why(as_owner: Client, evaluation: Evaluation) -> None:
+    make_comparison(evaluation)
+    in_query, in_response = make_comparison(evaluation), make_comparison(evaluation)
+    Query.objects.filter(pk=in_query.query_id).update(flags="addresses_judge")
+    Response.objects.filter(pk=in_response.response_b_id).update(flags="forged_verdict,addresses_judge")
+    text = page(as_owner, flagged="on")
+    assert shown(text) == [in_query.pk, in_response.pk]
+    assert text.count("addresses the judge") == 2
+    assert text.count("forges a verdict") == 1
+
+
+def test_what_a_judge_failed_on_can_be_listed_by_how_it_failed(as_owner: Client, evaluation: Evaluation) -> None:
+    fine, refused, imported, scored = (make_comparison(evaluation) for _ in range(4))
+    judge_says(fine, as_stored=ALL_A)
+    judge_says(refused, as_stored=ALL_A, swapped=CallState.REFUSED)
+    judge_says(imported, judge="brought", as_stored=CallState.UNREADABLE)
+    asked = Call.objects.exclude(judge__name="brought")
+    judge = make_judge(evaluation).judge
+    assert judge is not None
+    run = Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4())
+    asked.update(run=run)
+    Call.objects.filter(judge__name="brought").update(source_import=make_import(evaluation))
+    Call.objects.create(judge=judge, response=scored.response_b, run=run, state=CallState.TOO_LONG)
+    assert shown(page(as_owner, judge_failed="any")) == [refused.pk, imported.pk, scored.pk]
+    assert shown(page(as_owner, judge_failed="refused")) == [refused.pk]
+    assert shown(page(as_owner, judge_failed="too_long")) == [scored.pk]
+    assert "No comparison matches" in page(as_owner, judge_failed="truncated")
+
+
+def test_where_judges_are_never_shown_a_reviewer_cannot_ask_where_they_failed(
+    client: Client, evaluation: Evaluation
+) -> None:
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    judge_says(make_comparison(evaluation), as_stored=CallState.REFUSED)
+    make_comparison(evaluation)
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    text = page(client, judge_failed="refused")
+    assert len(shown(text)) == 2
+    assert "Judge failed" not in text

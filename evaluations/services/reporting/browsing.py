@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
@@ -10,6 +11,9 @@ from django.db.models import Count, Q, QuerySet
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, SAW_VERDICTS, ImportState, RaterKind, ReviewState
 from evaluations.models import Call, Candidate, Comparison, Evaluation, Event, Import, Query, Review, User, Verdict
 from evaluations.services.recording import record
+
+# Something in its texts speaks to the judge, or imitates what only a judge or we write.
+IS_FLAGGED: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,32 @@ class Progress:
 
 
 def matching(
-    comparisons: QuerySet[Comparison], *, text: str = "", category: str = "", candidate: Candidate | None = None
+    comparisons: QuerySet[Comparison],
+    *,
+    text: str = "",
+    category: str = "",
+    candidate: Candidate | None = None,
+    where: Q | None = None,
 ) -> QuerySet[Comparison]:
+    """Those that every filter given lets through; ``where`` is any further ones as a condition."""
     if text:
         comparisons = comparisons.filter(query__text__icontains=text)
     if category:
         comparisons = comparisons.filter(query__category=category)
     if candidate is not None:
         comparisons = comparisons.filter(Q(response_a__candidate=candidate) | Q(response_b__candidate=candidate))
-    return comparisons
+    return comparisons if where is None else comparisons.filter(where)
+
+
+def has_failed_call(evaluation: Evaluation, states: Collection[str] = FAILURE_STATES) -> Q:
+    """That a call on the comparison, or on one of its responses, ended in one of these states."""
+    # By run and by import, each of which has an index; by judge every call would be looked at.
+    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states)
+    imported = Call.objects.filter(source_import__evaluation=evaluation, state__in=states)
+    of_responses = asked.filter(response__isnull=False).values("response")
+    of_comparisons = Q(pk__in=asked.filter(comparison__isnull=False).values("comparison"))
+    of_imported = Q(pk__in=imported.filter(comparison__isnull=False).values("comparison"))
+    return of_comparisons | of_imported | Q(response_a__in=of_responses) | Q(response_b__in=of_responses)
 
 
 def categories(evaluation: Evaluation, limit: int = 200) -> list[str]:
