@@ -57,6 +57,7 @@ PIPE = [
     "importing.importing",
     "judging.judging",
     "judging.pricing",
+    "judging.drafting",
     "judging.running",
     "judging.progressing",
     "judging.working",

@@ -51,6 +51,12 @@ def thousands(value: int) -> str:
 
 
 @register.filter
+def plain(value: float | None) -> str:
+    """A number as short as it can be written: 5, 0.25."""
+    return "" if value is None else f"{value:.10g}"
+
+
+@register.filter
 def spaced(word: str) -> str:
     """A word of the database as people write it: both_bad is “both bad”."""
     return word.replace("_", " ")

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import RubricKind, RubricOrigin
+from evaluations.domain import RubricOrigin
 from evaluations.models import Rubric, RubricVersion, User
 
 
@@ -20,6 +20,7 @@ def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     versions = list(versions_of(found))
     version = chosen(versions, request.GET.get("version", ""))
     spec = version.spec()
+    answer, _, pattern = spec.answer_format.partition(":")
     context = {
         "page": "rubrics",
         "evaluation": evaluation,
@@ -27,6 +28,8 @@ def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "versions": versions,
         "version": version,
         "spec": spec,
+        "answer": answer,
+        "pattern": pattern,
         "judges": list(version.judges.order_by("name")),
         "can_be_continued": can_be_continued(found),
     }
@@ -47,8 +50,8 @@ def chosen(versions: list[RubricVersion], number: str) -> RubricVersion:
 
 
 def can_be_continued(rubric: Rubric) -> bool:
-    """An imported rubric names what a file held; scales are not written here yet."""
-    return rubric.origin != RubricOrigin.IMPORTED and rubric.kind == RubricKind.PAIRWISE
+    """An imported rubric only names what a file held."""
+    return rubric.origin != RubricOrigin.IMPORTED
 
 
 def rubric_to_continue(user: User, slug: str, pk: int) -> Rubric:

@@ -40,7 +40,9 @@ from evaluations.web.review import (
     review_undo,
 )
 from evaluations.web.rubric import rubric
+from evaluations.web.rubric_new import rubric_new
 from evaluations.web.rubric_next import rubric_next
+from evaluations.web.rubric_write import rubric_write
 from evaluations.web.rubrics import rubrics
 from evaluations.web.run import run, run_cancel, run_progress
 from evaluations.web.run_calls import run_calls
@@ -61,6 +63,8 @@ urlpatterns: list[URLPattern] = [
     path("help", help_page, name="help"),
     # rubrics
     path("e/<slug:slug>/rubrics", rubrics, name="rubrics"),
+    path("e/<slug:slug>/rubrics/new", rubric_new, name="rubric_new"),
+    path("e/<slug:slug>/rubrics/write", rubric_write, name="rubric_write"),
     path("e/<slug:slug>/rubrics/<int:pk>", rubric, name="rubric"),
     path("e/<slug:slug>/rubrics/<int:pk>/next", rubric_next, name="rubric_next"),
     # signing in, and one's own account

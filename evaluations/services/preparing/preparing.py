@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evaluations.domain import InputRefused, Role, RubricOrigin, RubricSpec
+from evaluations.domain import InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import BUILTIN_RUBRICS, SIX_ASPECT_NAME
 from evaluations.judge.checking import refuse_unusable
 from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
@@ -31,9 +31,7 @@ def create_evaluation(
     """A new study with a built-in rubric to begin with, and its owner."""
     if slug != slugify(slug) or not slug:
         raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
-    if rubric not in BUILTIN_RUBRICS:
-        known = ", ".join(sorted(BUILTIN_RUBRICS))
-        raise InputRefused(f"There is no built-in rubric “{rubric}”: choose one of {known}.")
+    spec = builtin_rubric(rubric)
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
     evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
@@ -46,7 +44,7 @@ def create_evaluation(
         evaluation.save()
         record("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})
         evaluation.review_rubric = add_rubric(
-            evaluation, name=rubric, spec=BUILTIN_RUBRICS[rubric], origin=RubricOrigin.BUILTIN, user=owner
+            evaluation, name=rubric, spec=spec, origin=RubricOrigin.BUILTIN, user=owner
         )
         evaluation.save(update_fields=["review_rubric"])
         if owner is not None:
@@ -63,6 +61,51 @@ def add_rubric(
     version = write_version(rubric, spec, number=1)
     record("created", rubric, user=user, evaluation=evaluation, after={"name": name, "version": 1})
     return version
+
+
+@transaction.atomic
+def begin_rubric(
+    evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
+) -> RubricVersion:
+    """A rubric that a person asks for: a name of its own, and words that a judge can be asked with."""
+    name = name.strip()
+    if not name:
+        raise InputRefused("A rubric needs a name.")
+    if Rubric.objects.filter(evaluation=evaluation, name=name).exists():
+        raise InputRefused(f"There is a rubric “{name}” already: choose another name.")
+    refuse_unusable(spec)
+    refuse_renamed_aspects(evaluation, spec)
+    return add_rubric(evaluation, name=name, spec=spec, origin=origin, user=user)
+
+
+def begin_builtin(
+    evaluation: Evaluation, *, builtin: str, name: str = "", metric: str = "", reason_key: str = "", user: User | None
+) -> RubricVersion:
+    """A rubric in our own words. A metric and its reason can have other names where there is a metric."""
+    spec = builtin_rubric(builtin)
+    if metric.strip() or reason_key.strip():
+        spec = renamed_metric(spec, metric.strip() or spec.aspects[0].name, reason_key.strip() or spec.rationale_key)
+    return begin_rubric(
+        evaluation, name=name.strip() or metric.strip() or builtin, spec=spec, origin=RubricOrigin.BUILTIN, user=user
+    )
+
+
+def builtin_rubric(name: str) -> RubricSpec:
+    if name not in BUILTIN_RUBRICS:
+        known = ", ".join(sorted(BUILTIN_RUBRICS))
+        raise InputRefused(f"There is no built-in rubric “{name}”: choose one of {known}.")
+    return BUILTIN_RUBRICS[name]
+
+
+def renamed_metric(spec: RubricSpec, metric: str, reason_key: str) -> RubricSpec:
+    """The metric under this name, in the answer too; its reason under that key."""
+    if spec.kind != RubricKind.POINTWISE or len(spec.aspects) > 1:
+        raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
+    key = slugify(metric).replace("-", "_")
+    if not key:
+        raise InputRefused(f"No key can be made from “{metric}”: name the metric in plain letters.")
+    aspect = replace(spec.aspects[0], key=key, name=metric, reply_key=key)
+    return replace(spec, aspects=(aspect,), output_order=(key,), rationale_key=reason_key)
 
 
 @transaction.atomic

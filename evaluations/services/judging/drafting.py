@@ -1,0 +1,62 @@
+"""A rubric while it is being written: what a judge with it would be sent, before anything is stored."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.domain import InputRefused, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec, Shown
+from evaluations.judge.checking import refuse_unusable
+from evaluations.judge.prompting import messages_for
+from evaluations.judge.replying import reply_schema, wants_text
+from evaluations.models import Comparison, Evaluation, Judge
+from evaluations.services.judging.judging import texts_of
+
+# Where nothing was imported yet.
+MADE_UP: Final = PairTexts(
+    messages=[{"role": "user", "content": "When does the office open on Monday?"}],
+    response_a=[{"role": "assistant", "content": "At nine."}],
+    response_b=[
+        {"role": "assistant", "content": "The office opens at nine in the morning, on Monday as on other days."}
+    ],
+    context="Opening hours: Monday to Friday, 9:00 to 17:00.",
+    reference="At 9:00.",
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What would be sent about ``comparison``, None for a made-up one; or why nothing can be."""
+
+    messages: Sequence[Message] = ()
+    schema: str = ""
+    comparison: Comparison | None = None
+    problem: str = ""
+
+
+def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
+    """The prompt that this wording makes of the comparison that people meet first."""
+    try:
+        refuse_unusable(spec)
+    except InputRefused as refused:
+        return Look(problem=str(refused))
+    comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
+    comparison = comparisons.order_by("shuffle", "pk").first()
+    pair = texts_of(comparison) if comparison else MADE_UP
+    texts = pair if spec.kind == RubricKind.PAIRWISE else first_of(pair)
+    messages = messages_for(spec, texts, Shown.AS_STORED, key_in_use(evaluation))
+    return Look(messages, schema_shown(spec), comparison)
+
+
+def key_in_use(evaluation: Evaluation) -> str:
+    """The fence key of the evaluation's judges; before there is one its delimiters are only like theirs."""
+    judges = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="")
+    return judges.order_by("pk").values_list("fence_key", flat=True).first() or "draft"
+
+
+def first_of(pair: PairTexts) -> ResponseTexts:
+    return ResponseTexts(pair.messages, pair.response_a, pair.context, pair.reference)
+
+
+def schema_shown(spec: RubricSpec) -> str:
+    return "" if wants_text(spec) else json.dumps(reply_schema(spec), indent=2, ensure_ascii=False)
