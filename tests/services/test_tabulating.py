@@ -68,7 +68,8 @@ def test_failed_calls_are_told_with_their_error(comparison: Comparison) -> None:
     judge_says(comparison, as_stored=CallState.REFUSED)
     Call.objects.update(error="“I cannot help with that.”")
     row = only_row(comparison)
-    assert row.askings == (Asking(Shown.AS_STORED, 0, "refused", error="“I cannot help with that.”"),)
+    call_id = Call.objects.get().pk
+    assert row.askings == (Asking(Shown.AS_STORED, 0, "refused", error="“I cannot help with that.”", call_id=call_id),)
     assert row.askings[0].failed
 
 

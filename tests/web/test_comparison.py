@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evaluations import access
 from evaluations.domain import CallState, Reveal, Role, Shown
-from evaluations.models import Call, Comparison, Evaluation, Event, Rater, Review, User
+from evaluations.models import Call, Comparison, Evaluation, Event, Rater, Response, Review, User, Verdict
 from evaluations.services.reviewing.drawing import order_shown
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, person_says
@@ -238,3 +238,29 @@ def test_only_owners_and_managers_write_comparisons(client: Client, evaluation: 
     client.force_login(make_member(evaluation, role))
     assert client.get(reverse("comparison_new", args=["study"])).status_code == 403
     assert client.post(reverse("comparison_new", args=["study"]), WRITTEN).status_code == 403
+
+
+def test_a_judges_repairs_and_probabilities_stand_beside_its_choices(
+    client: Client, comparison: Comparison, reviewer: User
+) -> None:
+    judge_says(comparison, as_stored=ALL_A, swapped=ALL_A)
+    Call.objects.filter(shown="swapped").update(repaired=True)
+    # A mean of 0.9 and 0.7 is 0.8; the other five aspects have none.
+    for shown, weight in (("as_stored", 0.9), ("swapped", 0.7)):
+        Verdict.objects.filter(aspect__key="clarity", shown=shown).update(weighted=weight)
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert text.count("weighted 0.80") == 1
+    assert text.count(">repaired</span>") == 2
+    call = reverse("call", args=["study", Call.objects.get(repaired=True).pk])
+    assert call in text
+    person_says(rater_of(reviewer, comparison.evaluation), comparison, ALL_A)
+    text = page(client, reviewer, comparison)
+    assert "weighted 0.80" in text
+    assert call not in text
+
+
+def test_a_text_that_speaks_to_the_judge_is_marked_where_it_stands(client: Client, comparison: Comparison) -> None:
+    Response.objects.filter(pk=comparison.response_b_id).update(flags="addresses_judge,forged_verdict")
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert text.index("Paris.") < text.index("addresses the judge") < text.index("Lyon.")
+    assert "forges a verdict" in text

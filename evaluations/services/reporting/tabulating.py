@@ -16,6 +16,7 @@ class Cell:
     """One rater on one aspect. Several ``choices``: an imported rater who voted more than once.
 
     No choice but ``orders``: a judge that did not answer in every order it was asked in.
+    ``weighted``: the mean of what the model's own probabilities say, A being 1 and B 0.
     """
 
     choices: tuple[Choice, ...]
@@ -23,6 +24,7 @@ class Cell:
     inconsistent: bool = False
     orders: tuple[tuple[Shown, Choice], ...] = ()
     note: str = ""
+    weighted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Asking:
     state: str = ""
     rationale: str = ""
     error: str = ""
+    repaired: bool = False
+    call_id: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -125,18 +129,20 @@ def judge_cell(verdicts: Sequence[Verdict], orders_asked: set[Shown]) -> Cell:
     for verdict in verdicts:
         given[Shown(verdict.shown)].append(Folded(Choice(verdict.choice), verdict.inconsistent))
     folded = fold(given, orders_asked)
+    weights = [verdict.weighted for verdict in verdicts if verdict.weighted is not None]
     return Cell(
         choices=(folded.choice,) if folded else (),
         inconsistent=folded.inconsistent if folded else False,
         orders=tuple((shown, one.choice) for shown in sorted(given) for one in given[shown]),
+        weighted=sum(weights) / len(weights) if weights else None,
     )
 
 
 def askings_of(calls: Iterable[Call]) -> tuple[Asking, ...]:
     return tuple(
-        Asking(Shown(call.shown), call.sample, call.state, call.rationale, call.error)
+        Asking(Shown(call.shown), call.sample, call.state, call.rationale, call.error, call.repaired, call.pk)
         for call in calls
-        if call.rationale or call.state != CallState.ANSWERED
+        if call.rationale or call.repaired or call.state != CallState.ANSWERED
     )
 
 
