@@ -58,6 +58,7 @@ PIPE = [
     "judging.judging",
     "judging.pricing",
     "judging.drafting",
+    "judging.selecting",
     "judging.running",
     "judging.progressing",
     "judging.working",

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ACTIVE_RUN_STATES, CallState
+from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused
 from evaluations.models import Evaluation, Run, User
 from evaluations.services.judging.progressing import progress
 from evaluations.services.judging.running import cancel
@@ -39,10 +39,12 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk, Action.MANAGE)
-    if cancel(row, user=cast(User, request.user)):
-        messages.success(request, "Cancelled. Answers on their way are still stored; nothing more is asked.")
+    try:
+        cancel(row, user=cast(User, request.user))
+    except InputRefused as refused:
+        messages.info(request, str(refused))
     else:
-        messages.info(request, "It had ended already.")
+        messages.success(request, "Cancelled. Answers on their way are still stored; nothing more is asked.")
     return redirect("run", slug, pk)
 
 

@@ -12,7 +12,8 @@ from evaluations.access import Action
 from evaluations.domain import InputRefused, Orders
 from evaluations.forms.run_new import RunForm, askable_judges
 from evaluations.models import Evaluation, Judge, Run, User
-from evaluations.services.judging.running import Expected, expected, start_run
+from evaluations.services.judging.running import start_run
+from evaluations.services.judging.selecting import Expected, expected
 from evaluations.tasks import nudge, work_run
 
 

@@ -5,7 +5,7 @@ import pytest
 from evaluations.domain import CallState, InputRefused, Orders, RunState, Shown
 from evaluations.judge.retrying import Patience
 from evaluations.models import Call, Evaluation, Event, Judge, Run
-from evaluations.services.judging import claiming, running, working
+from evaluations.services.judging import claiming, running, selecting, working
 from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.making import make_comparison, make_evaluation, make_user
 
@@ -52,9 +52,9 @@ def test_one_order_makes_one_call_a_comparison(judge: Judge, orders: str, shown:
 
 
 def test_a_random_order_is_drawn_per_comparison_and_is_the_same_every_time() -> None:
-    drawn = [running.orders_for(pk, Orders.RANDOM, 0) for pk in range(1000)]
-    assert drawn == [running.orders_for(pk, Orders.RANDOM, 0) for pk in range(1000)]
-    assert drawn != [running.orders_for(pk, Orders.RANDOM, 1) for pk in range(1000)]
+    drawn = [selecting.orders_for(pk, Orders.RANDOM, 0) for pk in range(1000)]
+    assert drawn == [selecting.orders_for(pk, Orders.RANDOM, 0) for pk in range(1000)]
+    assert drawn != [selecting.orders_for(pk, Orders.RANDOM, 1) for pk in range(1000)]
     assert all(len(orders) == 1 for orders in drawn)
     # 1,000 fair draws: 450 to 550 with more than 99.8 % probability, and fixed by the seed.
     assert 450 < drawn.count((Shown.SWAPPED,)) < 550
@@ -105,7 +105,7 @@ def test_unusable_replies_are_asked_again_only_if_that_is_wanted(judge: Judge) -
     settle(first, CallState.UNREADABLE, 2)
     settle(first, CallState.ANSWERED)
     assert running.finish(first)
-    expected = running.expected(judge, orders=Orders.BOTH)
+    expected = selecting.expected(judge, orders=Orders.BOTH)
     assert (expected.comparisons, expected.to_ask, expected.reused, expected.left) == (5, 1, 7, 2)
     assert planned(judge).planned == 1
     running.cancel(Run.objects.latest("pk"), user=None)
@@ -129,8 +129,9 @@ def test_the_first_judge_that_is_run_is_the_one_reviewers_are_shown(evaluation: 
 def test_starting_cancelling_and_ending_are_on_the_record(evaluation: Evaluation, judge: Judge) -> None:
     user = make_user()
     run = running.start_run(judge, user=user)
-    assert running.cancel(run, user=user)
-    assert not running.cancel(run, user=user)
+    running.cancel(run, user=user)
+    with pytest.raises(InputRefused, match="cancelled already"):
+        running.cancel(run, user=user)
     done = run_through(make_baseline(evaluation))
     events = Event.objects.filter(object_type="run").order_by("pk").values_list("verb", "object_id", "user")
     assert list(events) == [

@@ -5,11 +5,18 @@ A price that is not known makes a cost that is not known: None, never 0.
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from evaluations.domain import Messages
-from evaluations.models import Endpoint, Judge, Price
+from django.db import transaction
 
+from evaluations.domain import InputRefused, Messages
+from evaluations.models import Endpoint, Judge, Price, User
+from evaluations.services.recording import record
+
+NANO: Final = 10**9
+# No price and no budget is above it; what is has lost its decimal point.
+MOST_USD: Final = 1_000_000
 PER_TOKENS: Final = 1_000_000  # what a Price is for
 # A token is at least one byte of its text; each message adds a few that stand for its frame.
 TOKENS_AROUND_A_MESSAGE: Final = 16
@@ -68,3 +75,70 @@ def tokens_at_most(messages: Messages, schema: Mapping[str, Any] | None) -> int:
 
 def rounded_up(number: int, divisor: int) -> int:
     return -(-number // divisor)
+
+
+# ---- USD as people write it ------------------------------------------------------------------
+
+
+def nano_usd(given: str | Decimal, what: str) -> int:
+    """Nano-USD from an amount in USD as a person writes it; ``what`` names it in the refusal."""
+    try:
+        nano = Decimal(given) * NANO
+    except InvalidOperation:
+        raise InputRefused(f"{what}: an amount in USD, such as 0.15.") from None
+    if not (nano.is_finite() and 0 <= nano <= MOST_USD * NANO):
+        raise InputRefused(f"{what}: from 0 to {MOST_USD} USD.")
+    if nano != int(nano):
+        raise InputRefused(f"{what}: at most nine places after the point.")
+    return int(nano)
+
+
+def usd(nano: int) -> str:
+    """The amount in USD, every figure of it and no zeros after them."""
+    whole, rest = divmod(abs(nano), NANO)
+    places = f"{rest:09}".rstrip("0").ljust(2, "0")
+    return f"{'-' if nano < 0 else ''}{whole}.{places}"
+
+
+# ---- setting ---------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def set_price(
+    endpoint: Endpoint,
+    *,
+    model: str,
+    tokens_in: str | Decimal,
+    tokens_out: str | Decimal,
+    tokens_cached: str | Decimal | None = None,
+    batch_percent: int = 50,
+    user: User | None,
+) -> Price:
+    """What a model costs from now on, in USD for a million tokens; cached ones cost as others unless said."""
+    if not model.strip():
+        raise InputRefused("A price is for one model: name it as the endpoint does.")
+    if not 0 <= batch_percent <= 100:
+        raise InputRefused("The Batch API's share of the price: a whole number of percent from 0 to 100.")
+    columns = {
+        "tokens_in": nano_usd(tokens_in, "Price of tokens in"),
+        "tokens_cached": nano_usd(tokens_in if tokens_cached is None else tokens_cached, "Price of cached tokens"),
+        "tokens_out": nano_usd(tokens_out, "Price of tokens out"),
+        "batch_percent": batch_percent,
+    }
+    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model.strip()).first()
+    before = told(known) if known else {}
+    price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model.strip(), defaults=columns)
+    if told(price) != before:
+        record("set price", price, user=user, evaluation=None, before=before, after=told(price))
+    return price
+
+
+def told(price: Price) -> dict[str, Any]:
+    return {
+        "endpoint": price.endpoint.name,
+        "model": price.model,
+        "in": usd(price.tokens_in),
+        "cached": usd(price.tokens_cached),
+        "out": usd(price.tokens_out),
+        "batch_percent": price.batch_percent,
+    }

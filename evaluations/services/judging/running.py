@@ -1,38 +1,47 @@
-"""A judge sent through comparisons: how a run starts, is planned, and ends."""
+"""A judge sent through a selection: how a run starts, is planned, is paused and goes on, and ends."""
 
-import random
+import secrets
 import uuid
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, Unpack
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from evaluations.domain import (
     ACTIVE_RUN_STATES,
-    FAILURE_STATES,
     OPEN_CALL_STATES,
+    AttemptStep,
     CallState,
+    Channel,
     InputRefused,
     JudgeKind,
-    Orders,
     RunState,
-    Shown,
 )
-from evaluations.models import Call, Comparison, Judge, Run, User
+from evaluations.models import Call, Judge, Run, User
+from evaluations.services.judging.pricing import price_for, usd
+from evaluations.services.judging.selecting import (
+    KEPT_FAILURES,
+    Selection,
+    SelectionOptions,
+    calls_to_retry,
+    comparisons_of,
+    orders_for,
+    refuse_impossible,
+    responses_of,
+    seed_of,
+    selection,
+    selection_of,
+    subjects,
+)
 from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
 
 # Calls that a new run takes over: nothing usable came back, and nobody decided to leave it so.
 TAKEN_OVER: Final = (*OPEN_CALL_STATES, CallState.CANCELLED, CallState.FAILED)
-# Calls that were answered, but not usably: paid for, and asked again only if that is wanted.
-KEPT_FAILURES: Final = tuple(state for state in FAILURE_STATES if state != CallState.FAILED)
-
-Subject = tuple[int, Shown, int]  # comparison, order shown, sample
+ENDABLE: Final = (*ACTIVE_RUN_STATES, RunState.STOPPED)
 
 
 # ---- starting ------------------------------------------------------------------------------
@@ -42,103 +51,93 @@ def start_run(
     judge: Judge,
     *,
     user: User | None,
-    orders: str = Orders.BOTH,
-    samples: int = 1,
-    limit: int | None = None,
-    ask_failures_again: bool = False,
     budget: int | None = None,
+    batch: uuid.UUID | None = None,
+    channel: str = Channel.LIVE,
+    **options: Unpack[SelectionOptions],
 ) -> Run:
-    """A run that a worker will plan and work. The first judge that is run is shown to reviewers."""
-    refuse_impossible(judge, orders, samples, limit, budget)
-    evaluation = judge.evaluation
+    """A run that a worker will plan and work. The first pairwise judge that is run is shown to reviewers.
+
+    ``batch`` is shared by the runs of a panel; ``budget`` is in nano-USD.
+    """
+    wanted = selection(judge, **options)
+    refuse_impossible(wanted)
+    refuse_channel(judge, channel)
+    refuse_budget(judge, budget)
     with transaction.atomic():
+        # Locked, so that two first runs do not draw a seed each.
+        Judge.objects.select_for_update().get(pk=judge.pk)
+        seed = seed_of(judge)
         run = Run.objects.create(
-            evaluation=evaluation,
+            evaluation=judge.evaluation,
             judge=judge,
             user=user,
-            batch=uuid.uuid4(),
-            orders=orders,
-            samples=samples,
+            batch=batch or uuid.uuid4(),
+            channel=channel,
+            orders=wanted.orders,
+            samples=wanted.samples,
+            seed=secrets.randbelow(2**53) if seed is None else seed,
             budget=budget,
-            filters={"limit": limit, "ask_failures_again": ask_failures_again},
+            filters=wanted.filters(),
         )
-        after = {"judge": judge.name, "orders": str(orders), "samples": samples, **run.filters}
-        record("started", run, user=user, evaluation=evaluation, after=after)
-        if evaluation.shown_judge_id is None:
-            change_evaluation(evaluation, {"shown_judge": judge}, user=user)
+        record("started", run, user=user, evaluation=judge.evaluation, after=started_with(run))
+        show_to_reviewers(wanted, user)
     return run
 
 
-def refuse_impossible(judge: Judge, orders: str, samples: int, limit: int | None, budget: int | None) -> None:
-    if judge.kind == JudgeKind.IMPORTED:
-        raise InputRefused(f"“{judge.name}” came with an import: there is no one to ask.")
-    if orders not in set(Orders):
-        raise InputRefused(f"Orders are one of {', '.join(Orders)}.")
-    if not 1 <= samples <= 100:
-        raise InputRefused("Samples: a whole number from 1 to 100.")
-    if samples > 1 and (judge.kind == JudgeKind.RULE or judge.temperature == 0):
-        raise InputRefused(f"“{judge.name}” would give the same answer {samples} times: ask it for one sample.")
-    if limit is not None and limit < 1:
-        raise InputRefused("The limit must be at least 1 comparison.")
-    if budget is not None and judge.kind == JudgeKind.LLM:
-        raise InputRefused(f"No price is known for “{judge.model}”, so no budget can be kept: leave it out.")
-    if not Comparison.objects.filter(evaluation=judge.evaluation).exists():
-        raise InputRefused("There is nothing to judge yet: import comparisons first.")
+def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -> list[Run]:
+    """One run for each of these judges, told apart from others by one batch; all start, or none.
+
+    Options are those of start_run; a budget is each run's own.
+    """
+    if not judges:
+        raise InputRefused("Choose at least one judge.")
+    if len({judge.pk for judge in judges}) < len(judges):
+        raise InputRefused("A judge sits on a panel once: name each of them one time.")
+    batch = uuid.uuid4()
+    with transaction.atomic():
+        return [start_run(judge, user=user, batch=batch, **options) for judge in judges]
 
 
-def selection(judge: Judge, limit: int | None) -> "QuerySet[Comparison]":
-    """The comparisons of a run. A limit takes those that people meet first, drawn at random once."""
-    comparisons = Comparison.objects.filter(evaluation=judge.evaluation).order_by("shuffle", "pk")
-    return comparisons[:limit] if limit else comparisons
+def started_with(run: Run) -> dict[str, Any]:
+    said = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
+    if run.budget is not None:
+        said["budget_usd"] = usd(run.budget)
+    return said | ({"channel": str(run.channel)} if run.channel != Channel.LIVE else {})
 
 
-def orders_for(comparison_id: int, orders: str, seed: int) -> tuple[Shown, ...]:
-    """The orders in which this comparison is asked; a random one is the same for the same seed."""
-    both = (Shown.AS_STORED, Shown.SWAPPED)
-    if orders == Orders.BOTH:
-        return both
-    if orders == Orders.RANDOM:
-        return (random.Random(f"{seed}:{comparison_id}").choice(both),)
-    return (Shown.AS_STORED if orders == Orders.AS_STORED else Shown.SWAPPED,)
+def show_to_reviewers(wanted: Selection, user: User | None) -> None:
+    """The first judge sent through comparisons; a trial on one of them decides nothing."""
+    evaluation = wanted.judge.evaluation
+    if evaluation.shown_judge_id is None and wanted.column == "comparison" and not wanted.is_one:
+        change_evaluation(evaluation, {"shown_judge": wanted.judge}, user=user)
 
 
-def subjects(comparison_ids: Sequence[int], orders: str, samples: int, seed: int) -> Iterator[Subject]:
-    for comparison_id in comparison_ids:
-        for shown in orders_for(comparison_id, orders, seed):
-            for sample in range(samples):
-                yield comparison_id, shown, sample
+def refuse_channel(judge: Judge, channel: str) -> None:
+    if channel not in set(Channel):
+        raise InputRefused(f"Requests travel in one of these ways: {', '.join(Channel)}.")
+    if channel == Channel.BATCH and judge.kind != JudgeKind.LLM:
+        raise InputRefused(f"“{judge.name}” makes no requests: the Batch API is for models.")
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a run would do: ask ``to_ask`` calls, find ``reused`` answered, leave ``left`` failures."""
-
-    comparisons: int
-    to_ask: int
-    reused: int
-    left: int
-
-
-def expected(
-    judge: Judge, *, orders: str, samples: int = 1, limit: int | None = None, ask_failures_again: bool = False
-) -> Expected:
-    chosen = selection(judge, limit)
-    comparisons = chosen.count()
-    calls = comparisons * len(orders_for(0, orders, 0)) * samples
-    settled = Call.objects.filter(judge=judge, comparison__in=chosen.values("pk"), sample__lt=samples)
-    counts = counts_in_orders(settled.filter(state__in=(CallState.ANSWERED, *KEPT_FAILURES)), orders)
-    reused = counts.pop(CallState.ANSWERED, 0)
-    left = 0 if ask_failures_again else sum(counts.values())
-    return Expected(comparisons, calls - reused - left, reused, left)
-
-
-def counts_in_orders(calls: "QuerySet[Call]", orders: str) -> dict[str, int]:
-    """State → calls in the orders that a run would ask; a random order is drawn row by row."""
-    if orders == Orders.RANDOM:
-        rows = calls.values_list("comparison_id", "shown", "state")
-        return Counter(state for pk, shown, state in rows if shown in orders_for(pk or 0, orders, 0))
-    asked = calls.filter(shown__in=orders_for(0, orders, 0)).order_by()
-    return dict(asked.values_list("state").annotate(Count("pk")))
+def refuse_budget(judge: Judge, budget: int | None) -> None:
+    """A budget that is sure to hold needs a price, and a bound on what one reply can cost."""
+    if budget is None:
+        return
+    if budget <= 0:
+        raise InputRefused("A budget is more than 0 USD.")
+    if judge.kind != JudgeKind.LLM:
+        return
+    if price_for(judge) is None:
+        raise InputRefused(
+            f"No price is known for “{judge.model}” at “{judge.endpoint}”, so no budget can be kept: "
+            "set its price, or leave the budget out."
+        )
+    if judge.max_tokens is None:
+        raise InputRefused(
+            f"“{judge.name}” may reply at any length, so no budget can be kept: make a judge with a limit of "
+            "tokens of a reply, or leave the budget out."
+        )
 
 
 # ---- planning ------------------------------------------------------------------------------
@@ -154,53 +153,74 @@ def plan(run_id: int, *, until: float) -> None:
 
 @transaction.atomic
 def plan_some(run_id: int) -> bool:
-    """The calls of the next comparisons; False once there are none left and the run is at work."""
-    run = Run.objects.select_for_update(of=("self",)).select_related("judge").get(pk=run_id)
+    """The next calls; False once there are none left and the run is at work."""
+    related = "judge__rubric_version__rubric"
+    run = Run.objects.select_for_update(of=("self",)).select_related(related).get(pk=run_id)
     if run.state != RunState.PLANNING:
         return False
     # Two runs of one judge plan one after the other: a call belongs to one of them.
     Judge.objects.select_for_update().get(pk=run.judge_id)
-    comparison_ids = next_to_plan(run)
-    if not comparison_ids:
+    wanted = selection_of(run)
+    if not (plan_retry(run, wanted) if wanted.only_states else plan_calls(run, wanted)):
         Run.objects.filter(pk=run_id).update(state=RunState.RUNNING, started_at=Now())
         return False
-    plan_calls(run, comparison_ids)
     run.save(update_fields=["planned", "reused", "filters"])
     return True
 
 
-def next_to_plan(run: Run) -> list[int]:
-    """The next comparisons in the order in which people meet them; the place is kept on the run."""
-    done = run.filters.get("done", 0)
-    most = max(1, ROWS_AT_ONCE // (2 * run.samples))
-    limit = run.filters.get("limit")
-    if limit is not None:
-        most = min(most, limit - done)
-    comparisons = selection(run.judge, None)
-    if after := run.filters.get("after"):
-        comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(shuffle=after[0], pk__gt=after[1]))
-    rows = list(comparisons.values_list("shuffle", "pk")[:most]) if most > 0 else []
-    if rows:
-        run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
-    return [pk for _, pk in rows]
+def plan_retry(run: Run, wanted: Selection) -> bool:
+    """The next of the calls to be asked again; the place is kept on the run. False after the last."""
+    after = run.filters.get("after", 0)
+    calls = list(calls_to_retry(wanted).filter(pk__gt=after).order_by("pk")[:ROWS_AT_ONCE])
+    if calls:
+        take_over(run, calls)
+        run.planned += len(calls)
+        run.filters |= {"after": calls[-1].pk}
+    return bool(calls)
 
 
-def plan_calls(run: Run, comparison_ids: Sequence[int]) -> None:
+def plan_calls(run: Run, wanted: Selection) -> bool:
     """New calls for what was never asked; what waits or failed elsewhere becomes this run's."""
-    wanted = list(subjects(comparison_ids, run.orders, run.samples, run.seed))
-    known = {
-        (call.comparison_id, call.shown, call.sample): call
-        for call in Call.objects.filter(judge=run.judge, comparison__in=comparison_ids).select_related("run")
-    }
-    new = [subject for subject in wanted if subject not in known]
-    Call.objects.bulk_create(
-        Call(judge=run.judge, run=run, comparison_id=pk, shown=shown, sample=sample) for pk, shown, sample in new
+    ids = next_to_plan(run, wanted)
+    asked = list(subjects(ids, run.orders, run.samples, run.seed))
+    column = f"{wanted.column}_id"
+    found = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids}).select_related("run")
+    known = {(getattr(call, column), call.shown, call.sample): call for call in found}
+    new = [subject for subject in asked if subject not in known]
+    Call.all_rows.bulk_create(
+        Call(judge_id=run.judge_id, run=run, shown=shown, sample=sample, **{column: pk}) for pk, shown, sample in new
     )
-    held = [known[subject] for subject in wanted if subject in known]
+    held = [known[subject] for subject in asked if subject in known]
     taken = [call for call in held if may_take_over(run, call)]
     take_over(run, taken)
     run.planned += len(new) + len(taken)
     run.reused += sum(call.state == CallState.ANSWERED for call in held)
+    return bool(ids)
+
+
+def next_to_plan(run: Run, wanted: Selection) -> list[int]:
+    """The next comparisons or responses; the place is kept on the run."""
+    done = run.filters.get("done", 0)
+    most = max(1, ROWS_AT_ONCE // (len(orders_for(0, run.orders, 0)) * run.samples))
+    if wanted.limit is not None:
+        most = min(most, wanted.limit - done)
+    rows = rows_after(wanted, run.filters.get("after"), most)
+    if rows:
+        run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
+    return [row[-1] for row in rows]
+
+
+def rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[tuple[int, ...]]:
+    """The next rows of the walk as (place …, primary key), at most so many."""
+    if most <= 0:
+        return []
+    if wanted.column == "response":
+        responses = responses_of(wanted.judge).filter(**({"pk": wanted.response} if wanted.response else {}))
+        return list((responses.filter(pk__gt=after[0]) if after else responses).values_list("pk")[:most])
+    comparisons = comparisons_of(wanted.judge).filter(**({"pk": wanted.comparison} if wanted.comparison else {}))
+    if after:
+        comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(shuffle=after[0], pk__gt=after[1]))
+    return list(comparisons.values_list("shuffle", "pk")[:most])
 
 
 def may_take_over(run: Run, call: Call) -> bool:
@@ -209,27 +229,82 @@ def may_take_over(run: Run, call: Call) -> bool:
 
 
 def take_over(run: Run, calls: Sequence[Call]) -> None:
-    """A call that another run still has in flight keeps its lease: its answer is on the way."""
+    """Make them this run's. What was bought of a conversation is kept, unless it ended unusably.
+
+    A call that another run still has in flight keeps its lease: its answer is on the way.
+    """
     flying = [call.pk for call in calls if call.state == CallState.RUNNING]
-    waiting = [call.pk for call in calls if call.state != CallState.RUNNING]
-    Call.objects.filter(pk__in=flying).update(run=run)
-    Call.objects.filter(pk__in=waiting).update(
-        run=run, state=CallState.PENDING, lease=None, lease_until=None, not_before=None, error=""
-    )
+    fresh = [call.pk for call in calls if call.state in KEPT_FAILURES]
+    waiting = [call.pk for call in calls if call.state not in (CallState.RUNNING, *KEPT_FAILURES)]
+    anew = {"run": run, "state": CallState.PENDING, "error": "", "lease": None, "lease_until": None, "not_before": None}
+    Call.all_rows.filter(pk__in=flying).update(run=run)
+    Call.all_rows.filter(pk__in=waiting).update(**anew, batch=None)
+    Call.all_rows.filter(pk__in=fresh).update(**anew, batch=None, step=AttemptStep.ASK, repaired=False)
 
 
-# ---- ending --------------------------------------------------------------------------------
+# ---- pausing and going on ------------------------------------------------------------------
+
+
+def pause(run: Run, *, user: User | None) -> None:
+    """Nothing more is asked until it is resumed; what is in flight is still stored."""
+    move(run, (RunState.PLANNING, RunState.RUNNING), RunState.PAUSED, "paused", user)
 
 
 @transaction.atomic
-def cancel(run: Run, *, user: User | None) -> bool:
-    """Nothing more is asked from now on; what is in flight is still stored. False if it had ended."""
-    changed = Run.objects.filter(pk=run.pk, state__in=ACTIVE_RUN_STATES).update(
-        state=RunState.CANCELLED, finished_at=Now()
-    )
-    if changed:
-        record("cancelled", run, user=user, evaluation=run.evaluation)
-    return bool(changed)
+def resume(run: Run, *, user: User | None, budget: int | None = None) -> None:
+    """Go on with a paused run, or with a stopped one once its cause is mended; with a new budget if given."""
+    if budget is not None:
+        change_budget(run, budget, user=user)
+    row = Run.objects.select_for_update(of=("self",)).select_related("judge").get(pk=run.pk)
+    waiting = Call.all_rows.filter(run=row, state__in=OPEN_CALL_STATES)
+    if row.state == RunState.STOPPED and not waiting.exists():
+        raise InputRefused("Nothing of this run is left to ask: start a new one.")
+    state = RunState.RUNNING if row.started_at else RunState.PLANNING
+    move(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
+    # What waited for a server that was away is asked now that someone says it is back.
+    waiting.filter(not_before__gt=Now()).update(not_before=None)
+
+
+def cancel(run: Run, *, user: User | None) -> None:
+    """Nothing more is asked from now on; what is in flight is still stored."""
+    move(run, ENDABLE, RunState.CANCELLED, "cancelled", user)
+
+
+@transaction.atomic
+def move(run: Run, states: Sequence[RunState], to: RunState, verb: str, user: User | None) -> None:
+    """Take the run from one of these states to another, as of now; claims look at the state each time."""
+    columns = {"state": to, "finished_at": Now() if to == RunState.CANCELLED else None}
+    changed = Run.objects.filter(pk=run.pk, state__in=states)
+    if not changed.update(**columns, **({} if to == RunState.CANCELLED else {"stop_reason": ""})):
+        run.refresh_from_db(fields=["state"])
+        raise InputRefused(f"This run cannot be {verb}: it is {standing(run)}.")
+    record(verb, run, user=user, evaluation=run.evaluation)
+    run.refresh_from_db(fields=["state", "stop_reason", "finished_at"])
+
+
+def standing(run: Run) -> str:
+    """Its state as a sentence puts it."""
+    words = {RunState.PLANNING: "being planned", RunState.RUNNING: "running", RunState.PAUSED: "paused already"}
+    return words.get(RunState(run.state), f"{run.state} already")
+
+
+@transaction.atomic
+def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
+    """Another bound on what the run may spend, in nano-USD; None takes it away."""
+    refuse_budget(run.judge, budget)
+    row = Run.objects.select_for_update().get(pk=run.pk)
+    if row.state not in ENDABLE:
+        raise InputRefused(f"The budget cannot be changed: this run is {standing(row)}.")
+    gone = row.spent + row.reserved
+    if budget is not None and budget < gone:
+        raise InputRefused(f"USD {usd(gone)} of this run are spent or in flight already: give it at least that.")
+    Run.objects.filter(pk=run.pk).update(budget=budget)
+    run.budget = budget
+    before, after = ({"budget_usd": None if nano is None else usd(nano)} for nano in (row.budget, budget))
+    record("changed budget", run, user=user, evaluation=run.evaluation, before=before, after=after)
+
+
+# ---- ending --------------------------------------------------------------------------------
 
 
 @transaction.atomic
