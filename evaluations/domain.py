@@ -302,6 +302,15 @@ Messages = Sequence[Message]
 
 
 @dataclass(frozen=True)
+class Token:
+    """One token of a reply as its bytes, how likely it was, and the likeliest that could have stood there."""
+
+    text: bytes
+    logprob: float
+    likeliest: tuple[tuple[bytes, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class AspectSpec:
     """What a rubric version asks about one aspect.
 

@@ -10,6 +10,8 @@ scripts. Standing alone for benchmarks: ``python -m tests.llm_server --port 8139
 import argparse
 import asyncio
 import json
+import math
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,14 +37,23 @@ class Question:
         return prompt_of(self.body)
 
     @property
+    def shape(self) -> str:
+        return str((self.body.get("response_format") or {}).get("type", "text"))
+
+    @property
     def schema(self) -> Mapping[str, Any] | None:
         asked = self.body.get("response_format") or {}
         return asked.get("json_schema", {}).get("schema") if asked else None
 
+    @property
+    def turns(self) -> int:
+        """How often the model has spoken before in this conversation."""
+        return sum(message["role"] == "assistant" for message in self.body["messages"])
+
 
 @dataclass(frozen=True)
 class Told:
-    """One answer: a completion's text, or whatever else a server may send."""
+    """One answer: a completion's text, or whatever else a server may send; ``body`` as it stands."""
 
     text: str | None = None
     finish_reason: str = "stop"
@@ -52,6 +63,8 @@ class Told:
     headers: Mapping[str, str] = field(default_factory=dict)
     html: str | None = None
     hang: bool = False
+    body: Any = None
+    logprobs: Sequence[Mapping[str, Any]] | None = None
 
 
 Script = Callable[[Question], Told]
@@ -64,16 +77,67 @@ def prompt_of(body: Mapping[str, Any]) -> str:
 # ---- scripts -------------------------------------------------------------------------------
 
 
+REASON = "The first one answers the question."
+
+
 def verdict(question: Question, label: str | None = None) -> str:
-    """A reply that fits the schema asked for, or the six aspects: the first label offered for each."""
-    schema = question.schema
-    if schema is None:
-        keys = ("engagement", "clarity", "helpfulness", "factuality", "depth", "safety")
-        choices = dict.fromkeys(keys, label or "A")
-    else:
-        asked = schema["properties"]["choices"]["properties"]
-        choices = {key: label or one["enum"][0] for key, one in asked.items()}
-    return json.dumps({"rationale": "The first one answers the question.", "choices": choices})
+    """A reply that fits what was asked for, by its schema or by the form that the prompt shows.
+
+    The first label offered of each, and the highest number, unless a ``label`` is given.
+    """
+    return json.dumps(fitting(question.schema or shown_form(question), label))
+
+
+def fitting(schema: Mapping[str, Any], label: str | None) -> Any:
+    """A value that the schema allows."""
+    if schema.get("type") == "object":
+        return {key: fitting(inside, label) for key, inside in schema["properties"].items()}
+    if "enum" in schema:
+        return kept_type(label, schema["enum"][0])
+    if schema.get("type") in ("number", "integer"):
+        return kept_type(label, schema.get("maximum", 1))
+    return REASON
+
+
+def kept_type(label: str | None, like: Any) -> Any:
+    """The label as text or as a number, whichever was asked for."""
+    if label is None:
+        return like
+    return label if isinstance(like, str) else json.loads(label)
+
+
+SIX = ("engagement", "clarity", "helpfulness", "factuality", "depth", "safety")
+
+
+def shown_form(question: Question) -> Mapping[str, Any]:
+    """The schema of the last JSON form in the prompt, such as ``{"choice": "<A | B>"}``; or the six aspects."""
+    found: Any = {"rationale": "<why>", "choices": dict.fromkeys(SIX, "<A | tie | B>")}
+    # What stands in for a number stands there without quotes.
+    prompt = re.sub(r"(:\s*)(<[^<>]*>)", r'\1"\2"', question.prompt)
+    place = prompt.find("{")
+    while place >= 0:
+        try:
+            form, end = json.JSONDecoder().raw_decode(prompt, place)
+        except ValueError:
+            form, end = None, place + 1
+        found = form if is_form(form) else found
+        place = prompt.find("{", end)
+    return schema_of(found)
+
+
+def is_form(form: Any) -> bool:
+    if isinstance(form, dict):
+        return bool(form) and all(map(is_form, form.values()))
+    return isinstance(form, str) and form.startswith("<")
+
+
+def schema_of(form: Any) -> dict[str, Any]:
+    if isinstance(form, dict):
+        return {"type": "object", "properties": {key: schema_of(value) for key, value in form.items()}}
+    if form.startswith("<a number from"):
+        return {"type": "number", "maximum": json.loads(form.split()[5].strip(">"))}
+    labels = [label.strip() for label in form.strip("<>").split("|")]
+    return {"enum": labels} if len(labels) > 1 else {"type": "string"}
 
 
 def good(question: Question) -> Told:
@@ -119,11 +183,66 @@ def failing(status: int, message: str = "", **said: Any) -> Script:
     return lambda question: Told(status=status, error=error, headers=headers)
 
 
-def without_formats(question: Question) -> Told:
-    """A server that knows no structured output."""
-    if question.schema is None:
-        return good(question)
-    return failing(400, "Invalid parameter: 'response_format' is not supported with this model.")(question)
+def taking(*shapes: str, then: Script = good) -> Script:
+    """A server that knows these shapes alone; ``text`` needs no knowing."""
+
+    def script(question: Question) -> Told:
+        if question.shape in ("text", *shapes):
+            return then(question)
+        return failing(400, f"Invalid parameter: 'response_format' of type '{question.shape}' is not supported.")(
+            question
+        )
+
+    return script
+
+
+without_formats: Script = taking()
+
+
+def in_turn(scripts: Sequence[Script], then: Script = good) -> Script:
+    """The n-th request of all is answered by the n-th script, afterwards the last one answers."""
+    left = list(scripts)
+    return lambda question: (left.pop(0) if left else then)(question)
+
+
+def by_turn(*scripts: Script) -> Script:
+    """By how often the model has spoken before in this conversation; the last script for all later turns."""
+    return lambda question: scripts[min(question.turns, len(scripts) - 1)](question)
+
+
+def saying(text: str) -> Script:
+    return lambda question: Told(text)
+
+
+def without_setting(name: str, then: Script = good) -> Script:
+    """A server that does not know a parameter."""
+    refused = failing(400, f"Unsupported parameter: '{name}' is not supported with this model.", param=name)
+    return lambda question: (refused if name in question.body else then)(question)
+
+
+def weighing(chances: Mapping[str, float]) -> Script:
+    """Chooses the likeliest label everywhere, and tells how likely each was where that is asked for."""
+    label = max(chances, key=lambda one: chances[one])
+
+    def script(question: Question) -> Told:
+        reply = verdict(question, label)
+        asked = question.body.get("logprobs")
+        return Told(reply, logprobs=tokens_of(reply, label, chances) if asked else None)
+
+    return script
+
+
+def tokens_of(reply: str, label: str, chances: Mapping[str, float]) -> list[dict[str, Any]]:
+    """A reply in tokens of one word or one mark each."""
+    return [
+        token(piece, chances[piece], chances) if piece == label else token(piece, 0.99, {piece: 0.99})
+        for piece in re.findall(r"\w+|\W", reply)
+    ]
+
+
+def token(text: str, chance: float, likeliest: Mapping[str, float]) -> dict[str, Any]:
+    others = [{"token": other, "logprob": math.log(p), "bytes": list(other.encode())} for other, p in likeliest.items()]
+    return {"token": text, "logprob": math.log(chance), "bytes": list(text.encode()), "top_logprobs": others}
 
 
 def first(scripts: Sequence[Script], then: Script = good) -> Script:
@@ -190,6 +309,8 @@ async def answered(question: Question, told: Told) -> web.StreamResponse:
         await asyncio.sleep(3600)
     if told.html is not None:
         return web.Response(text=told.html, content_type="text/html", status=told.status)
+    if told.body is not None:
+        return web.json_response(told.body, status=told.status, headers=told.headers)
     if told.error is not None:
         return web.json_response({"error": told.error}, status=told.status, headers=told.headers)
     return web.json_response(completion_of(question, told))
@@ -197,12 +318,14 @@ async def answered(question: Question, told: Told) -> web.StreamResponse:
 
 def completion_of(question: Question, told: Told) -> dict[str, Any]:
     message = {"role": "assistant", "content": told.text, "refusal": told.refusal}
+    logprobs = None if told.logprobs is None else {"content": list(told.logprobs)}
+    choice = {"index": 0, "message": message, "finish_reason": told.finish_reason, "logprobs": logprobs}
     return {
         "id": "chatcmpl-test",
         "object": "chat.completion",
         "created": 0,
         "model": question.body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": told.finish_reason}],
+        "choices": [choice],
         "usage": {"prompt_tokens": len(question.prompt) // 4, "completion_tokens": 20, "total_tokens": 0},
     }
 

@@ -16,18 +16,27 @@ from typing import Any, Final
 from httpx2 import Response
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAioHttpClient, OpenAIError
 
-from evaluations.domain import CallState, InputRefused, Message, storable
+from evaluations.domain import CallState, InputRefused, Message, ReplyShape, Token, storable
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.outside.wording import (
+    CONTEXT_WORDS,
+    CREDIT_WORDS,
+    FILTER_WORDS,
+    FORMAT_WORDS,
+    KEY_WORDS,
+    LONGEST_BODY,
+    MODEL_WORDS,
+    NEVER_FITS_WORDS,
+    TOO_LONG_WORDS,
+    Said,
+    json_in,
+    said_by,
+)
 
 COMPLETIONS: Final = "/chat/completions"
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
-LONGEST_BODY: Final = 4000
-# Parameters of the judge, not of one call: a server that refuses one refuses every call.
-JUDGE_PARAMETERS: Final = ("temperature", "max_tokens", "seed", "model")
-# How servers word the three bad requests that are not the judge's fault.
-FORMAT_WORDS: Final = ("response_format", "json_schema", "structured output")
-TOO_LONG_WORDS: Final = ("context_length", "maximum context", "context window", "too long")
-FILTER_WORDS: Final = ("content_filter", "content management policy")
+# What is told of each place of a reply: more is refused by some servers, and a rubric has few labels.
+TOP_LOGPROBS: Final = 5
 # The aiohttp transport calls a refused connection and an unknown host a timeout of the connection.
 NEVER_CONNECTED: Final = ("ConnectError", "ConnectTimeout")
 LONGEST_WAIT_SECONDS: Final = 3600.0
@@ -42,22 +51,42 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent. A ``schema`` asks for strict structured output; None for plain text."""
+    """What is sent. ``shape`` says what holds the reply to its form; a JSON schema needs a ``schema``."""
 
     messages: Sequence[Message]
     model: str
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    shape: ReplyShape = ReplyShape.TEXT
     schema: Mapping[str, Any] | None = None
+    reasoning_effort: str = ""
+    logprobs: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """What the judge sets, by the protocol's names: a server that refuses one refuses every call."""
+        # Models that take an effort count their reasoning as well, and know the limit by this name alone.
+        limit = "max_completion_tokens" if self.reasoning_effort else "max_tokens"
+        optional = {
+            "temperature": self.temperature,
+            limit: self.max_tokens,
+            "seed": self.seed,
+            "reasoning_effort": self.reasoning_effort or None,
+            "logprobs": self.logprobs or None,
+        }
+        return {name: value for name, value in optional.items() if value is not None}
 
     def parameters(self) -> dict[str, Any]:
-        optional = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
-        given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
-        if self.schema is not None:
+        """The body of the request."""
+        given = {"model": self.model, "messages": list(self.messages), **self.settings()}
+        if self.logprobs:
+            given["top_logprobs"] = TOP_LOGPROBS
+        if self.shape == ReplyShape.JSON_SCHEMA:
             schema = {"name": "verdict", "strict": True, "schema": self.schema}
             given["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return {"model": self.model, "messages": list(self.messages), **given}
+        elif self.shape == ReplyShape.JSON_OBJECT:
+            given["response_format"] = {"type": "json_object"}
+        return given
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,7 @@ class Answer:
     tokens_in: int | None
     tokens_out: int | None
     tokens_cached: int | None
+    logprobs: tuple[Token, ...] = ()
 
 
 class LLMError(Exception):
@@ -110,7 +140,11 @@ class RecordOnCall(LLMError):
 
 
 class FormatRefused(LLMError):
-    """The server does not take structured output: ask this judge's calls as plain text."""
+    """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
+
+    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
+        super().__init__(sentence, **said)
+        self.shape = shape
 
 
 Ask = Callable[[Request], Awaitable[Answer]]
@@ -139,7 +173,7 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
                     raw = await client.post(COMPLETIONS, body=request.parameters(), cast_to=Response)
             except (OpenAIError, TimeoutError) as error:
                 raise error_of(error, server, request, key) from None
-            return answer_from(raw.status_code, raw.text, server)
+            return answer_from(raw.status_code, raw.text, server, request, key)
 
         yield ask
 
@@ -170,11 +204,9 @@ def key_of(server: Server) -> str:
 # ---- answers -------------------------------------------------------------------------------
 
 
-def answer_from(status: int, text: str, server: Server) -> Answer:
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
+def answer_from(status: int, text: str, server: Server, request: Request, key: str = "") -> Answer:
+    """What a 200 holds: an answer, or an error that a server in between has passed on as one."""
+    body = json_in(text)
     if not isinstance(body, dict):
         raise StopRun(
             f"{server.base_url} answered with something other than JSON, as a web page would: "
@@ -182,28 +214,41 @@ def answer_from(status: int, text: str, server: Server) -> Answer:
             http_status=status,
             body=storable(text[:LONGEST_BODY]),
         )
-    message, finish_reason = first_choice(body)
-    if message is None:
+    choice = first_choice(body)
+    message = choice.get("message")
+    finish_reason = text_in(choice.get("finish_reason"))
+    error = body.get("error") or choice.get("error")
+    if error and not text_in(part(choice, "message").get("content")):
+        raise error_for(passed_on(error, key), server, request, {})
+    if finish_reason.startswith("content_filter"):  # some say after a colon what was found
+        message, finish_reason = message or {}, "content_filter"
+    if not isinstance(message, dict):
         raise Retry("The server answered without a choice.", http_status=status, body=storable(text[:LONGEST_BODY]))
     usage = part(body, "usage")
     return Answer(
         text=text_in(message.get("content")),
-        finish_reason=text_in(finish_reason)[:40],
+        finish_reason=finish_reason[:40],
         refusal=text_in(message.get("refusal")),
         model=text_in(body.get("model"))[:200],
         http_status=status,
         tokens_in=count(usage.get("prompt_tokens")),
         tokens_out=count(usage.get("completion_tokens")),
         tokens_cached=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
+        logprobs=tokens_in(choice) if request.logprobs else (),
     )
 
 
-def first_choice(body: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Any]:
+def first_choice(body: Mapping[str, Any]) -> dict[str, Any]:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
-        return None, None
-    return first["message"], first.get("finish_reason")
+    return first if isinstance(first, dict) else {}
+
+
+def passed_on(error: Any, key: str) -> Said:
+    """An error inside a 200, with the status that it names; one that names none may pass."""
+    status = error.get("code") if isinstance(error, dict) else None
+    known = status if isinstance(status, int) and 400 <= status < 600 else 502
+    return said_by(known, json.dumps({"error": error}, ensure_ascii=False), key)
 
 
 def part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -216,10 +261,31 @@ def count(given: Any) -> int | None:
 
 
 def text_in(given: Any) -> str:
-    """What stands where text should; other JSON as it is written, nothing as nothing."""
+    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing."""
     if given is None:
         return ""
+    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
+        given = "".join(one["text"] for one in given if isinstance(one.get("text"), str))
     return storable(given if isinstance(given, str) else json.dumps(given))
+
+
+def tokens_in(choice: Mapping[str, Any]) -> tuple[Token, ...]:
+    """The reply's tokens with their probabilities; none where the server sent none, or not of this form."""
+    given = part(choice, "logprobs").get("content")
+    try:
+        return tuple(token_from(one) for one in given or ())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ()
+
+
+def token_from(given: Mapping[str, Any]) -> Token:
+    likeliest = ((bytes_of(other), float(other["logprob"])) for other in given.get("top_logprobs") or ())
+    return Token(bytes_of(given), float(given["logprob"]), tuple(likeliest))
+
+
+def bytes_of(token: Mapping[str, Any]) -> bytes:
+    """A token may be half a character: its bytes tell, its text does not."""
+    return bytes(token["bytes"]) if token.get("bytes") is not None else str(token["token"]).encode()
 
 
 # ---- errors --------------------------------------------------------------------------------
@@ -227,7 +293,8 @@ def text_in(given: Any) -> str:
 
 def error_of(error: Exception, server: Server, request: Request, key: str) -> LLMError:
     if isinstance(error, APIStatusError):
-        return status_error(error, server, request, key)
+        said = said_by(error.status_code, error.response.text, key)
+        return error_for(said, server, request, error.response.headers)
     if type(error.__cause__).__name__ in NEVER_CONNECTED:
         return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
     if isinstance(error, (APITimeoutError, TimeoutError)):
@@ -237,23 +304,24 @@ def error_of(error: Exception, server: Server, request: Request, key: str) -> LL
     return Retry(f"The request failed: {type(error).__name__}.")
 
 
-def status_error(error: APIStatusError, server: Server, request: Request, key: str) -> LLMError:
-    status = error.status_code
-    said = storable(error.response.text[:LONGEST_BODY]).replace(key, "…")
-    why = storable(str(error.message).removeprefix(f"Error code: {status} - "))[:300].replace(key, "…")
-    known: dict[str, Any] = {"http_status": status, "body": said}
-    if status in (400, 413, 422):
-        return bad_request(error, request, why, known)
-    if status in (401, 403):
-        return StopRun(refused_key(server, status), **known)
-    if status == 402 or (status == 429 and error.code == "insufficient_quota"):
+def error_for(said: Said, server: Server, request: Request, headers: Mapping[str, str]) -> LLMError:
+    """What to do about an answer that is none: what ends the run first, then this call, then what may pass."""
+    status, why = said.status, said.message
+    known: dict[str, Any] = {"http_status": status, "body": said.body}
+    if 400 <= status < 500 and status != 408 and (status == 402 or said.states(CREDIT_WORDS)):
         return StopRun("The account behind the key has no credit left: top it up and start a new run.", **known)
-    if status in (404, 405):
-        return StopRun(not_found(error, server, request), **known)
-    if status in (408, 409, 425, 429) or status >= 500:
-        after = retry_after(error.response.headers)
+    if status == 429 and said.states(NEVER_FITS_WORDS):
+        return RecordOnCall(
+            CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **known
+        )
+    if status in (408, 409, 425, 429, 498) or (status >= 500 and status != 501 and not said.states(CONTEXT_WORDS)):
+        after = retry_after(headers)
         return Retry(f"The server answered {status}: {why}", after=after, busy=status == 429, **known)
-    return RecordOnCall(CallState.FAILED, f"The server answered {status}: {why}", **known)
+    if status == 401 or said.states(KEY_WORDS):
+        return StopRun(refused_key(server, status), **known)
+    if 300 <= status < 400 or status in (404, 405, 410):
+        return nobody_there(said, server, request, known)
+    return bad_request(said, server, request, known)
 
 
 def refused_key(server: Server, status: int) -> str:
@@ -262,30 +330,62 @@ def refused_key(server: Server, status: int) -> str:
     return f"{server.base_url} refused the key in {server.key_variable} ({status}): set a valid one for the worker."
 
 
-def not_found(error: APIStatusError, server: Server, request: Request) -> str:
-    if isinstance(error.body, dict) and "model" in json.dumps(error.body).lower():
-        return f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers."
-    return f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1."
+def nobody_there(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
+    if said.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
+        return format_refused(said, request, known)
+    if said.states(("no endpoints found",)):
+        return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {said.message}", **known)
+    if said.is_json and "model" in said.body.lower():
+        return StopRun(unknown_model(server, request), **known)
+    return StopRun(
+        f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
+        **known,
+    )
 
 
-def bad_request(error: APIStatusError, request: Request, why: str, known: Mapping[str, Any]) -> LLMError:
-    words = f"{error.code} {why} {known['body']}".lower()
-    if request.schema is not None and any(name in words for name in FORMAT_WORDS):
-        return FormatRefused(f"The server does not take structured output: {why}", **known)
-    if error.param in JUDGE_PARAMETERS:
-        return StopRun(f"The server does not take this judge's {error.param}: {why}", **known)
-    if known["http_status"] == 413 or any(name in words for name in TOO_LONG_WORDS):
+def unknown_model(server: Server, request: Request) -> str:
+    return f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers."
+
+
+def bad_request(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
+    """A request that was understood and refused: for its form, for a setting, or for this item alone."""
+    why = said.message
+    if request.shape != ReplyShape.TEXT and said.holds(FORMAT_WORDS):
+        return format_refused(said, request, known)
+    if said.status == 413 or said.holds(TOO_LONG_WORDS):
         return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
-    if any(name in words for name in FILTER_WORDS):
+    if said.holds(FILTER_WORDS):
         return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+    if setting := said.refused_setting(request.settings()):
+        return StopRun(f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known)
+    if said.param == "model" or said.states(MODEL_WORDS):
+        return StopRun(unknown_model(server, request), **known)
+    if said.status == 403:
+        return StopRun(f"{refused_key(server, said.status)} It says: {why}", **known)
     return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
+
+
+def format_refused(said: Said, request: Request, known: Mapping[str, Any]) -> FormatRefused:
+    return FormatRefused(
+        request.shape, f"The server does not take structured output ({request.shape}): {said.message}", **known
+    )
+
+
+def advice(said: Said, setting: str) -> str:
+    """What a person can do who reads only a parameter's name."""
+    if setting == "max_tokens" and "max_completion_tokens" in said.message:
+        return " Make a judge with a reasoning effort: its limit goes by that name."
+    return " Make a judge without it." if setting != "max_tokens" else ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds until the server wants to be asked again, from a number or from a date."""
-    given = headers.get("retry-after", "").strip()
+    given, milliseconds = headers.get("retry-after", "").strip(), headers.get("retry-after-ms", "").strip()
     try:
-        seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
+        if milliseconds.isdecimal():
+            seconds = int(milliseconds) / 1000
+        else:
+            seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
     except (TypeError, ValueError):
         return None
     return min(max(seconds, 0.0), LONGEST_WAIT_SECONDS)

@@ -1,12 +1,15 @@
 """Requests over real HTTP: what comes back, and what each fault tells the caller to do."""
 
 import asyncio
+import json
+import math
 import socket
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evaluations.domain import CallState, InputRefused
+from evaluations.domain import CallState, InputRefused, ReplyShape
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.outside.llm import (
     Answer,
@@ -21,9 +24,28 @@ from evaluations.outside.llm import (
     connected,
     retry_after,
 )
-from tests.llm_server import LLMServer, Script, Told, failing, good, hanging, llm_server, refusing, truncated, web_page
+from tests.llm_server import (
+    LLMServer,
+    Script,
+    Told,
+    failing,
+    good,
+    hanging,
+    llm_server,
+    refusing,
+    truncated,
+    web_page,
+    weighing,
+)
 
-REQUEST = Request([{"role": "user", "content": "Which is better?"}], "test-model", schema={"type": "object"})
+REQUEST = Request(
+    [{"role": "user", "content": "Which is better?"}],
+    "test-model",
+    temperature=0.0,
+    seed=1,
+    shape=ReplyShape.JSON_SCHEMA,
+    schema={"type": "object"},
+)
 PLAIN = Request([{"role": "user", "content": "Which is better?"}], "test-model")
 
 
@@ -65,10 +87,17 @@ def test_an_answer_brings_its_text_why_it_ended_and_what_it_cost() -> None:
 def test_only_what_the_judge_sets_is_sent_and_a_schema_asks_for_strict_output() -> None:
     body = sent_to(plain(""), PLAIN).questions[0].body
     assert body == {"model": "test-model", "messages": [{"role": "user", "content": "Which is better?"}]}
-    request = Request(PLAIN.messages, "m", temperature=0.0, max_tokens=9, seed=3, schema={"type": "object"})
-    body = sent_to(plain(""), request).questions[0].body
+    body = sent_to(plain(""), replace(REQUEST, max_tokens=9, seed=3)).questions[0].body
     assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.0, 9, 3)
     assert body["response_format"]["json_schema"] == {"name": "verdict", "strict": True, "schema": {"type": "object"}}
+    body = sent_to(plain(""), replace(REQUEST, shape=ReplyShape.JSON_OBJECT)).questions[0].body
+    assert body["response_format"] == {"type": "json_object"}
+
+
+def test_a_reasoning_effort_brings_the_name_of_the_limit_that_reasoning_models_know() -> None:
+    body = sent_to(plain(""), replace(PLAIN, max_tokens=9, reasoning_effort="low")).questions[0].body
+    assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("low", 9)
+    assert "max_tokens" not in body
 
 
 def test_the_key_comes_from_the_named_variable_and_a_keyless_server_gets_a_dummy(
@@ -102,7 +131,6 @@ def test_refusal_and_truncation_are_answers_for_the_reader() -> None:
         (failing(404, "The model `test-model` does not exist", code="model_not_found"), StopRun, "know the model"),
         (failing(404, "Not Found"), StopRun, "It usually ends in /v1"),
         (failing(405), StopRun, "It usually ends in /v1"),
-        (failing(400, "Unsupported value", param="temperature"), StopRun, "temperature"),
         (web_page, StopRun, "something other than JSON"),
         (failing(400, "maximum context length is 8192 tokens"), RecordOnCall, "too long"),
         (failing(413), RecordOnCall, "too long"),
@@ -140,10 +168,175 @@ def test_a_wait_that_the_server_names_is_passed_on_and_only_429_means_busy() -> 
     assert [retry_after({"retry-after": given}) for given in ("", "soon", "nan", "-3", "1e9")] == [None] * 4 + [3600.0]
 
 
-def test_structured_output_that_is_refused_is_told_apart_from_other_bad_requests() -> None:
-    refused = failing(400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported")
-    assert isinstance(error_from(refused, REQUEST), FormatRefused)
-    assert isinstance(error_from(refused, PLAIN), RecordOnCall)
+@pytest.mark.parametrize("shape", [ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT])
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported"),
+        (400, "This response_format type is unavailable now"),
+        (400, "This model does not support response format `json_schema`"),
+        (400, "JSON mode is not enabled for models/gemma-3"),
+        (400, "Failed to parse grammar"),
+        (422, "Structured output is not available for this model"),
+        (404, "No endpoints found that can handle the requested parameters."),
+    ],
+)
+def test_a_shape_that_is_refused_is_told_apart_from_other_bad_requests(
+    status: int, words: str, shape: ReplyShape
+) -> None:
+    refused = failing(status, words)
+    told = error_from(refused, replace(REQUEST, shape=shape))
+    assert isinstance(told, FormatRefused)
+    assert told.shape == shape
+    assert not isinstance(error_from(refused, PLAIN), FormatRefused)
+
+
+# Every sentence below is how one of the servers words it that people use; only the numbers are made up.
+CONTEXT_ENDS = [
+    (400, "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens"),
+    (400, "max_tokens must be at least 1, got -186."),
+    (400, "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it"),
+    (500, "Context size has been exceeded."),
+    (400, "The input token count (3475108) exceeds the maximum number of tokens allowed (1048576)."),
+    (400, "prompt is too long: 205000 tokens > 200000 maximum"),
+    (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),
+    (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278."),
+    (413, "Request too large for model `m` on tokens per minute (TPM): Limit 8000, Requested 34041"),
+]
+
+
+@pytest.mark.parametrize(("status", "words"), CONTEXT_ENDS)
+def test_a_prompt_that_does_not_fit_is_recorded_on_its_call_however_it_is_worded(status: int, words: str) -> None:
+    told = error_from(failing(status, words), replace(REQUEST, max_tokens=9))
+    assert isinstance(told, RecordOnCall)
+    assert told.state == CallState.TOO_LONG
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "said"),
+    [
+        (400, "The response was filtered due to the prompt triggering a content management policy.", {}),
+        (400, "Content Exists Risk", {}),
+        (400, "Your prompt was flagged as potentially violating our usage policy", {"code": "invalid_prompt"}),
+        (403, "Your input was flagged by a provider", {"code": 403}),
+        (400, "odd", {"innererror": {"code": "ResponsibleAIPolicyViolation"}}),
+    ],
+)
+def test_a_filter_that_refuses_the_prompt_is_a_refusal_of_this_call(
+    status: int, words: str, said: dict[str, Any]
+) -> None:
+    told = error_from(failing(status, words, **said))
+    assert isinstance(told, RecordOnCall)
+    assert told.state == CallState.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (402, "Insufficient Balance"),
+        (400, "Your credit balance is too low to access the API."),
+        (403, "Key limit exceeded (total limit)."),
+        (429, "Your account is not active, please check your billing details."),
+    ],
+)
+def test_an_account_without_credit_stops_the_run_whatever_the_status(status: int, words: str) -> None:
+    told = error_from(failing(status, words))
+    assert isinstance(told, StopRun)
+    assert "no credit left" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "sentence"),
+    [
+        (400, "API key not valid. Please pass a valid API key.", "wants a key (400)"),
+        (403, "Country, region, or territory not supported", "It says: Country, region"),
+        (400, "gpt-x is not a valid model ID", "does not know the model “test-model”"),
+        (404, "No endpoints found for test-model.", "has nobody who serves “test-model” so"),
+        (410, "The model has been retired", "does not know the model"),
+    ],
+)
+def test_what_no_call_can_mend_stops_the_run_whatever_the_status(status: int, words: str, sentence: str) -> None:
+    told = error_from(failing(status, words))
+    assert isinstance(told, StopRun)
+    assert sentence in str(told)
+
+
+@pytest.mark.parametrize(
+    ("fault", "setting"),
+    [
+        (failing(400, "Unsupported value", param="temperature"), "temperature"),
+        (failing(400, "Unsupported parameter: 'temperature' is not supported with this model."), "temperature"),
+        (failing(400, "odd", param="seed"), "seed"),
+        (failing(400, "Logprobs is not enabled for models/m"), "logprobs"),
+        (failing(403, "You are not allowed to request logprobs from this model"), "logprobs"),
+        (failing(400, "`reasoning_effort` is not supported with this model"), "reasoning_effort"),
+        (failing(400, '"llama3" does not support thinking'), "reasoning_effort"),
+        (failing(422, "Extra inputs are not permitted: seed"), "seed"),
+    ],
+)
+def test_a_setting_that_the_server_does_not_take_stops_the_run_by_its_name(fault: Script, setting: str) -> None:
+    told = error_from(fault, replace(REQUEST, logprobs=True, reasoning_effort="low"))
+    assert isinstance(told, StopRun)
+    assert f"does not take this judge's {setting}: " in str(told)
+
+
+def test_a_limit_by_its_old_name_is_answered_with_what_to_do() -> None:
+    fault = failing(400, "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+    assert str(error_from(fault, replace(PLAIN, max_tokens=9))).endswith(
+        "with a reasoning effort: its limit goes by that name."
+    )
+
+
+def test_the_faults_of_a_list_of_fields_are_read() -> None:
+    body = {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}
+    told = error_from(lambda question: Told(status=422, body=body), REQUEST)
+    assert isinstance(told, StopRun)
+    assert "seed: Extra inputs are not permitted" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "words"),
+    [
+        ({"error": {"code": 429, "message": "slow down"}}, Retry, "429: slow down"),
+        ({"error": {"code": 400, "message": "maximum context length is 8 tokens"}}, RecordOnCall, "too long"),
+        ({"error": {"code": 402, "message": "Insufficient credits"}}, StopRun, "no credit"),
+        ({"error": "upstream broke"}, Retry, "502: upstream broke"),
+        ({"choices": [{"finish_reason": "error", "error": {"code": 503, "message": "gone"}}]}, Retry, "503: gone"),
+    ],
+)
+def test_an_error_inside_a_200_is_the_error_that_it_names(body: Any, error: type[LLMError], words: str) -> None:
+    told = error_from(lambda question: Told(body=body))
+    assert type(told) is error
+    assert words in str(told)
+
+
+def test_a_list_of_errors_and_a_retry_in_milliseconds_are_read() -> None:
+    told = error_from(lambda question: Told(status=400, body=[{"error": {"message": "API key not valid"}}]))
+    assert isinstance(told, StopRun)
+    assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
+
+
+def test_a_filter_that_leaves_no_message_is_an_answer_for_the_reader() -> None:
+    body = {"choices": [{"finish_reason": "content_filter: PROHIBITED_CONTENT"}]}
+    answer = answer_from(200, json.dumps(body), Server("http://x/v1"), PLAIN)
+    assert (answer.text, answer.finish_reason) == ("", "content_filter")
+
+
+def test_logprobs_come_with_the_answer_where_they_were_asked_for() -> None:
+    choices = {"type": "object", "properties": {"choice": {"enum": ["A", "B"]}}}
+    request = replace(REQUEST, logprobs=True, schema=choices)
+    with llm_server(weighing({"B": 0.25, "A": 0.75})) as running:
+        (token, *_) = [token for token in ask(running.base_url, request).logprobs if token.text == b"A"]
+        assert ask(running.base_url, replace(request, logprobs=False)).logprobs == ()
+    assert (running.questions[0].body["logprobs"], running.questions[0].body["top_logprobs"]) == (True, 5)
+    assert {text: round(math.exp(logprob), 6) for text, logprob in token.likeliest} == {b"A": 0.75, b"B": 0.25}
+
+
+def test_logprobs_of_another_form_are_none() -> None:
+    for odd in ({"content": [{"token": "A"}]}, {"content": "A"}, {"tokens": ["A"]}, None, {"content": [7]}):
+        body = {"choices": [{"message": {"content": "A"}, "logprobs": odd}]}
+        answer = answer_from(200, json.dumps(body), Server("http://x/v1"), replace(PLAIN, logprobs=True))
+        assert (answer.text, answer.logprobs) == ("A", ())
 
 
 def test_a_server_that_hangs_is_left_after_the_timeout() -> None:
@@ -171,9 +364,13 @@ def test_the_key_is_never_kept_with_what_the_server_said(monkeypatch: pytest.Mon
 def test_an_answer_without_a_choice_is_asked_again_and_odd_shapes_do_no_harm() -> None:
     for text in ("{}", '{"choices": []}', '{"choices": [{"message": null}]}', '{"choices": {"a": 1}}'):
         with pytest.raises(Retry):
-            answer_from(200, text, Server("http://x/v1"))
-    odd = answer_from(200, '{"choices": [{"message": {"content": ["a"]}}], "usage": "free"}', Server("http://x/v1"))
+            answer_from(200, text, Server("http://x/v1"), PLAIN)
+    strange = '{"choices": [{"message": {"content": ["a"]}}], "usage": "free"}'
+    odd = answer_from(200, strange, Server("http://x/v1"), PLAIN)
     assert (odd.text, odd.tokens_in) == ('["a"]', None)
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "A "}, {"type": "text", "text": "wins"}]
+    listed = json.dumps({"choices": [{"message": {"content": parts}}]})
+    assert answer_from(200, listed, Server("http://x/v1"), PLAIN).text == "A wins"
 
 
 @pytest.mark.parametrize("given", ["", "example.org/v1", "ftp://example.org", "http://", "http://[::1", "file:///etc"])

@@ -27,7 +27,8 @@ async def put_to_judge(asker: Asker, ask: Ask, held: Held) -> Outcome:
     judge, schema = asker.bout.judge, asker.schema
     assert isinstance(held.texts, PairTexts)
     messages = messages_for(asker.bout.spec, held.texts, held.shown, judge.fence_key)
-    request = Request(messages, judge.model, judge.temperature, judge.max_tokens, judge.seed, schema)
+    shape = ReplyShape.JSON_SCHEMA if schema else ReplyShape.TEXT
+    request = Request(messages, judge.model, judge.temperature, judge.max_tokens, judge.seed, shape, schema)
     began = time.monotonic()
     try:
         answer = await ask(request)
