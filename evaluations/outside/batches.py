@@ -17,16 +17,17 @@ from openai.types import Batch
 from evaluations.domain import storable
 from evaluations.outside.llm import (
     Answer,
-    LLMError,
     Request,
     Retry,
     Server,
     StopRun,
     answer_from,
     base_url_of,
+    error_for,
     error_of,
     key_of,
 )
+from evaluations.outside.wording import said_by
 
 ASKED_AT: Final = "/v1/chat/completions"
 WINDOW: Final = "24h"
@@ -169,14 +170,7 @@ def answer_in(line: Line, server: Server, request: Request, key: str = "") -> An
     """The answer that a line holds, by the same rules as one that came by itself; else LLMError."""
     if line.status is None:
         raise Retry(f"The batch ended before this was asked ({line.code or 'no reason given'}).")
+    text = json.dumps(line.body, ensure_ascii=False)
     if line.status == 200:
-        return answer_from(line.status, json.dumps(line.body), server)
-    raise error_in(line, server, request, key)
-
-
-def error_in(line: Line, server: Server, request: Request, key: str) -> LLMError:
-    about = httpx2.Request("POST", f"{server.base_url}/chat/completions")
-    response = httpx2.Response(line.status or 500, json=line.body, request=about)
-    body = line.body.get("error", line.body) if isinstance(line.body, dict) else line.body
-    message = body.get("message", "") if isinstance(body, dict) else str(body)
-    return error_of(APIStatusError(str(message), response=response, body=body), server, request, key or "no-key")
+        return answer_from(line.status, text, server, request, key)
+    raise error_for(said_by(line.status, text, key), server, request, {})
