@@ -56,6 +56,7 @@ PIPE = [
     "importing.previewing",
     "importing.importing",
     "judging.judging",
+    "judging.connecting",
     "judging.pricing",
     "judging.drafting",
     "judging.selecting",

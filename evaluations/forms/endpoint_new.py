@@ -1,5 +1,7 @@
 from django import forms
 
+from evaluations.services.judging.judging import MOST_A_MINUTE, MOST_IN_FLIGHT
+
 
 class EndpointForm(forms.Form):
     name = forms.CharField(max_length=120, help_text="What people choose it by.")
@@ -17,5 +19,19 @@ class EndpointForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false"}),
     )
     max_in_flight = forms.IntegerField(
-        min_value=1, max_value=1000, required=False, label="Requests at once, at most", help_text="Empty: 32."
+        min_value=1, max_value=MOST_IN_FLIGHT, required=False, label="Requests at once, at most", help_text="Empty: 32."
+    )
+    requests_per_minute = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_A_MINUTE,
+        required=False,
+        label="Requests a minute, at most",
+        help_text="Empty: as many as the server takes.",
+    )
+    tokens_per_minute = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_A_MINUTE,
+        required=False,
+        label="Tokens a minute, at most",
+        help_text="In and out together. Empty: as many as the server takes.",
     )

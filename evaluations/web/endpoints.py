@@ -2,18 +2,33 @@
 
 from typing import cast
 
+from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
-from evaluations.models import Endpoint, User
+from evaluations.models import Endpoint, LocalServer, User
+from evaluations.services.judging.connecting import add_found_server, found_servers
 from evaluations.web.paging import page_of
 
 
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     access.require_site_administrator(cast(User, request.user))
-    page = page_of(request, Endpoint.objects.annotate(judge_count=Count("judges")))
-    return render(request, "endpoints/endpoints.html", {"page": "endpoints", "endpoints": page})
+    counted = Endpoint.objects.annotate(
+        judge_count=Count("judges", distinct=True), price_count=Count("prices", distinct=True)
+    )
+    context = {"page": "endpoints", "endpoints": page_of(request, counted), "found": found_servers()}
+    return render(request, "endpoints/endpoints.html", context)
+
+
+@require_POST
+def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make an endpoint of a local server that a worker found."""
+    user = cast(User, request.user)
+    access.require_site_administrator(user)
+    endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
+    messages.success(request, f"“{endpoint.name}” can be chosen for judges now.")
+    return redirect("endpoints")

@@ -8,8 +8,9 @@ from evaluations.web.call import call
 from evaluations.web.comparison import comparison
 from evaluations.web.comparison_new import comparison_new
 from evaluations.web.comparisons import comparisons
+from evaluations.web.endpoint import endpoint, endpoint_price
 from evaluations.web.endpoint_new import endpoint_new
-from evaluations.web.endpoints import endpoints
+from evaluations.web.endpoints import endpoint_found, endpoints
 from evaluations.web.evaluation import evaluation
 from evaluations.web.evaluation_new import evaluation_new
 from evaluations.web.evaluation_settings import evaluation_archive, evaluation_bring_back, evaluation_settings
@@ -110,6 +111,9 @@ urlpatterns: list[URLPattern] = [
     # judges, and where they are asked
     path("endpoints", endpoints, name="endpoints"),
     path("endpoints/new", endpoint_new, name="endpoint_new"),
+    path("endpoints/found/<int:pk>", endpoint_found, name="endpoint_found"),
+    path("endpoints/<int:pk>", endpoint, name="endpoint"),
+    path("endpoints/<int:pk>/price", endpoint_price, name="endpoint_price"),
     path("e/<slug:slug>/judges", judges, name="judges"),
     path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
     path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),

@@ -30,6 +30,9 @@ FOR_ADMINISTRATORS = {
     "account_enable",
     "endpoints",
     "endpoint_new",
+    "endpoint_found",
+    "endpoint",
+    "endpoint_price",
 }
 NUMBER, OTHER_NUMBER = 770_100, 880_200
 METHODS = ("get", "post")

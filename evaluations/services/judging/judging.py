@@ -31,12 +31,21 @@ from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.services.preparing.preparing import freeze
 from evaluations.services.recording import record
 
+MOST_IN_FLIGHT: Final = 1000
+MOST_A_MINUTE: Final = 2_000_000_000
 MODES: Final = (AskingMode.AUTO, AskingMode.JSON_SCHEMA, AskingMode.TEXT)
 
 
 @transaction.atomic
 def create_endpoint(
-    *, name: str, base_url: str, key_variable: str = "", max_in_flight: int | None = None, user: User | None
+    *,
+    name: str,
+    base_url: str,
+    key_variable: str = "",
+    max_in_flight: int | None = None,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    user: User | None,
 ) -> Endpoint:
     """A server that judges may be asked on. For site administrators and commands alone."""
     if not name.strip():
@@ -48,16 +57,18 @@ def create_endpoint(
         base_url=checked_base_url(base_url),
         key_variable=checked_key_variable(key_variable),
         max_in_flight=checked_limit(max_in_flight),
+        requests_per_minute=checked_limit(requests_per_minute, "Requests a minute", MOST_A_MINUTE),
+        tokens_per_minute=checked_limit(tokens_per_minute, "Tokens a minute", MOST_A_MINUTE),
     )
     after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
     record("created", endpoint, user=user, evaluation=None, after=after)
     return endpoint
 
 
-def checked_limit(max_in_flight: int | None) -> int | None:
-    if max_in_flight is not None and not 1 <= max_in_flight <= 1000:
-        raise InputRefused("Requests in flight: a whole number from 1 to 1000.")
-    return max_in_flight
+def checked_limit(limit: int | None, what: str = "Requests in flight", most: int = MOST_IN_FLIGHT) -> int | None:
+    if limit is not None and not 1 <= limit <= most:
+        raise InputRefused(f"{what}: a whole number from 1 to {most}.")
+    return limit
 
 
 @transaction.atomic

@@ -1,0 +1,84 @@
+"""Endpoints after they were made: what may change of them, and local servers that become one."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from evaluations.domain import InputRefused
+from evaluations.models import Endpoint, LocalServer, User
+from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.services.judging.judging import (
+    MOST_A_MINUTE,
+    checked_limit,
+    create_endpoint,
+    unused_endpoint_name,
+)
+from evaluations.services.recording import record
+
+
+def is_used(endpoint: Endpoint) -> bool:
+    """Whether a judge is asked there: then its address and the name of its key stay as they are."""
+    return endpoint.judges.exists()
+
+
+@transaction.atomic
+def change_endpoint(
+    endpoint: Endpoint,
+    *,
+    name: str,
+    base_url: str,
+    key_variable: str,
+    max_in_flight: int | None,
+    requests_per_minute: int | None,
+    tokens_per_minute: int | None,
+    user: User | None,
+) -> bool:
+    """Write what changed, and what it was before into the record. False where nothing did."""
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    given: dict[str, Any] = {
+        "name": checked_name(endpoint, name),
+        "base_url": checked_base_url(base_url),
+        "key_variable": checked_key_variable(key_variable),
+        "max_in_flight": checked_limit(max_in_flight),
+        "requests_per_minute": checked_limit(requests_per_minute, "Requests a minute", MOST_A_MINUTE),
+        "tokens_per_minute": checked_limit(tokens_per_minute, "Tokens a minute", MOST_A_MINUTE),
+    }
+    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
+    if {"base_url", "key_variable"} & set(after) and is_used(endpoint):
+        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
+    if not after:
+        return False
+    before = {column: getattr(endpoint, column) for column in after}
+    Endpoint.objects.filter(pk=endpoint.pk).update(**after)
+    record("changed", endpoint, user=user, evaluation=None, before=before, after=after)
+    return True
+
+
+def checked_name(endpoint: Endpoint, name: str) -> str:
+    if not name.strip():
+        raise InputRefused("An endpoint needs a name.")
+    if Endpoint.objects.filter(name=name.strip()).exclude(pk=endpoint.pk).exists():
+        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
+    return name.strip()
+
+
+def found_servers() -> list[LocalServer]:
+    """The local servers that no endpoint speaks to yet."""
+    known = {plain_address(address) for address in Endpoint.objects.values_list("base_url", flat=True)}
+    return [one for one in LocalServer.objects.order_by("base_url") if plain_address(one.base_url) not in known]
+
+
+def plain_address(address: str) -> str:
+    """The address as it is compared: this machine has one name, and case and a last slash say nothing."""
+    return address.rstrip("/").casefold().replace("//localhost", "//127.0.0.1", 1)
+
+
+@transaction.atomic
+def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
+    """The endpoint of a local server; the one that there is already where someone was faster."""
+    endpoint = Endpoint.objects.filter(base_url=checked_base_url(server.base_url)).order_by("pk").first()
+    if endpoint is not None:
+        return endpoint
+    name = unused_endpoint_name(urlsplit(server.base_url).netloc)
+    return create_endpoint(name=name, base_url=server.base_url, user=user)
