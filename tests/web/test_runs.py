@@ -1,5 +1,6 @@
 """The pages of judges, runs and endpoints."""
 
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,31 @@ def test_the_form_tells_how_many_calls_it_would_make(owner: User, evaluation: Ev
     running.plan(running.start_run(judge, user=None).pk, until=float("inf"))
     Call.objects.update(state="answered")
     assert "Nothing is left to ask: all 4 calls" in page(owner, "run_new", "study", judge=judge.pk)
+
+
+def test_runs_started_together_stand_together(owner: User, evaluation: Evaluation) -> None:
+    alone = running.start_run(make_baseline(evaluation, name="alone"), user=None)
+    batch = uuid.uuid4()
+    for number in range(3):
+        judge = make_judge(evaluation, f"http://127.0.0.1:{9000 + number}/v1", name=f"member {number}")
+        Run.objects.create(evaluation=evaluation, judge=judge, batch=batch)
+    shown = page(owner, "runs", "study")
+    assert shown.count("Panel of") == 1
+    assert shown.index("Panel of 3") < shown.index("member 2") < shown.index("member 0") < shown.index("alone")
+    assert reverse("run", args=["study", alone.pk]) in shown
+
+
+def test_the_list_says_what_runs_cost_and_leads_to_what_failed(evaluation: Evaluation) -> None:
+    with llm_server() as server:
+        unpriced = run_through(make_judge(evaluation, server.base_url))
+    assert "unknown</span>" in page(make_member(evaluation, Role.VIEWER), "runs", "study")
+    Run.objects.filter(pk=unpriced.pk).update(spent=1_234_000_000)
+    Call.objects.filter(pk=Call.objects.order_by("pk")[0].pk).update(state="truncated")
+    failed = f"{reverse('run_calls', args=['study', unpriced.pk])}?state=unusable"
+    for_viewers = page(make_member(evaluation, Role.VIEWER), "runs", "study")
+    assert "$1.23" in for_viewers
+    assert failed in for_viewers
+    assert failed not in page(make_member(evaluation, Role.REVIEWER), "runs", "study")
 
 
 def test_a_run_that_cannot_be_is_refused_on_its_form(owner: User, evaluation: Evaluation) -> None:

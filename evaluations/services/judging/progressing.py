@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
@@ -101,3 +101,10 @@ def bills_of(run: Run, calls: Iterable[Call]) -> dict[int, Bill]:
     unknown = Count("pk", filter=Q(cost__isnull=True))
     rows = paid.values_list("call_id").annotate(Count("pk"), Sum("cost"), unknown=unknown)
     return {call_id: Bill(*numbers) for call_id, *numbers in rows}
+
+
+def runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
+    """Those that have answers, and nothing known of what one of them cost, by one query."""
+    free = [run.pk for run in runs if not run.spent]
+    answers = Attempt.objects.filter(run=OuterRef("pk"), cost__isnull=True, outcome=AttemptOutcome.ANSWERED)
+    return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
