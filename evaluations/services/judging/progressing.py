@@ -17,7 +17,11 @@ RATE_WINDOW: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands. ``repeated``: requests in flight at a kill, whose answers are not known."""
+    """Where a run stands.
+
+    ``repeated``: requests in flight at a kill, whose answers are not known. ``unpriced``: answers
+    whose cost is not known. ``copied``: answered by a call that asked the same.
+    """
 
     counts: dict[str, int]
     total: int
@@ -30,6 +34,10 @@ class Progress:
     retried: int
     tokens_in: int | None
     tokens_out: int | None
+    priced: int
+    unpriced: int
+    repaired: int
+    copied: int
 
 
 def progress(run: Run) -> Progress:
@@ -48,6 +56,7 @@ def progress(run: Run) -> Progress:
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
         **spent,
+        **remarkable(run),
     )
 
 
@@ -58,6 +67,16 @@ def spending(run: Run) -> dict[str, Any]:
         retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
         tokens_in=Sum("tokens_in"),
         tokens_out=Sum("tokens_out"),
+        priced=Count("pk", filter=Q(cost__isnull=False)),
+        unpriced=Count("pk", filter=Q(cost__isnull=True, http_status=200)),
+    )
+
+
+def remarkable(run: Run) -> dict[str, int]:
+    """How many answers were not simply given to the first question."""
+    calls = Call.all_rows.filter(run=run)
+    return calls.aggregate(
+        repaired=Count("pk", filter=Q(repaired=True)), copied=Count("pk", filter=Q(copied_from__isnull=False))
     )
 
 
