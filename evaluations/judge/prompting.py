@@ -26,7 +26,7 @@ from evaluations.judge.replying import (
     reply_key,
     wants_text,
 )
-from evaluations.judge.scales import range_shown
+from evaluations.judge.scales import meanings_of, range_shown
 from evaluations.judge.templating import fill
 
 MATERIAL_RULE = (
@@ -136,7 +136,7 @@ def aspect_text(aspect: AspectSpec) -> str:
     line = f"- {reply_key(aspect)} ({aspect.name}): {aspect.definition}"
     if aspect.scale_min is None:
         return line
-    meanings = [f"  - {values}: {meaning}" for values, meaning in aspect.scale_labels.items()]
+    meanings = [f"  - {values}: {meaning}" for values, meaning in meanings_of(aspect)]
     return "\n".join([f"{line} Scale: {range_shown(aspect)}.", *meanings])
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from evaluations.domain import AspectSpec, AttemptStep, RubricKind, RubricSpec
 from evaluations.judge.scales import ends_of, range_shown, spelled, values_of
 
+JSON: Final = "json"
 TEXT: Final = "text"
 TWO_STEP: Final = "two_step"
 
@@ -47,14 +48,21 @@ def labels_of(aspect: AspectSpec) -> list[str]:
     return [aspect.label(choice) for choice in aspect.choices]
 
 
+def answers_of(spec: RubricSpec) -> str | None:
+    """How the rubric wants to be answered: json, two_step or text; None for what is none of them."""
+    kind, _, pattern = spec.answer_format.partition(":")
+    known = (TEXT,) if pattern else (JSON, TWO_STEP, TEXT)
+    return kind if kind in known else None
+
+
 def wants_text(spec: RubricSpec) -> bool:
     """Whether the verdict stands in plain text rather than in a JSON object."""
-    return spec.answer_format.partition(":")[0] == TEXT
+    return answers_of(spec) == TEXT
 
 
 def wants_two_steps(spec: RubricSpec) -> bool:
     """Whether the rubric itself asks for an evaluation first and for its verdict in a second request."""
-    return spec.answer_format == TWO_STEP
+    return answers_of(spec) == TWO_STEP
 
 
 def text_pattern(spec: RubricSpec) -> str:

@@ -1,6 +1,7 @@
 """The values that a pointwise aspect may be given."""
 
-from math import isclose
+import re
+from math import inf, isclose
 from typing import Final
 
 from evaluations.domain import AspectSpec
@@ -9,6 +10,8 @@ from evaluations.domain import AspectSpec
 MOST_VALUES: Final = 101
 # How far a number may lie from a step: 0.1 + 0.2 is a value of a scale in tenths.
 NEAR: Final = 1e-9
+# A number in the name of a band, such as both of "0.1 - 0.3".
+IN_BAND: Final = re.compile(r"(?<![\d.])-?\d+(?:\.\d+)?")
 
 
 def ends_of(aspect: AspectSpec) -> tuple[float, float]:
@@ -51,3 +54,12 @@ def range_shown(aspect: AspectSpec) -> str:
     low, high = map(spelled, ends_of(aspect))
     in_steps = f" in steps of {spelled(aspect.scale_step)}" if aspect.scale_step else ""
     return f"a number from {low} to {high}{in_steps}"
+
+
+def numbers_in(band: str) -> list[float]:
+    return [float(number) for number in IN_BAND.findall(band)]
+
+
+def meanings_of(aspect: AspectSpec) -> list[tuple[str, str]]:
+    """What values and bands of the scale mean, lowest first: a database need not keep the order they came in."""
+    return sorted(aspect.scale_labels.items(), key=lambda one: (next(iter(numbers_in(one[0])), inf), one[0]))

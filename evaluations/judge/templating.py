@@ -11,8 +11,8 @@ PLACEHOLDER: Final = re.compile(r"\{\$?[A-Za-z_][A-Za-z0-9_]*\}")
 LITERAL: Final = "literal"  # looks like a placeholder and stays as it stands
 # What both kinds of prompt may ask for, and what only one kind has.
 SHARED_FIELDS: Final = ("query", "context", "reference", "examples", "verdict_key", "rationale_key", LITERAL)
-PAIRWISE_FIELDS: Final = ("response_a", "response_b")
-POINTWISE_FIELDS: Final = ("response",)
+PAIRWISE_FIELDS: Final[tuple[str, ...]] = ("response_a", "response_b")
+POINTWISE_FIELDS: Final[tuple[str, ...]] = ("response",)
 FIELDS: Final = (*SHARED_FIELDS, *PAIRWISE_FIELDS, *POINTWISE_FIELDS)
 
 

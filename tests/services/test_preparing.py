@@ -1,17 +1,21 @@
 """Setting up a study: what the services refuse, and what they leave in the record."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from evaluations.domain import AspectSpec, InputRefused, Reveal, Role
-from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.domain import AspectSpec, InputRefused, Reveal, Role, RubricKind, RubricOrigin, RubricSpec
+from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SIX_ASPECT, SUMMARY_RATING
 from evaluations.models import Aspect, Evaluation, Event, Rubric
 from evaluations.services.preparing.preparing import (
     archive,
+    begin_builtin,
+    begin_rubric,
     bring_back,
     change_evaluation,
     create_evaluation,
+    fingerprint,
     next_version,
     remove_member,
     set_role,
@@ -160,3 +164,105 @@ def test_a_role_is_recorded_with_the_name_of_the_person() -> None:
     assert newest_event(evaluation).after == {"person": "grace", "role": "reviewer"}
     remove_member(membership, by=None)
     assert newest_event(evaluation).before == {"person": "grace", "role": "reviewer"}
+
+
+# ---- built-in rubrics ----------------------------------------------------------------------
+
+
+def test_the_sums_of_versions_that_exist_stay_what_they_were() -> None:
+    # Both computed before rubrics had scales with meanings, margins and keys of replies.
+    labels = {"A": "Output (a)", "B": "Output (b)"}
+    overall = AspectSpec("overall", "Overall", "Which is better?", offers_tie=False, labels=labels)
+    places = {"{q}": "query", "{x}": "response_a", "{y}": "response_b"}
+    pasted = RubricSpec(
+        RubricKind.PAIRWISE, "Q: {q} {x} {y}", (overall,), ("overall",), places, answer_format="text:^(.*)$"
+    )
+    assert fingerprint(SIX_ASPECT) == "67fd5aba2145bb14ae36e62b15002ff6e2d8f96d0040a836374f47952c5bcde7"
+    assert fingerprint(pasted) == "6f85440617dea1769ea2ba8fffcccdb93b21ce3800c2a9070c603a973a83ff7e"
+
+
+def test_whatever_a_rubric_says_anew_gives_another_sum() -> None:
+    (overall,) = SUMMARY_RATING.aspects
+    others = [
+        replace(SUMMARY_RATING, rationale_key="why"),
+        replace(SUMMARY_RATING, choices_key="choices"),
+        replace(SUMMARY_RATING, aspects=(replace(overall, tie_margin=0.5),)),
+        replace(SUMMARY_RATING, aspects=(replace(overall, reply_key=""),)),
+        replace(SUMMARY_RATING, aspects=(replace(overall, scale_labels={}),)),
+    ]
+    assert len({fingerprint(spec) for spec in (SUMMARY_RATING, *others)}) == 6
+
+
+@pytest.mark.parametrize("name", BUILTIN_RUBRICS)
+def test_a_built_in_rubric_comes_back_from_the_database_as_it_is(name: str) -> None:
+    evaluation = make_evaluation()
+    version = begin_builtin(evaluation, builtin=name, name="added", user=None)
+    assert version.spec() == BUILTIN_RUBRICS[name]
+    with pytest.raises(InputRefused, match="Nothing was changed"):
+        next_version(version.rubric, version.spec(), user=None)
+
+
+def test_a_metric_is_called_by_its_name_and_an_evaluation_may_have_several() -> None:
+    evaluation = make_evaluation()
+    examples = [{"output": "Four.", "reasoning": "Right.", "score": 1.0}]
+    metric: dict[str, Any] = {"metric": "Faithfulness", "reason_key": "why", "few_shot": examples}
+    first = begin_builtin(evaluation, builtin="reference-metric", user=None, **metric)
+    second = begin_builtin(evaluation, builtin="reference-metric", user=None)
+    assert [version.rubric.name for version in (first, second)] == ["Faithfulness", "reference-metric"]
+    spec = first.spec()
+    assert (spec.aspects[0].key, spec.aspects[0].reply_key, spec.rationale_key) == (
+        "faithfulness",
+        "Faithfulness",
+        "why",
+    )
+    assert list(spec.few_shot) == examples
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        ("none", {}, "no built-in rubric"),
+        ("qa-pairwise", {"metric": "tone"}, "Only the reference metric"),
+        ("reference-metric", {"metric": "why", "reason_key": "Why"}, "key of two parts"),
+        ("six-aspect", {}, "already"),
+        ("qa-pairwise", {"name": "x" * 121}, "at most 120"),
+        ("summary-rating", {"few_shot": [{"output": "x", "score": 7}]}, "Example 1 needs a verdict"),
+    ],
+)
+def test_a_built_in_rubric_that_cannot_begin_is_refused(name: str, options: dict[str, Any], problem: str) -> None:
+    evaluation = make_evaluation()
+    with pytest.raises(InputRefused, match=problem):
+        begin_builtin(evaluation, builtin=name, user=None, **options)
+    assert Rubric.objects.filter(evaluation=evaluation).count() == 1
+
+
+def test_an_aspect_of_a_built_in_rubric_keeps_the_name_that_it_has_in_the_evaluation() -> None:
+    evaluation = make_evaluation()
+    Aspect.objects.create(evaluation=evaluation, key="overall", name="All in all")
+    assert begin_builtin(evaluation, builtin="qa-pairwise", user=None).spec().aspects[0].name == "All in all"
+    with pytest.raises(InputRefused, match="“overall” is called “All in all”"):
+        begin_rubric(evaluation, name="mine", spec=QA_PAIRWISE, origin=RubricOrigin.OWN, user=None)
+
+
+def test_people_compare_and_an_evaluation_begins_with_a_rubric_that_does() -> None:
+    assert create_evaluation(slug="qa", name="QA", owner=None, rubric="qa-pairwise").review_rubric is not None
+    for name in ("summary-rating", "reference-metric"):
+        with pytest.raises(InputRefused, match="begin with six-aspect or qa-pairwise, and add this one on the rubrics"):
+            create_evaluation(slug="other", name="Other", owner=None, rubric=name)
+    assert not Evaluation.objects.filter(slug="other").exists()
+
+
+def test_people_are_not_asked_by_a_rubric_that_rates_one_response() -> None:
+    evaluation = make_evaluation()
+    rating = begin_builtin(evaluation, builtin="summary-rating", user=None)
+    with pytest.raises(InputRefused, match="choose a pairwise rubric"):
+        change_evaluation(evaluation, {"review_rubric": rating}, user=None)
+    edited = replace(SUMMARY_RATING, instructions="Rate.")
+    with pytest.raises(InputRefused, match="choose a pairwise rubric"):
+        next_version(rating.rubric, edited, user=None, for_reviews=True)
+    assert rating.rubric.versions.count() == 1
+
+
+def test_a_rubric_stays_of_its_kind() -> None:
+    with pytest.raises(InputRefused, match="is a pairwise rubric and stays one"):
+        next_version(six_aspect(make_evaluation()), SUMMARY_RATING, user=None)

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, RubricKind
 from evaluations.models import User
 from evaluations.services.preparing.inviting import find_account
-from evaluations.services.preparing.preparing import create_evaluation
+from evaluations.services.preparing.preparing import builtins_of, create_evaluation
 
 
 class Command(BaseCommand):
@@ -17,7 +17,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="its address: small letters, digits and hyphens")
         parser.add_argument("--name", required=True)
-        parser.add_argument("--rubric", default="six-aspect", help="a built-in rubric (six-aspect)")
+        parser.add_argument(
+            "--rubric",
+            default="six-aspect",
+            help=f"a built-in rubric: {' or '.join(builtins_of(RubricKind.PAIRWISE))} (default: %(default)s)",
+        )
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
     def handle(self, *args: Any, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -13,10 +13,23 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from evaluations.domain import InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
-from evaluations.judge.builtin import BUILTIN_RUBRICS, SIX_ASPECT_NAME
+from evaluations.judge.builtin import (
+    BUILTIN_RUBRICS,
+    DEFAULT_METRIC,
+    DEFAULT_REASON_KEY,
+    REFERENCE_METRIC_NAME,
+    SIX_ASPECT_NAME,
+    reference_metric,
+)
 from evaluations.judge.checking import refuse_unusable
 from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
 from evaluations.services.recording import record
+
+FewShot = Sequence[Mapping[str, Any]]
+
+# What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
+LATER_IN_SPEC: Final = {"rationale_key": "rationale", "choices_key": "choices"}
+LATER_IN_ASPECT: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": ""}
 
 
 def create_evaluation(
@@ -32,6 +45,11 @@ def create_evaluation(
     if slug != slugify(slug) or not slug:
         raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
     spec = builtin_rubric(rubric)
+    if spec.kind != RubricKind.PAIRWISE:
+        raise InputRefused(
+            f"“{rubric}” rates one response at a time, and people compare two: begin with "
+            f"{' or '.join(builtins_of(RubricKind.PAIRWISE))}, and add this one on the rubrics page."
+        )
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
     evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
@@ -52,6 +70,10 @@ def create_evaluation(
     return evaluation
 
 
+def builtins_of(kind: RubricKind) -> list[str]:
+    return [name for name, spec in BUILTIN_RUBRICS.items() if spec.kind == kind]
+
+
 @transaction.atomic
 def add_rubric(
     evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
@@ -63,14 +85,13 @@ def add_rubric(
     return version
 
 
-@transaction.atomic
 def begin_rubric(
     evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
 ) -> RubricVersion:
     """A rubric that a person asks for: a name of its own, and words that a judge can be asked with."""
     name = name.strip()
-    if not name:
-        raise InputRefused("A rubric needs a name.")
+    if not 1 <= len(name) <= 120:
+        raise InputRefused("A rubric needs a name of at most 120 characters.")
     if Rubric.objects.filter(evaluation=evaluation, name=name).exists():
         raise InputRefused(f"There is a rubric “{name}” already: choose another name.")
     refuse_unusable(spec)
@@ -79,33 +100,44 @@ def begin_rubric(
 
 
 def begin_builtin(
-    evaluation: Evaluation, *, builtin: str, name: str = "", metric: str = "", reason_key: str = "", user: User | None
+    evaluation: Evaluation,
+    *,
+    builtin: str,
+    name: str = "",
+    metric: str = "",
+    reason_key: str = "",
+    few_shot: FewShot = (),
+    user: User | None,
 ) -> RubricVersion:
-    """A rubric in our own words. A metric and its reason can have other names where there is a metric."""
-    spec = builtin_rubric(builtin)
-    if metric.strip() or reason_key.strip():
-        spec = renamed_metric(spec, metric.strip() or spec.aspects[0].name, reason_key.strip() or spec.rationale_key)
+    """A rubric in our own words. A metric and its reason can have other names where there is a metric.
+
+    Without a name it is called as its metric, or as what it is. An aspect keeps the name that it
+    has in the evaluation.
+    """
+    metric, reason_key = metric.strip(), reason_key.strip()
+    spec = builtin_rubric(builtin, metric=metric, reason_key=reason_key)
+    spec = replace(with_known_names(evaluation, spec), few_shot=tuple(few_shot))
     return begin_rubric(
-        evaluation, name=name.strip() or metric.strip() or builtin, spec=spec, origin=RubricOrigin.BUILTIN, user=user
+        evaluation, name=name.strip() or metric or builtin, spec=spec, origin=RubricOrigin.BUILTIN, user=user
     )
 
 
-def builtin_rubric(name: str) -> RubricSpec:
+def builtin_rubric(name: str, *, metric: str = "", reason_key: str = "") -> RubricSpec:
     if name not in BUILTIN_RUBRICS:
         known = ", ".join(sorted(BUILTIN_RUBRICS))
         raise InputRefused(f"There is no built-in rubric “{name}”: choose one of {known}.")
+    if name == REFERENCE_METRIC_NAME:
+        return reference_metric(metric or DEFAULT_METRIC, reason_key=reason_key or DEFAULT_REASON_KEY)
+    if metric or reason_key:
+        raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
     return BUILTIN_RUBRICS[name]
 
 
-def renamed_metric(spec: RubricSpec, metric: str, reason_key: str) -> RubricSpec:
-    """The metric under this name, in the answer too; its reason under that key."""
-    if spec.kind != RubricKind.POINTWISE or len(spec.aspects) > 1:
-        raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
-    key = slugify(metric).replace("-", "_")
-    if not key:
-        raise InputRefused(f"No key can be made from “{metric}”: name the metric in plain letters.")
-    aspect = replace(spec.aspects[0], key=key, name=metric, reply_key=key)
-    return replace(spec, aspects=(aspect,), output_order=(key,), rationale_key=reason_key)
+def with_known_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:
+    """The rubric with its aspects called as they are called in this evaluation."""
+    known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
+    aspects = tuple(replace(aspect, name=known.get(aspect.key, aspect.name)) for aspect in spec.aspects)
+    return replace(spec, aspects=aspects)
 
 
 @transaction.atomic
@@ -114,6 +146,8 @@ def next_version(rubric: Rubric, spec: RubricSpec, *, user: User | None, for_rev
 
     ``for_reviews``: people are asked by it from now on.
     """
+    if spec.kind != rubric.kind:
+        raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
     refuse_unusable(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)
     rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
@@ -182,7 +216,13 @@ def freeze(version: RubricVersion) -> None:
 
 def fingerprint(spec: RubricSpec) -> str:
     """The same words and choices in the same order give the same sum."""
-    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
+    said = without_defaults(asdict(spec), LATER_IN_SPEC)
+    said["aspects"] = [without_defaults(aspect, LATER_IN_ASPECT) for aspect in said["aspects"]]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def without_defaults(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in defaults or value != defaults[name]}
 
 
 @transaction.atomic
@@ -224,6 +264,7 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, use
 
     What is the same as before is no change, and leaves no trace.
     """
+    refuse_unreviewable(changes.get("review_rubric"))
     changes = {name: value for name, value in changes.items() if getattr(evaluation, name) != value}
     if not changes:
         return evaluation
@@ -234,6 +275,13 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, use
     after = {name: plain(value) for name, value in changes.items()}
     record("changed", evaluation, user=user, evaluation=evaluation, before=before, after=after)
     return evaluation
+
+
+def refuse_unreviewable(version: RubricVersion | None) -> None:
+    if version is not None and version.rubric.kind != RubricKind.PAIRWISE:
+        raise InputRefused(
+            f"“{version.rubric.name}” rates one response at a time, and people compare two: choose a pairwise rubric."
+        )
 
 
 def plain(value: Any) -> Any:

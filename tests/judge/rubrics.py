@@ -1,0 +1,35 @@
+"""Rubrics and texts for tests of the judge's room."""
+
+from typing import Any
+
+from evaluations.domain import AspectSpec, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec
+
+KEY = "k" * 32
+
+
+def say(text: str, role: str = "assistant") -> list[Message]:
+    return [{"role": role, "content": text}]
+
+
+def pair(query: str = "Why is the sky blue?", a: str = "Scattering.", b: str = "Reflection.") -> PairTexts:
+    return PairTexts(say(query, "user"), say(a), say(b), context="Light.", reference="Rayleigh.")
+
+
+def response(text: str = "Scattering.") -> ResponseTexts:
+    return ResponseTexts(say("Why is the sky blue?", "user"), say(text), context="Light.", reference="Rayleigh.")
+
+
+def pairwise(*aspects: AspectSpec, **columns: Any) -> RubricSpec:
+    asked = aspects or (AspectSpec("overall", "Overall", ""),)
+    columns = {"instructions": "Judge.", **columns}
+    return RubricSpec(RubricKind.PAIRWISE, aspects=asked, output_order=tuple(one.key for one in asked), **columns)
+
+
+def scale(key: str = "overall", low: float = 1, high: float = 5, step: float | None = 1, **columns: Any) -> AspectSpec:
+    return AspectSpec(key, key.title(), "", scale_min=low, scale_max=high, scale_step=step, **columns)
+
+
+def pointwise(*aspects: AspectSpec, **columns: Any) -> RubricSpec:
+    asked = aspects or (scale(),)
+    columns = {"instructions": "Rate.", "choices_key": "", **columns}
+    return RubricSpec(RubricKind.POINTWISE, aspects=asked, output_order=tuple(one.key for one in asked), **columns)
