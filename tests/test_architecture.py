@@ -63,6 +63,8 @@ PIPE = [
     "judging.running",
     "judging.progressing",
     "judging.working",
+    "judging.observing",
+    "judging.estimating",
     "judging.claiming",
     "judging.storing",
     "judging.lapsing",

@@ -17,6 +17,7 @@ from evaluations.domain import (
     Message,
     PairTexts,
     RaterKind,
+    ResponseTexts,
     RubricKind,
     RubricOrigin,
     RubricSpec,
@@ -26,7 +27,7 @@ from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema, wants_text
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
-from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, RubricVersion, User
+from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, Response, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.services.preparing.preparing import freeze
 from evaluations.services.recording import record
@@ -248,6 +249,16 @@ def texts_of(comparison: Comparison) -> PairTexts:
         messages=cast("list[Message]", query.messages),
         response_a=cast("list[Message]", comparison.response_a.messages),
         response_b=cast("list[Message]", comparison.response_b.messages),
+        context=query.context,
+        reference=query.reference,
+    )
+
+
+def texts_of_response(response: Response) -> ResponseTexts:
+    query = response.query
+    return ResponseTexts(
+        messages=cast("list[Message]", query.messages),
+        response=cast("list[Message]", response.messages),
         context=query.context,
         reference=query.reference,
     )
