@@ -108,6 +108,9 @@ def create_judge(
     temperature: float | None = None,
     max_tokens: int | None = None,
     seed: int | None = None,
+    reasoning_effort: str = "",
+    logprobs: bool = False,
+    repairs: bool = True,
     user: User | None,
 ) -> Judge:
     """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
@@ -125,6 +128,9 @@ def create_judge(
         temperature=temperature,
         max_tokens=max_tokens,
         seed=DEFAULT_SEEDS.get(model.strip()) if seed is None and endpoint is None else seed,
+        reasoning_effort=reasoning_effort.strip(),
+        logprobs=logprobs,
+        repairs=repairs,
         fence_key=fence_key_of(evaluation),
     )
     refuse_unusable_judge(judge)
@@ -198,6 +204,9 @@ def settings_of(judge: Judge) -> dict[str, Any]:
         "temperature": judge.temperature,
         "max_tokens": judge.max_tokens,
         "seed": judge.seed,
+        "reasoning_effort": judge.reasoning_effort,
+        "logprobs": judge.logprobs,
+        "repairs": judge.repairs,
     }
 
 
