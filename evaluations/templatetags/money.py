@@ -20,3 +20,12 @@ def usd(nano: int | None) -> str:
         return f"${nano / NANO:,.2f}"
     places = 1 - floor(log10(abs(nano) / NANO))
     return f"${nano / NANO:.{places}f}"
+
+
+@register.filter
+def in_usd(nano: int | None) -> str:
+    """The exact amount for a field: every figure of it, no sign of dollars; empty where there is none."""
+    if nano is None:
+        return ""
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{f'{rest:09}'.rstrip('0').ljust(2, '0')}"

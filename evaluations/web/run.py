@@ -1,5 +1,6 @@
-"""One run, live: how far it is, what failed, and how to end it."""
+"""One run, live: how far it is, what it cost and what failed; and how to hold it, let it go on, or end it."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -10,10 +11,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused
+from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused, RunState
 from evaluations.models import Evaluation, Run, User
+from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
-from evaluations.services.judging.running import cancel
+from evaluations.services.judging.running import cancel, change_budget, pause, resume
+from evaluations.services.judging.selecting import is_pointwise
+from evaluations.tasks import nudge, work_run
 
 STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
 
@@ -31,26 +35,70 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The part of the page that changes; the last time it brings what an ended run shows besides."""
     row = run_for(request, slug, pk)
     context = standing(request, row)
-    if context["is_moving"]:
-        return render(request, "run/_moving.html", context)
-    return render(request, "run/_ended.html", context, status=STOP_POLLING)
+    if not context["is_moving"]:
+        return render(request, "run/_ended.html", context, status=STOP_POLLING)
+    if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
+        # Someone else held it or let it go on: other buttons are wanted.
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "run/_moving.html", context)
+
+
+@require_POST
+def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = run_for(request, slug, pk, Action.MANAGE)
+    said = "Paused. Answers on their way are still stored; nothing more is asked until you resume it."
+    return changed(request, row, said, lambda: pause(row, user=cast(User, request.user)))
+
+
+@require_POST
+def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """With a budget, where the form has one."""
+    row = run_for(request, slug, pk, Action.MANAGE)
+
+    def go_on() -> None:
+        given = request.POST.get("budget", "").strip()
+        budget = nano_usd(given, "Budget") if given else None
+        resume(row, user=cast(User, request.user), budget=budget)
+        nudge(work_run, row.pk)
+
+    return changed(request, row, "It goes on.", go_on)
+
+
+@require_POST
+def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Another budget; an empty one takes it away."""
+    row = run_for(request, slug, pk, Action.MANAGE)
+
+    def change() -> None:
+        given = request.POST.get("budget", "").strip()
+        budget = nano_usd(given, "Budget") if given else None
+        change_budget(row, budget, user=cast(User, request.user))
+
+    return changed(request, row, "The budget is changed.", change)
 
 
 @require_POST
 def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk, Action.MANAGE)
+    said = "Cancelled. Answers on their way are still stored; nothing more is asked."
+    return changed(request, row, said, lambda: cancel(row, user=cast(User, request.user)))
+
+
+def changed(request: HttpRequest, row: Run, said: str, change: Callable[[], None]) -> HttpResponse:
+    """Back to the run once it is changed; its page with the reason where it cannot be."""
     try:
-        cancel(row, user=cast(User, request.user))
+        change()
     except InputRefused as refused:
-        messages.info(request, str(refused))
-    else:
-        messages.success(request, "Cancelled. Answers on their way are still stored; nothing more is asked.")
-    return redirect("run", slug, pk)
+        row = run_for(request, row.evaluation.slug, row.pk)
+        return render(request, "run/run.html", standing(request, row) | {"refused": str(refused)}, status=422)
+    messages.success(request, said)
+    return redirect("run", row.evaluation.slug, row.pk)
 
 
 def run_for(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
     evaluation = access.evaluation_for(cast(User, request.user), slug, action)
-    return get_object_or_404(Run.objects.select_related("judge", "user", "evaluation"), evaluation=evaluation, pk=pk)
+    runs = Run.objects.select_related("judge__rubric_version__rubric", "user", "evaluation")
+    return get_object_or_404(runs, evaluation=evaluation, pk=pk)
 
 
 def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
@@ -62,6 +110,7 @@ def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
         "run": row,
         "progress": told,
         "is_active": is_active,
+        "is_pointwise": is_pointwise(row.judge),
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
         "sees_calls": sees_calls(request, row.evaluation),

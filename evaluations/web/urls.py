@@ -45,7 +45,7 @@ from evaluations.web.rubric_new import rubric_new
 from evaluations.web.rubric_next import rubric_next
 from evaluations.web.rubric_write import rubric_write
 from evaluations.web.rubrics import rubrics
-from evaluations.web.run import run, run_cancel, run_progress
+from evaluations.web.run import run, run_budget, run_cancel, run_pause, run_progress, run_resume
 from evaluations.web.run_calls import run_calls
 from evaluations.web.run_new import run_new
 from evaluations.web.runs import runs
@@ -122,6 +122,9 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/new", run_new, name="run_new"),
     path("e/<slug:slug>/runs/<int:pk>", run, name="run"),
     path("e/<slug:slug>/runs/<int:pk>/progress", run_progress, name="run_progress"),
+    path("e/<slug:slug>/runs/<int:pk>/pause", run_pause, name="run_pause"),
+    path("e/<slug:slug>/runs/<int:pk>/resume", run_resume, name="run_resume"),
+    path("e/<slug:slug>/runs/<int:pk>/budget", run_budget, name="run_budget"),
     path("e/<slug:slug>/runs/<int:pk>/cancel", run_cancel, name="run_cancel"),
     path("e/<slug:slug>/runs/<int:pk>/calls", run_calls, name="run_calls"),
     path("e/<slug:slug>/calls/<int:pk>", call, name="call"),

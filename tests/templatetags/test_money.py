@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.templatetags.money import usd
+from evaluations.templatetags.money import in_usd, usd
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,10 @@ from evaluations.templatetags.money import usd
 )
 def test_dollars_have_two_places_and_small_amounts_two_figures(nano: int | None, shown: str) -> None:
     assert usd(nano) == shown
+
+
+@pytest.mark.parametrize(
+    ("nano", "shown"), [(None, ""), (0, "0.00"), (1, "0.000000001"), (2_500_000_000, "2.50"), (10**13, "10000.00")]
+)
+def test_a_field_holds_the_exact_amount(nano: int | None, shown: str) -> None:
+    assert in_usd(nano) == shown

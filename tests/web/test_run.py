@@ -1,0 +1,247 @@
+"""One run: watched, held, let go on, bounded and ended from its page."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.domain import CallState, Role, RunState
+from evaluations.models import Attempt, Call, Evaluation, Event, Price, Run, User
+from evaluations.services.judging import running
+from tests.judges import make_baseline, make_judge, run_through
+from tests.llm_server import llm_server
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DOLLAR = 10**9
+NOWHERE = "http://127.0.0.1:9/v1"
+POSTS = ("run_pause", "run_resume", "run_budget", "run_cancel")
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    for _ in range(2):
+        make_comparison(evaluation)
+    return evaluation
+
+
+@pytest.fixture
+def run(evaluation: Evaluation) -> Run:
+    """Planned, not worked, with a price and a bound on replies: it can have a budget."""
+    judge = make_judge(evaluation, NOWHERE, max_tokens=100)
+    assert judge.endpoint is not None
+    Price.objects.create(endpoint=judge.endpoint, model=judge.model, tokens_in=1, tokens_cached=1, tokens_out=1)
+    run = running.start_run(judge, user=None)
+    running.plan(run.pk, until=float("inf"))
+    return Run.objects.get(pk=run.pk)
+
+
+@pytest.fixture(autouse=True)
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """What is sent to workers, instead of sending it."""
+    from evaluations.tasks import work_run
+
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr(work_run, "delay", lambda *ids: sent.append(ids))
+    return sent
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def post(user: User, name: str, run: Run, **fields: Any) -> Any:
+    return signed_in(user).post(reverse(name, args=["study", run.pk]), fields)
+
+
+def page(user: User, run: Run) -> str:
+    answer = signed_in(user).get(reverse("run", args=["study", run.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def state(run: Run, **columns: Any) -> str:
+    if columns:
+        Run.objects.filter(pk=run.pk).update(**columns)
+    return Run.objects.get(pk=run.pk).state
+
+
+def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(owner: User, run: Run, nudged: list[tuple[int, ...]]) -> None:
+    assert post(owner, "run_pause", run).status_code == 302
+    assert state(run) == RunState.PAUSED
+    shown = page(owner, run)
+    assert "Nothing more is asked until it is resumed" in shown
+    assert ">Resume</button>" in shown
+    assert ">Pause</button>" not in shown
+    assert nudged == []
+    assert post(owner, "run_resume", run).status_code == 302
+    assert state(run) == RunState.RUNNING
+    assert nudged == [(run.pk,)]
+    assert [event.verb for event in Event.objects.filter(object_type="run").order_by("pk")][-2:] == [
+        "paused",
+        "resumed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "standing", "sentence"),
+    [
+        ("run_pause", RunState.PAUSED, "cannot be paused"),
+        ("run_pause", RunState.DONE, "cannot be paused"),
+        ("run_resume", RunState.RUNNING, "cannot be resumed"),
+        ("run_resume", RunState.DONE, "cannot be resumed"),
+        ("run_cancel", RunState.DONE, "cannot be cancelled"),
+        ("run_cancel", RunState.CANCELLED, "cannot be cancelled"),
+        ("run_budget", RunState.DONE, "budget cannot be changed"),
+    ],
+)
+def test_what_cannot_be_done_now_is_said_on_the_page(
+    owner: User, run: Run, name: str, standing: RunState, sentence: str
+) -> None:
+    state(run, state=standing)
+    answer = post(owner, name, run, **({"budget": "2"} if name == "run_budget" else {}))
+    assert answer.status_code == 422
+    assert answer.content.decode().count(sentence) == 1
+    assert state(run) == standing
+
+
+def test_the_budget_is_raised_and_taken_away(owner: User, run: Run) -> None:
+    assert post(owner, "run_budget", run, budget="2.50").status_code == 302
+    assert Run.objects.get(pk=run.pk).budget == 2_500_000_000
+    assert 'value="2.50"' in page(owner, run)
+    assert post(owner, "run_budget", run, budget="").status_code == 302
+    assert Run.objects.get(pk=run.pk).budget is None
+
+
+@pytest.mark.parametrize(
+    ("budget", "sentence"), [("much", "an amount in USD"), ("0", "more than 0"), ("1", "at least")]
+)
+def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Run, budget: str, sentence: str) -> None:
+    Run.objects.filter(pk=run.pk).update(spent=3 * DOLLAR)
+    answer = post(owner, "run_budget", run, budget=budget)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert Run.objects.get(pk=run.pk).budget is None
+
+
+def test_a_run_that_was_stopped_says_why_and_goes_on_with_a_larger_budget(
+    owner: User, run: Run, nudged: list[tuple[int, ...]]
+) -> None:
+    state(run, budget=DOLLAR, spent=DOLLAR)
+    running.stop(run, "The budget is used up.")
+    shown = page(owner, run)
+    assert "The budget is used up." in shown
+    assert 'name="budget"' in shown
+    assert "4 calls wait" in shown
+    assert post(owner, "run_resume", run, budget="2").status_code == 302
+    run.refresh_from_db()
+    assert (run.state, run.budget, run.stop_reason) == (RunState.RUNNING, 2 * DOLLAR, "")
+    assert nudged == [(run.pk,)]
+
+
+def test_a_stopped_run_without_a_budget_is_simply_resumed(owner: User, run: Run) -> None:
+    running.stop(run, "The server wants a key (401).")
+    shown = page(owner, run)
+    assert 'name="budget"' not in shown
+    assert ">Resume</button>" in shown
+    assert post(owner, "run_resume", run).status_code == 302
+    assert state(run) == RunState.RUNNING
+
+
+def test_every_count_leads_to_the_calls_that_it_counts(owner: User, run: Run) -> None:
+    first, second, third, _ = Call.objects.order_by("pk")
+    for call, how in ((first, "unreadable"), (second, "too_long"), (third, "answered")):
+        Call.objects.filter(pk=call.pk).update(state=how, repaired=how == "answered")
+    shown = page(owner, run)
+    calls = reverse("run_calls", args=["study", run.pk])
+    for kind in ("pending", "unreadable", "too_long", "answered", "repaired"):
+        assert f"{calls}?state={kind}" in shown
+
+
+def test_what_was_spent_stands_beside_the_budget_and_the_unknown_is_not_nothing(owner: User, run: Run) -> None:
+    state(run, budget=5 * DOLLAR, spent=1_230_000_000, reserved=400_000_000)
+    call = Call.objects.order_by("pk")[0]
+    Attempt.objects.create(call=call, run=run, number=1, outcome="answered", http_status=200, cost=1, latency_ms=1)
+    shown = page(owner, run)
+    assert "$1.23 of $5.00" in shown
+    assert "$0.40" in shown
+    Attempt.objects.create(call=call, run=run, number=2, outcome="answered", http_status=200, latency_ms=1)
+    assert "$1.23 and 1 answer of unknown cost of $5.00" in page(owner, run)
+    Attempt.objects.filter(number=1).delete()
+    assert "<dd>unknown of $5.00</dd>" in page(owner, run)
+
+
+def test_a_page_that_polls_is_loaded_again_when_someone_else_holds_the_run(owner: User, run: Run) -> None:
+    client, address = signed_in(owner), reverse("run_progress", args=["study", run.pk])
+    assert "HX-Refresh" not in client.get(address).headers
+    running.pause(run, user=None)
+    assert client.get(address).headers["HX-Refresh"] == "true"
+    assert f"{address}?paused" in page(owner, run)
+    assert "HX-Refresh" not in client.get(f"{address}?paused").headers
+
+
+def test_what_polls_brings_is_part_of_the_page(owner: User, run: Run) -> None:
+    moving = signed_in(owner).get(reverse("run_progress", args=["study", run.pk])).content.decode()
+    part = moving[: moving.index("<span id=")].strip()
+    squeezed = " ".join(page(owner, run).split())
+    assert " ".join(part.split()) in squeezed
+
+
+def test_answers_on_their_way_are_followed_after_the_end(owner: User, run: Run) -> None:
+    Call.objects.filter(pk=Call.objects.order_by("pk")[0].pk).update(state=CallState.RUNNING)
+    running.cancel(run, user=None)
+    assert 'hx-trigger="every 2s"' in page(owner, run)
+    Call.objects.update(state=CallState.ANSWERED)
+    last = signed_in(owner).get(reverse("run_progress", args=["study", run.pk]))
+    assert last.status_code == 286
+    assert 'id="run-verdict"' in last.content.decode()
+
+
+def test_a_reviewer_sees_how_far_it_is_and_changes_nothing(evaluation: Evaluation, run: Run) -> None:
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    shown = page(reviewer, run)
+    assert "0 of 4" in shown
+    for secret in ("/calls", "Pause", "Cancel", "Budget", "Run again"):
+        assert secret not in shown
+    for name in POSTS:
+        assert post(reviewer, name, run).status_code == 403
+        assert post(make_user(), name, run).status_code == 404
+    assert state(run) == RunState.RUNNING
+
+
+def test_no_run_of_another_evaluation_is_changed_through_ones_own(owner: User, evaluation: Evaluation) -> None:
+    other = make_evaluation(slug="other")
+    make_comparison(other)
+    foreign = running.start_run(make_baseline(other), user=None)
+    for name in POSTS:
+        assert post(owner, name, foreign).status_code == 404
+    assert state(foreign) == RunState.PLANNING
+
+
+def test_a_run_of_many_calls_costs_no_more_queries(owner: User, evaluation: Evaluation) -> None:
+    with llm_server() as server:
+        small = run_through(make_judge(evaluation, server.base_url))
+        for _ in range(8):
+            make_comparison(evaluation)
+        large = run_through(make_judge(evaluation, server.base_url, name="again", model="other"))
+    client = signed_in(owner)
+
+    def queries(run: Run) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(reverse("run", args=["study", run.pk])).status_code == 200
+        return len(captured)
+
+    queries(small)
+    assert queries(small) == queries(large)
