@@ -194,7 +194,11 @@ def refuse_repeated_judge(judge: Judge) -> None:
 
 
 def settings_of(judge: Judge) -> dict[str, Any]:
-    """All that makes a judge what it is; a change of any of it makes another judge."""
+    """All that makes a judge what it is; a change of any of it makes another judge.
+
+    What came later is left out where it is as it was for every judge before: their fingerprints stay.
+    """
+    later = {"reasoning_effort": "", "logprobs": False, "repairs": True}
     return {
         "kind": str(judge.kind),
         "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,
@@ -204,10 +208,7 @@ def settings_of(judge: Judge) -> dict[str, Any]:
         "temperature": judge.temperature,
         "max_tokens": judge.max_tokens,
         "seed": judge.seed,
-        "reasoning_effort": judge.reasoning_effort,
-        "logprobs": judge.logprobs,
-        "repairs": judge.repairs,
-    }
+    } | {name: getattr(judge, name) for name, before in later.items() if getattr(judge, name) != before}
 
 
 def fingerprint(judge: Judge) -> str:
