@@ -1,19 +1,47 @@
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from django import forms
 from django.db.models import QuerySet
+from django.forms.models import ModelChoiceIterator
 
-from evaluations.domain import AskingMode, RubricKind
+from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind
 from evaluations.models import Endpoint, Evaluation, RubricVersion
 
-MODES = [
-    (AskingMode.AUTO, "auto – structured output, plain JSON where the server does not take it"),
-    (AskingMode.JSON_SCHEMA, "structured output, and nothing else"),
-    (AskingMode.TEXT, "plain text"),
+PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+MODES: Final = [
+    (AskingMode.AUTO, "Auto – before its first verdict it is found out which of these the server takes"),
+    (AskingMode.JSON_SCHEMA, "JSON by a schema – the server holds each reply to it; stops where it cannot"),
+    (AskingMode.JSON_OBJECT, "JSON – the server sees to it that it is JSON, the prompt to what stands in it"),
+    (AskingMode.TEXT, "Plain text – the prompt alone says what is wanted; any server takes it"),
+    (AskingMode.TWO_STEP, "Two steps – free text first, then the verdict alone; each judgment takes two requests"),
 ]
+EFFORTS: Final = [
+    ("", "whatever the model does by itself"),
+    *((one, one) for one in ("minimal", "low", "medium", "high")),
+]
+RULES: Final = [(name, f"{name} – {words}") for name, words in RULES_IN_WORDS.items()]
+KINDS: Final = [
+    (RubricKind.PAIRWISE, "Pairwise: two responses, side by side"),
+    (RubricKind.POINTWISE, "Pointwise: one response, on a scale"),
+]
+# What only a model has.
+MODEL_SETTINGS: Final = ("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs")
+
+
+class KindsApart(ModelChoiceIterator):  # type: ignore[type-arg]  # not subscriptable at run time
+    """The versions in two groups, by what a judge is asked to look at."""
+
+    def __iter__(self) -> Iterator[Any]:
+        versions = list(self.queryset)
+        for kind, title in KINDS:
+            if group := [self.choice(one) for one in versions if one.rubric.kind == kind]:
+                yield title, group
 
 
 class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subscriptable at run time
+    iterator = KindsApart
+
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.rubric.name}, version {obj.number}"
 
@@ -25,33 +53,57 @@ class JudgeForm(forms.Form):
         empty_label="None: a rule, not an LLM",
         help_text="Where the model is asked. Site administrators add endpoints.",
     )
+    rule = forms.ChoiceField(
+        choices=RULES,
+        required=False,
+        help_text="A baseline with a bias that is known: to hold judges, and the report itself, against.",
+    )
     model = forms.CharField(
         max_length=200,
         required=False,
-        help_text="As the endpoint calls it, such as “llama3.1:8b”. "
-        "Without an endpoint a rule: longest (also when left empty), first or random.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        help_text="As the endpoint calls it, such as “llama3.1:8b”.",
+        widget=forms.TextInput(attrs={**PLAIN, "list": "models"}),
     )
     name = forms.CharField(
-        max_length=120, required=False, help_text="What pages and reports call this judge. Empty: the model’s name."
+        max_length=120,
+        required=False,
+        help_text="What pages and reports call this judge. Empty: the model’s or rule’s name.",
     )
     version = VersionChoice(
         RubricVersion.objects.none(),
         label="Rubric",
         help_text="It is frozen with the judge; a later edit changes nothing.",
     )
+    mode = forms.ChoiceField(
+        choices=MODES, initial=AskingMode.AUTO, label="How it is asked for its answer", widget=forms.RadioSelect
+    )
     temperature = forms.FloatField(
         min_value=0, max_value=2, required=False, help_text="Empty: whatever the server does by itself."
+    )
+    seed = forms.IntegerField(
+        required=False, help_text="For servers that know seeds, and for the rule random. Each sample has the next."
     )
     max_tokens = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
         label="Tokens of a reply, at most",
-        help_text="Empty: no limit.",
+        help_text="Empty: no limit, and no budget can be kept.",
     )
-    seed = forms.IntegerField(required=False, help_text="For servers that know seeds, and for the rule random.")
-    mode = forms.ChoiceField(choices=MODES, initial=AskingMode.AUTO, label="Answers")
+    reasoning_effort = forms.ChoiceField(
+        choices=EFFORTS, required=False, help_text="For models that reason before they answer."
+    )
+    repairs = forms.BooleanField(
+        label="Ask once more where a reply cannot be read",
+        required=False,
+        initial=True,
+        help_text="The model is told what was wrong. Such verdicts are marked and counted.",
+    )
+    logprobs = forms.BooleanField(
+        label="Ask for the probabilities of its choices",
+        required=False,
+        help_text="Kept beside the choices, where the server returns them.",
+    )
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,8 +112,24 @@ class JudgeForm(forms.Form):
         versions.queryset = askable_versions(evaluation)
         versions.initial = evaluation.review_rubric
 
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if given.get("endpoint") and not given.get("model"):
+            self.add_error("model", "Name the model that is asked at this endpoint.")
+        return given
+
+    def settings(self) -> Mapping[str, Any]:
+        """What makes the judge. A rule has none of a model's settings; it is named where no model is."""
+        given = dict(self.cleaned_data)
+        rule = given.pop("rule") or RULES[0][0]
+        if given["endpoint"] is None:
+            given = {name: value for name, value in given.items() if name not in MODEL_SETTINGS}
+            given["model"] = given["model"] or rule
+        given["name"] = given["name"] or given["model"]
+        return given
+
 
 def askable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
-    """The pairwise versions. One that came with an import serves the baseline, which reads no instructions."""
-    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__kind=RubricKind.PAIRWISE)
+    """Every version. One that came with an import serves a rule, which reads no instructions."""
+    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
     return versions.select_related("rubric").order_by("rubric__name", "-number")

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from django.db import transaction
 
-from evaluations.domain import InputRefused
-from evaluations.models import Endpoint, LocalServer, User
+from evaluations.domain import InputRefused, JudgeKind
+from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.services.judging.judging import (
     MOST_A_MINUTE,
@@ -82,3 +82,11 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
         return endpoint
     name = unused_endpoint_name(urlsplit(server.base_url).netloc)
     return create_endpoint(name=name, base_url=server.base_url, user=user)
+
+
+def known_models(evaluation: Evaluation) -> list[str]:
+    """Names of models that were priced, found, or asked in this evaluation, to choose from while typing."""
+    found = {name for server in LocalServer.objects.all() for name in server.model_names}
+    priced = set(Price.objects.values_list("model", flat=True))
+    judges = Judge.objects.filter(evaluation=evaluation, kind=JudgeKind.LLM)
+    return sorted(found | priced | set(judges.values_list("model", flat=True)))

@@ -1,0 +1,155 @@
+"""Making a judge: a model with all its settings, or a rule by its name."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluations.domain import RULES_IN_WORDS, AskingMode, Role
+from evaluations.forms.judge_new import MODES
+from evaluations.judge.rules import RULES
+from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
+from evaluations.services.preparing.preparing import begin_builtin
+from tests.judges import make_judge
+from tests.making import make_evaluation, make_member, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User, client: Client) -> Evaluation:
+    client.force_login(owner)
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def endpoint() -> Endpoint:
+    return Endpoint.objects.create(name="local", base_url="http://localhost:11434/v1")
+
+
+@pytest.fixture
+def address(evaluation: Evaluation) -> str:
+    return reverse("judge_new", args=["study"])
+
+
+def fields(evaluation: Evaluation, endpoint: Endpoint, **changed: str) -> dict[str, object]:
+    given = {"endpoint": endpoint.pk, "model": "llama", "version": evaluation.review_rubric_id, "mode": "auto"}
+    return given | changed
+
+
+def test_a_judge_has_every_setting_that_was_chosen(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
+) -> None:
+    chosen = {"temperature": "0.5", "seed": "7", "max_tokens": "900", "reasoning_effort": "low", "logprobs": "on"}
+    answer = client.post(address, fields(evaluation, endpoint, mode="json_schema", **chosen))
+    judge = Judge.objects.get()
+    assert answer["Location"] == reverse("judge", args=["study", judge.pk])
+    assert (judge.temperature, judge.seed, judge.max_tokens) == (0.5, 7, 900)
+    assert (judge.mode, judge.reasoning_effort, judge.logprobs, judge.repairs) == ("json_schema", "low", True, False)
+
+
+def test_each_mode_is_explained_in_one_line(client: Client, address: str) -> None:
+    assert {mode for mode, _ in MODES} == set(AskingMode)
+    page = client.get(address).content.decode()
+    assert all(words in page for _, words in MODES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_chosen_by_its_name(client: Client, evaluation: Evaluation, address: str, rule: str) -> None:
+    given = {"rule": rule, "version": evaluation.review_rubric_id, "mode": "text", "temperature": "1", "logprobs": "on"}
+    answer = client.post(address, given)
+    judge = Judge.objects.get()
+    assert answer["Location"] == f"{reverse('run_new', args=['study'])}?judge={judge.pk}"
+    assert (judge.name, judge.model, judge.is_baseline) == (rule, rule, True)
+    assert (judge.mode, judge.temperature, judge.logprobs) == ("auto", None, False)
+
+
+def test_every_rule_is_said_in_words() -> None:
+    assert set(RULES_IN_WORDS) == set(RULES)
+
+
+def test_the_price_of_the_model_stands_on_the_form(client: Client, endpoint: Endpoint, address: str) -> None:
+    asked = {"endpoint": str(endpoint.pk), "model": "llama"}
+    assert "The price of <strong>llama</strong> is unknown" in client.get(address, asked).content.decode()
+    million = 10**9
+    Price.objects.create(
+        endpoint=endpoint, model="llama", tokens_in=2 * million, tokens_cached=million, tokens_out=8 * million
+    )
+    fragment = client.get(address, asked, headers={"HX-Request": "true"}).content.decode()
+    assert "costs $2.00 for a million tokens in ($1.00 where cached) and $8.00" in fragment
+    assert "<html" not in fragment
+    for endpoint_sent in ("", "x", "9" * 30):
+        assert "Name a model" in client.get(address, asked | {"endpoint": endpoint_sent}).content.decode()
+
+
+def test_rubrics_stand_by_kind_and_one_is_chosen(client: Client, evaluation: Evaluation, address: str) -> None:
+    version = begin_builtin(evaluation, builtin="summary-rating", user=None)
+    page = client.get(address, {"version": str(version.pk)}).content.decode()
+    assert page.index("Pairwise: two") < page.index("six-aspect, version 1") < page.index("Pointwise: one")
+    assert f'<option value="{version.pk}" selected>summary-rating, version 1' in page
+
+
+def test_a_pointwise_judge_is_made(client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str) -> None:
+    version = begin_builtin(evaluation, builtin="reference-metric", user=None)
+    client.post(address, fields(evaluation, endpoint, version=str(version.pk)))
+    assert Judge.objects.get().rubric_version == version
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"model": ""}, "Name the model that is asked"),
+        ({"version": ""}, "This field is required"),
+        ({"mode": "guess"}, "Select a valid choice"),
+        ({"max_tokens": "0"}, "greater than or equal to 1"),
+        ({"reasoning_effort": "extreme"}, "Select a valid choice"),
+    ],
+)
+def test_what_cannot_be_taken_comes_back_with_the_reason(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str, changed: dict[str, str], words: str
+) -> None:
+    answer = client.post(address, fields(evaluation, endpoint, **changed))
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not Judge.objects.exists()
+
+
+def test_models_to_choose_from_are_those_of_this_evaluation_and_of_the_site(
+    client: Client, evaluation: Evaluation, address: str
+) -> None:
+    make_judge(evaluation, "http://127.0.0.1:9/v1", model="ours")
+    make_judge(make_evaluation(), "http://127.0.0.1:9/v1", model="theirs")
+    LocalServer.objects.create(
+        base_url="http://127.0.0.1:1/v1", kind="ollama", model_names=["nearby"], seen_at=timezone.now()
+    )
+    page = client.get(address).content.decode()
+    assert '<option value="ours">' in page
+    assert '<option value="nearby">' in page
+    assert "theirs" not in page
+
+
+def test_the_form_costs_the_same_however_much_there_is(client: Client, evaluation: Evaluation, address: str) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address).status_code == 200
+        return len(captured)
+
+    few = queries()
+    for number in range(4):
+        begin_builtin(evaluation, builtin="six-aspect", name=f"rubric {number}", user=None)
+        make_judge(evaluation, f"http://127.0.0.1:{9000 + number}/v1", name=f"judge {number}")
+    assert queries() == few
+
+
+def test_only_owners_and_managers_make_judges(client: Client, evaluation: Evaluation, address: str) -> None:
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    assert client.post(address).status_code == 403
+    client.force_login(make_user())
+    assert client.get(address).status_code == 404
