@@ -6,8 +6,9 @@ from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
 from evaluations.models import Evaluation, Run, Worker
+from evaluations.services.judging.judging import create_judge
 from tests.judges import make_baseline, make_judge
-from tests.llm_server import failing, llm_server
+from tests.llm_server import broken, failing, good, llm_server
 from tests.making import make_comparison, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,6 +53,48 @@ def test_without_waiting_the_run_is_left_to_a_worker(
     assert run_judge(capsys, judge="longest")["state"] == "planning"
 
 
+def test_several_judges_are_a_panel_with_a_line_for_each(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_baseline(evaluation)
+    create_judge(evaluation, name="leftist", model="first", version=evaluation.review_rubric, user=None)
+    call_command("run_judge", "study", "--judge", "leftist", "--judge", "longest", "--wait")
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["judge"], one["answered"], one["cost_usd"]) for one in told] == [("leftist", 6, 0), ("longest", 6, 0)]
+    assert Run.objects.values("batch").distinct().count() == 1
+
+
+def test_what_a_run_cost_is_null_until_its_price_is_known(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with llm_server() as server:
+        judge = make_judge(evaluation, server.base_url)
+        told = run_judge(capsys, judge="judge", wait=True, limit=1)
+        assert (told["cost_usd"], told["requests_of_unknown_cost"], told["repaired"]) == (None, 2, 0)
+        call_command("set_price", base_url=server.base_url, model=judge.model, tokens_in="1", tokens_out="1")
+        capsys.readouterr()
+        assert run_judge(capsys, judge="judge", wait=True)["answered"] == 4
+
+
+def test_an_estimate_is_printed_and_nothing_started(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    make_judge(evaluation, "http://127.0.0.1:9/v1", max_tokens=200)
+    told = run_judge(capsys, judge="judge", estimate=True)
+    assert (told["judge"], told["calls"], told["cost_usd"]) == ("judge", 6, None)
+    assert told["tokens_out"] == {"low": 600, "high": 1200}
+    assert told["expected"]["comparisons"] == 3
+    assert not Run.objects.exists()
+
+
+def test_only_calls_in_the_chosen_states_are_asked_again(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with llm_server(broken) as server:
+        make_judge(evaluation, server.base_url, repairs=False)
+        assert run_judge(capsys, judge="judge", wait=True)["unreadable"] == 6
+        server.script = good
+        assert run_judge(capsys, judge="judge", wait=True, retry=["unreadable"], limit=1)["answered"] == 2
+
+
 def test_where_a_worker_is_alive_the_command_only_waits(
     evaluation: Evaluation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,12 +118,24 @@ def test_a_run_that_stops_prints_its_counts_and_fails_with_the_reason(
     assert json.loads(capsys.readouterr().out)["state"] == "stopped"
 
 
+def test_a_judge_sits_on_a_panel_once(evaluation: Evaluation) -> None:
+    make_baseline(evaluation)
+    with pytest.raises(CommandError, match="name each of them one time"):
+        call_command("run_judge", "study", "--judge", "longest", "--judge", "longest")
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"judge": "nobody"}, "has no judge “nobody”"),
         ({"judge": "longest", "samples": 2}, "the same answer"),
         ({"judge": "longest", "limit": 0}, "at least 1"),
+        ({"judge": "longest", "limit": 0, "estimate": True}, "at least 1"),
+        ({"judge": "longest", "retry": ["answered"]}, "“answered” is none of these"),
+        ({"judge": "longest", "retry": ["failed"]}, "No call of “longest” is failed"),
+        ({"judge": "longest", "channel": "batch"}, "makes no requests"),
+        ({"judge": "longest", "budget": "much"}, "an amount in USD"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -4,7 +4,8 @@ import pytest
 
 from evaluations.domain import AskingMode, Channel, Orders
 from evaluations.models import Call, Endpoint, Evaluation, Judge
-from evaluations.services.judging.estimating import Span, estimate, prompt_tokens, tokens_by_rule
+from evaluations.services.judging.estimating import estimate, prompt_tokens, tokens_by_rule
+from evaluations.services.judging.observing import Span
 from evaluations.services.judging.pricing import set_price
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import llm_server

@@ -3,82 +3,129 @@
 import json
 import time
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused, Orders, RunState
+from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, Orders, RunState
+from evaluations.management.run_told import in_usd, told
 from evaluations.models import Call, Evaluation, Judge, Run, Worker
 from evaluations.services.judging import answering, lapsing, running
+from evaluations.services.judging.estimating import estimate
+from evaluations.services.judging.pricing import nano_usd
 from evaluations.tasks import nudge, work_run
 
-NANO: int = 10**9
 LOOK_AGAIN_SECONDS = 0.3
 
 
 class Command(BaseCommand):
     help = (
-        "Send a judge through an evaluation's comparisons; the last line is JSON: how many calls stand in which state."
+        "Send a judge, or a panel of them, through an evaluation's comparisons or responses; the last line of each "
+        "run is JSON: how many calls stand in which state, and what they cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
-        parser.add_argument("--judge", required=True, metavar="NAME")
+        parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat it for a panel")
         parser.add_argument("--orders", default="both", choices=[str(one) for one in Orders])
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="ask each so often")
-        parser.add_argument("--limit", type=int, metavar="N", help="only so many comparisons, those people meet first")
-        parser.add_argument("--budget", type=float, metavar="USD", help="spend no more (needs a known price)")
+        parser.add_argument(
+            "--limit", type=int, metavar="N", help="only so many comparisons, those people meet first, or responses"
+        )
+        parser.add_argument("--budget", metavar="USD", help="each run spends no more (needs a known price)")
         parser.add_argument("--ask-failures-again", action="store_true", help="also what was answered, but not usably")
+        parser.add_argument(
+            "--retry", nargs="+", metavar="STATE", help="only calls in these states, such as unreadable or failed"
+        )
+        parser.add_argument(
+            "--channel", default="live", choices=[str(one) for one in Channel], help="batch: through the Batch API"
+        )
+        parser.add_argument(
+            "--estimate", action="store_true", help="print what it would take as JSON, and start nothing"
+        )
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            run = start(slug, options)
+            judges = judges_named(slug, options["judge"])
+            if options["estimate"]:
+                self.stdout.write("\n".join(json.dumps(estimated(judge, options)) for judge in judges))
+                return
+            runs = start(judges, options)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["wait"]:
-            run = see_through(run)
-        self.stdout.write(json.dumps(told(run)))
-        if run.state == RunState.STOPPED:
-            raise CommandError(run.stop_reason)
+            runs = see_through(runs)
+        self.stdout.write("\n".join(json.dumps(told(run)) for run in runs))
+        if reasons := [run.stop_reason for run in runs if run.state == RunState.STOPPED]:
+            raise CommandError(" ".join(dict.fromkeys(reasons)))
 
 
-def start(slug: str, options: dict[str, Any]) -> Run:
+def judges_named(slug: str, names: str | Sequence[str]) -> list[Judge]:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
-    judge = Judge.objects.filter(evaluation=evaluation, name=options["judge"]).first()
-    if judge is None:
-        raise InputRefused(f"“{evaluation.name}” has no judge “{options['judge']}”.")
-    run = running.start_run(
-        judge,
-        user=None,
-        orders=options["orders"],
-        samples=options["samples"],
-        limit=options["limit"],
-        budget=None if options["budget"] is None else round(options["budget"] * NANO),
-        ask_failures_again=options["ask_failures_again"],
-    )
-    nudge(work_run, run.pk)
-    return run
+    wanted = [names] if isinstance(names, str) else names
+    judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted)
+    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
+    for name in wanted:
+        if name not in known:
+            raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
+    return [known[name] for name in wanted]
 
 
-def see_through(run: Run) -> Run:
-    """Wait until the run has ended and nothing of it is in flight.
+def selected(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "orders": options["orders"],
+        "samples": options["samples"],
+        "limit": options["limit"],
+        "ask_failures_again": options["ask_failures_again"],
+        "only_states": options["retry"],
+        "channel": options["channel"],
+    }
 
-    Where no worker is alive, do its work and its sweeping here.
+
+def budget_from(options: dict[str, Any]) -> int | None:
+    return None if options["budget"] is None else nano_usd(options["budget"], "Budget")
+
+
+def start(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
+    runs = running.start_panel(judges, user=None, budget=budget_from(options), **selected(options))
+    for run in runs:
+        nudge(work_run, run.pk)
+    return runs
+
+
+def estimated(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
+    """What a run that may start would take; an amount or a time that is not known is null."""
+    running.checked(judge, budget=budget_from(options), **selected(options))
+    guess = estimate(judge, **selected(options))
+    cost = guess.cost and {"low": in_usd(guess.cost.low), "high": in_usd(guess.cost.high)}
+    return {"judge": judge.name, "calls": guess.calls, "cost_usd": cost} | {
+        key: value for key, value in asdict(guess).items() if key != "cost"
+    }
+
+
+def see_through(runs: Sequence[Run]) -> list[Run]:
+    """Wait until the runs have ended and nothing of them is in flight.
+
+    Where no worker is alive, do their work and their sweeping here.
     """
-    while is_moving(run := Run.objects.get(pk=run.pk)):
+    while moving := [run for run in again(runs) if is_moving(run)]:
         if not Worker.objects.alive().exists():
             lapsing.put_back_expired()
-            answering.work(run.pk, hand_over=lambda: None)
+            for run in moving:
+                answering.work(run.pk, hand_over=lambda: None)
         time.sleep(LOOK_AGAIN_SECONDS)
-    return run
+    return again(runs)
+
+
+def again(runs: Sequence[Run]) -> list[Run]:
+    """The runs as they stand now."""
+    return list(Run.objects.select_related("judge").filter(pk__in=[run.pk for run in runs]).order_by("pk"))
 
 
 def is_moving(run: Run) -> bool:
     return run.state in ACTIVE_RUN_STATES or Call.objects.filter(run=run, state=CallState.RUNNING).exists()
-
-
-def told(run: Run) -> dict[str, Any]:
-    return running.counts_by_state(run) | {"run": run.pk, "state": run.state, "reused": run.reused}

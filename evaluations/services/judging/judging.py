@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evaluations.domain import (
     AskingMode,
@@ -89,6 +90,11 @@ def find_or_create_endpoint(*, base_url: str, key_variable: str, max_in_flight: 
         after = {"max_in_flight": max_in_flight}
         record("changed", endpoint, user=None, evaluation=None, before=before, after=after)
     return endpoint
+
+
+def endpoints_at(base_url: str) -> "QuerySet[Endpoint]":
+    """The endpoints of this address, one for each key name."""
+    return Endpoint.objects.filter(base_url=checked_base_url(base_url)).order_by("pk")
 
 
 def unused_endpoint_name(host: str) -> str:

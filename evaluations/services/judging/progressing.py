@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
-from evaluations.models import Attempt, Call, Run
+from evaluations.models import Attempt, Call, Judge, Run
 from evaluations.services.judging.running import counts_by_state
 
 RATE_WINDOW: Final = timedelta(seconds=60)
@@ -19,8 +19,10 @@ RATE_WINDOW: Final = timedelta(seconds=60)
 class Progress:
     """Where a run stands.
 
-    ``repeated``: requests in flight at a kill, whose answers are not known. ``unpriced``: answers
-    whose cost is not known. ``copied``: answered by a call that asked the same.
+    ``repeated``: requests in flight at a kill, whose answers are not known. ``cost``: nano-USD of the
+    ``priced`` requests, None where there are none; ``unpriced`` may have cost something, nobody knows what.
+    ``budget_left`` is what neither is spent nor kept back for requests in flight. ``copied``: answered
+    by a call that asked the same.
     """
 
     counts: dict[str, int]
@@ -34,6 +36,8 @@ class Progress:
     retried: int
     tokens_in: int | None
     tokens_out: int | None
+    cost: int | None
+    budget_left: int | None
     priced: int
     unpriced: int
     repaired: int
@@ -55,21 +59,28 @@ def progress(run: Run) -> Progress:
         taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
+        budget_left=None if run.budget is None else max(run.budget - run.spent - run.reserved, 0),
         **spent,
         **remarkable(run),
     )
 
 
+# A request that was answered with an error cost nothing.
+MAY_HAVE_COST: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
+
+
 def spending(run: Run) -> dict[str, Any]:
     """From the run's Attempts, the only place where money is counted."""
-    return Attempt.objects.filter(run=run).aggregate(
+    found = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
         retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
         tokens_in=Sum("tokens_in"),
         tokens_out=Sum("tokens_out"),
-        priced=Count("pk", filter=Q(cost__isnull=False)),
-        unpriced=Count("pk", filter=Q(cost__isnull=True, http_status=200)),
+        priced=Count("cost"),
+        unpriced=Count("pk", filter=MAY_HAVE_COST & Q(cost__isnull=True)),
+        cost=Sum("cost"),  # last: from here on the name means the sum
     )
+    return found | ({} if found["priced"] or found["unpriced"] else {"cost": 0})
 
 
 def remarkable(run: Run) -> dict[str, int]:
@@ -127,3 +138,9 @@ def runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
     free = [run.pk for run in runs if not run.spent]
     answers = Attempt.objects.filter(run=OuterRef("pk"), cost__isnull=True, outcome=AttemptOutcome.ANSWERED)
     return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
+
+
+def counts_of_judge(judge: Judge) -> dict[str, int]:
+    """State → calls of this judge, of all its runs together; none left out for being 0."""
+    found = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
+    return {state.value: found.get(state.value, 0) for state in CallState}

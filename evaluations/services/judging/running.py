@@ -60,10 +60,7 @@ def start_run(
 
     ``batch`` is shared by the runs of a panel; ``budget`` is in nano-USD.
     """
-    wanted = selection(judge, **options)
-    refuse_impossible(wanted)
-    refuse_channel(judge, channel)
-    refuse_budget(judge, budget)
+    wanted = checked(judge, budget=budget, channel=channel, **options)
     with transaction.atomic():
         # Locked, so that two first runs do not draw a seed each.
         Judge.objects.select_for_update().get(pk=judge.pk)
@@ -97,6 +94,17 @@ def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -
     batch = uuid.uuid4()
     with transaction.atomic():
         return [start_run(judge, user=user, batch=batch, **options) for judge in judges]
+
+
+def checked(
+    judge: Judge, *, budget: int | None = None, channel: str = Channel.LIVE, **options: Unpack[SelectionOptions]
+) -> Selection:
+    """The selection of a run that may start; InputRefused with the first thing that stands in its way."""
+    wanted = selection(judge, **options)
+    refuse_impossible(wanted)
+    refuse_channel(judge, channel)
+    refuse_budget(judge, budget)
+    return wanted
 
 
 def started_with(run: Run) -> dict[str, Any]:

@@ -1,0 +1,56 @@
+"""``manage.py change_run RUN --pause | --resume | --cancel | --budget USD``"""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from evaluations.domain import InputRefused
+from evaluations.management.run_told import told
+from evaluations.models import Run
+from evaluations.services.judging import running
+from evaluations.services.judging.pricing import nano_usd
+from evaluations.tasks import nudge, work_run
+
+NO_BUDGET = "none"
+
+
+class Command(BaseCommand):
+    help = "Pause, resume or cancel a run, or change its budget; prints how it stands then as JSON."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, help="its number, as run_judge prints it")
+        move = parser.add_mutually_exclusive_group()
+        move.add_argument("--pause", action="store_true", help="ask nothing more for now")
+        move.add_argument("--resume", action="store_true", help="go on; a stopped run too, once its cause is mended")
+        move.add_argument("--cancel", action="store_true", help="ask nothing more")
+        parser.add_argument("--budget", metavar="USD", help=f"spend no more than this; “{NO_BUDGET}”: no bound")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            run = change(options)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        self.stdout.write(json.dumps(told(run)))
+
+
+@transaction.atomic
+def change(options: dict[str, Any]) -> Run:
+    run = Run.objects.select_related("judge__endpoint", "evaluation").filter(pk=options["run"]).first()
+    if run is None:
+        raise InputRefused(f"There is no run {options['run']}.")
+    if not any(options[one] for one in ("pause", "resume", "cancel", "budget")):
+        raise InputRefused("Say what to change: --pause, --resume, --cancel or --budget USD.")
+    if options["budget"]:
+        given = options["budget"]
+        running.change_budget(run, None if given == NO_BUDGET else nano_usd(given, "Budget"), user=None)
+    if options["pause"]:
+        running.pause(run, user=None)
+    if options["cancel"]:
+        running.cancel(run, user=None)
+    if options["resume"]:
+        running.resume(run, user=None)
+        nudge(work_run, run.pk)
+    return run

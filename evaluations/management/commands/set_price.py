@@ -1,0 +1,51 @@
+"""``manage.py set_price --endpoint NAME --model MODEL --in USD --out USD``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.models import Endpoint
+from evaluations.services.judging.judging import endpoints_at
+from evaluations.services.judging.pricing import set_price, usd
+
+
+class Command(BaseCommand):
+    help = "Say what a model costs at an endpoint, in USD for a million tokens. Budgets and costs need it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument("--endpoint", metavar="NAME")
+        where.add_argument("--base-url", metavar="URL", help="every endpoint at this address")
+        parser.add_argument("--model", required=True, help="as the endpoint calls it")
+        parser.add_argument("--in", required=True, dest="tokens_in", metavar="USD", help="a million tokens of prompts")
+        parser.add_argument(
+            "--out", required=True, dest="tokens_out", metavar="USD", help="a million tokens of replies"
+        )
+        parser.add_argument(
+            "--cached", dest="tokens_cached", metavar="USD", help="of prompts, cached (default: as --in)"
+        )
+        parser.add_argument("--batch-percent", type=int, default=50, metavar="N", help="of it, through the Batch API")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        columns = {key: options[key] for key in ("model", "tokens_in", "tokens_out", "tokens_cached", "batch_percent")}
+        try:
+            for endpoint in endpoints_from(options):
+                price = set_price(endpoint, **columns, user=None)
+                self.stdout.write(
+                    f"{price}: USD {usd(price.tokens_in)} in, {usd(price.tokens_cached)} cached and "
+                    f"{usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
+                )
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+
+
+def endpoints_from(options: dict[str, Any]) -> list[Endpoint]:
+    if options["endpoint"] is not None:
+        found, what = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
+    else:
+        found, what = endpoints_at(options["base_url"]), options["base_url"]
+    if not found:
+        raise InputRefused(f"There is no endpoint “{what}”: make one with a judge first.")
+    return list(found)
