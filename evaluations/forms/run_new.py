@@ -1,10 +1,12 @@
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 
 from django import forms
 from django.db.models import QuerySet
 
-from evaluations.domain import JudgeKind, Orders
+from evaluations.domain import Channel, InputRefused, JudgeKind, Orders
 from evaluations.models import Evaluation, Judge
+from evaluations.services.judging.pricing import nano_usd
 
 ORDERS = [
     (Orders.BOTH, "both orders"),
@@ -12,15 +14,34 @@ ORDERS = [
     (Orders.AS_STORED, "A first"),
     (Orders.SWAPPED, "B first"),
 ]
+CHANNELS = [
+    (Channel.LIVE, "one by one, as fast as the endpoint allows"),
+    (Channel.BATCH, "through the Batch API: about half the price, answers within a day"),
+]
+BATCH_API_IS_HERE: Final = find_spec("evaluations.services.judging.batching") is not None
 
 
-class JudgeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subscriptable at run time
-    def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.name} – baseline, not an LLM" if obj.is_baseline else f"{obj.name} ({obj.model})"
+class BudgetField(forms.CharField):
+    """An amount in USD; nano-USD once it is clean, None where it is empty."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        super().__init__(required=False, label="Budget in USD", widget=widget, **kwargs)
+
+    def clean(self, value: Any) -> int | None:
+        given: str = super().clean(value)
+        try:
+            return nano_usd(given, "Budget") if given else None
+        except InputRefused as refused:
+            raise forms.ValidationError(str(refused)) from refused
 
 
 class RunForm(forms.Form):
-    judge = JudgeChoice(Judge.objects.none(), empty_label=None)
+    judge = forms.ModelMultipleChoiceField(
+        Judge.objects.none(),
+        label="Judges",
+        error_messages={"required": "Choose at least one judge.", "invalid_choice": "One of these is no judge here."},
+    )
     orders = forms.ChoiceField(
         choices=ORDERS,
         initial=Orders.BOTH,
@@ -32,13 +53,19 @@ class RunForm(forms.Form):
         min_value=1,
         required=False,
         label="Comparisons, at most",
-        help_text="Takes those that people meet first, drawn at random once. Empty: all.",
+        help_text="Takes those that people meet first, drawn at random once. Of a judge that scores responses one by "
+        "one: the first responses. Empty: all.",
     )
+    budget = BudgetField(
+        help_text="Never exceeded, requests in flight counted at their worst; of a panel, each judge’s own. Needs a "
+        "known price and a limit of tokens of a reply. Empty: no budget."
+    )
+    channel = forms.ChoiceField(choices=CHANNELS, initial=Channel.LIVE, required=False, label="Requests are sent")
     samples = forms.IntegerField(
         min_value=1,
         max_value=100,
         initial=1,
-        help_text="How often each is asked. More than one needs a temperature above 0.",
+        help_text="How often each is asked. More than one needs a temperature above 0, or a seed.",
     )
     ask_failures_again = forms.BooleanField(
         required=False,
@@ -48,12 +75,18 @@ class RunForm(forms.Form):
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        judges = self.fields["judge"]
-        assert isinstance(judges, JudgeChoice)
-        judges.queryset = askable_judges(evaluation)
-        judges.initial = askable_judges(evaluation).first()
+        judges = askable_judges(evaluation)
+        self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
+        if not (BATCH_API_IS_HERE and judges.filter(kind=JudgeKind.LLM).exists()):
+            del self.fields["channel"]
+
+    def options(self) -> dict[str, Any]:
+        """What was chosen besides the judges, by the names that `start_run` has for it."""
+        chosen = {name: value for name, value in self.cleaned_data.items() if name != "judge"}
+        return chosen | {"channel": self.cleaned_data.get("channel") or Channel.LIVE}
 
 
 def askable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
     """Newest first, those that came with an import left out: there is no one to ask."""
-    return Judge.objects.filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED).order_by("-pk")
+    judges = Judge.objects.filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
+    return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")
