@@ -41,14 +41,16 @@ def make_comparison(
     evaluation: Evaluation,
     *,
     key: str = "",
-    query: str = "What is the capital of France?",
+    query: str = "",
     response_a: str = "Paris.",
     response_b: str = "The capital of France is Lyon.",
     candidates: tuple[str, str] = ("alpha", "beta"),
     **columns: Any,
 ) -> Comparison:
+    """One comparison; without words of its own its question is unlike any other, so that each is asked."""
     number = next(_numbers)
     key = key or f"q{number}"
+    query = query or f"What is the capital of France? ({number})"
     row, _ = Query.objects.get_or_create(
         evaluation=evaluation,
         key=key,

@@ -153,6 +153,8 @@ class Attempt(Row):
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="attempts")
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="attempts")
+    # The claim that it was sent under: with its call it names the request, so that none is written twice.
+    lease = models.UUIDField(null=True)
     number = models.PositiveSmallIntegerField()
     step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
     outcome = models.CharField(max_length=10, choices=one_of(AttemptOutcome))

@@ -54,6 +54,7 @@ def comparison(evaluation: Evaluation) -> Comparison:
     made = make_comparison(
         evaluation,
         key="q1",
+        query="What is the capital of France?",
         category="geography",
         context="An atlas.",
         reference="Paris",

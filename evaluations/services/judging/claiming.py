@@ -1,48 +1,69 @@
-"""The calls of a run, taken under a lease: as many as may be asked now.
+"""The calls of a run, taken under a lease: as many as may be asked now, each with all that is to be sent.
 
-Calls of runs never come with an import, so `all_rows` spares the join that hides unfinished ones.
+Raw SQL where every claim passes: putting these statements together took longer than their execution.
 """
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
-from django.db import transaction
-from django.db.models import Count, Min, Q
+from django.db import connection, transaction
+from django.db.models import Count, Min
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import AttemptOutcome, CallState, RunState, Shown
+from evaluations.domain import AttemptStep, CallState, PairTexts, ResponseTexts, RubricKind, RunState, Shown
 from evaluations.judge.asking import Claimed
-from evaluations.models import Attempt, Call, Endpoint, Run
-from evaluations.services.judging.judging import texts_of
+from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
+from evaluations.models import Call, Endpoint, Run
+from evaluations.models.many import update_many
+from evaluations.services.judging import budgeting, reusing
+from evaluations.services.judging.pricing import usd, worst_case
+from evaluations.services.judging.recalling import Conversation, conversations
+from evaluations.services.judging.running import stop
 from evaluations.services.judging.working import LEASE, Bout, Held
 
 # A wait longer than this is left to the sweep: no task sits idle for it.
 WAIT_AT_MOST_SECONDS: Final = 5.0
+# How soon to look again for money that requests in flight give back.
+LOOK_AGAIN_SECONDS: Final = 0.2
+# How long a question waits while an equal one is asked.
+WHILE_ASKED: Final = timedelta(seconds=1)
 
 
 @transaction.atomic
 def claim(bout: Bout, room: int, held: int) -> Claimed[Held]:
     """Up to ``room`` calls under a new lease; ``held`` are those that this bout holds already."""
-    if not Run.objects.filter(pk=bout.run.pk, state=RunState.RUNNING).exists():
+    now = clock_while_running(bout.run)
+    if now is None:
         return Claimed()
     room, wait = room_at_endpoint(bout, room, held)
     if wait is not None:
         return Claimed(wait=wait if wait <= WAIT_AT_MOST_SECONDS else None)
-    lease = uuid.uuid4()
-    # On SQLite there is no row lock to skip, and this is a conditional UPDATE.
-    due = waiting(bout).filter(Q(not_before__isnull=True) | Q(not_before__lte=Now())).order_by("pk")
-    taken = due.select_for_update(skip_locked=True)[:room]
-    if not Call.all_rows.filter(pk__in=taken.values("pk")).update(
-        state=CallState.RUNNING, lease=lease, lease_until=Now() + LEASE
-    ):
-        return Claimed(wait=seconds_until_due(bout))
-    return Claimed(with_texts(bout, lease))
+    return take(bout, due(bout, room, now), now)
 
 
-def waiting(bout: Bout) -> Any:
-    return Call.all_rows.filter(run=bout.run, state=CallState.PENDING)
+def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
+    """Of the calls found, those that are to be asked: not those that were answered, or that no money is left for."""
+    found = reusing.sort_out(bout, with_all_to_send(bout, rows), now)
+    reusing.copy(bout, found.to_copy, now)
+    update_many(Call, ("id", "not_before"), [(one.call_id, now + WHILE_ASKED) for one in found.to_wait])
+    affordable = found.to_ask[: affordable_number(bout, found.to_ask)]
+    if found.to_ask and not affordable:
+        return out_of_money(bout, found.to_ask[0])
+    lease(affordable, now)
+    if affordable:
+        return Claimed(affordable)
+    return Claimed(wait=0.0 if found.to_copy else seconds_until_due(bout))
+
+
+def clock_while_running(run: Run) -> datetime | None:
+    """The database's time, as long as the run is at work."""
+    found = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).annotate(now=Now()).values_list("now", flat=True)
+    return found.first()
 
 
 def room_at_endpoint(bout: Bout, room: int, held: int) -> tuple[int, float | None]:
@@ -63,33 +84,162 @@ def room_at_endpoint(bout: Bout, room: int, held: int) -> tuple[int, float | Non
 
 def seconds_until_due(bout: Bout) -> float | None:
     """When the next call of this run may be asked; None where none waits, or none soon enough."""
-    soonest = waiting(bout).aggregate(count=Count("pk"), due=Min("not_before"))
+    waiting = Call.all_rows.filter(run=bout.run, state=CallState.PENDING)
+    soonest = waiting.aggregate(count=Count("pk"), due=Min("not_before"))
     if not soonest["count"]:
         return None
     seconds = (soonest["due"] - timezone.now()).total_seconds() if soonest["due"] else 0.0
     return max(seconds, 0.05) if seconds <= WAIT_AT_MOST_SECONDS else None
 
 
-def with_texts(bout: Bout, lease: uuid.UUID) -> list[Held]:
-    texts = ("comparison__query", "comparison__response_a", "comparison__response_b")
-    mine = Call.all_rows.filter(run=bout.run, state=CallState.RUNNING, lease=lease).select_related(*texts)
-    calls = [(call, call.comparison) for call in mine.order_by("pk")]
-    tried = tries(bout, [call.pk for call, _ in calls])
-    return [
-        Held(call.pk, comparison.pk, lease, Shown(call.shown), tried.get(call.pk, 0), texts_of(comparison))
-        for call, comparison in calls
-        if comparison is not None
-    ]
+# ---- finding -------------------------------------------------------------------------------
 
 
-def tries(bout: Bout, call_ids: Sequence[int]) -> dict[int, int]:
-    """Call → requests of this run that met a fault."""
-    faults = (AttemptOutcome.RETRY, AttemptOutcome.LOST)
-    attempts = Attempt.objects.filter(run=bout.run, call__in=call_ids, outcome__in=faults)
-    return dict(attempts.order_by().values_list("call_id").annotate(Count("pk")))
+class Due(NamedTuple):
+    """A call that may be asked now, with the texts that its judge is to read, JSON as it is stored."""
+
+    call_id: int
+    comparison_id: int | None
+    response_id: int | None
+    shown: str
+    sample: int
+    step: str
+    reuse_key: str
+    tried: int
+    messages: str
+    context: str | None
+    reference: str | None
+    first: str
+    second: str
+
+
+DUE: Final = """
+SELECT c.id, c.comparison_id, c.response_id, c.shown, c.sample, c.step, c.reuse_key,
+  (SELECT COUNT(*) FROM evaluations_attempt a
+   WHERE a.call_id = c.id AND a.run_id = c.run_id AND a.outcome IN ('retry', 'lost')),
+  q.messages, q.context, q.reference, {texts}
+FROM evaluations_call c {joins} JOIN evaluations_query q ON q.id = {of}.query_id
+WHERE c.run_id = %s AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s)
+ORDER BY c.id LIMIT %s
+"""
+DUE_OF_KIND: Final = {
+    RubricKind.PAIRWISE: DUE.format(
+        texts="one.messages, two.messages",
+        of="pair",
+        joins="JOIN evaluations_comparison pair ON pair.id = c.comparison_id "
+        "JOIN evaluations_response one ON one.id = pair.response_a_id "
+        "JOIN evaluations_response two ON two.id = pair.response_b_id",
+    ),
+    RubricKind.POINTWISE: DUE.format(
+        texts="one.messages, ''", of="one", joins="JOIN evaluations_response one ON one.id = c.response_id"
+    ),
+}
+
+
+def due(bout: Bout, room: int, now: datetime) -> list[Due]:
+    """Calls that wait and may be asked now, the oldest first, locked until the transaction ends.
+
+    What another worker is claiming at this moment is passed over, not waited for; on SQLite the
+    transaction itself keeps others out.
+    """
+    statement = DUE_OF_KIND[bout.spec.kind]
+    if connection.features.has_select_for_update_skip_locked:
+        statement += " FOR UPDATE OF c SKIP LOCKED"
+    moment = connection.ops.adapt_datetimefield_value(now)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [bout.run.pk, moment, room])
+        return [Due(*row) for row in cursor.fetchall()]
+
+
+# ---- what is to be sent --------------------------------------------------------------------
+
+
+def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
+    lease = uuid.uuid4()
+    said = conversations({row.call_id: AttemptStep(row.step) for row in rows})
+    return [held_of(bout, row, lease, said.get(row.call_id)) for row in rows]
+
+
+def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:
+    """Its messages are written here, so that asking only sends. A rule is sent nothing."""
+    shown, texts = Shown(row.shown), texts_of(bout, row)
+    held = Held(row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
+    if bout.judge.endpoint is None:
+        return held
+    messages = messages_for(bout.spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps)
+    if said is None:
+        return with_sums(bout, replace(held, messages=messages))
+    step = AttemptStep(row.step)
+    messages = later_messages(bout.spec, messages, said.before, step, said.unread)
+    later = replace(held, step=step, before=said.before, unread=said.unread, messages=messages, reuse_key=row.reuse_key)
+    return with_sums(bout, later)
+
+
+def with_sums(bout: Bout, held: Held) -> Held:
+    """With the sum of its prompt, the key under which its answer may be known, and the most that it can cost.
+
+    Sum and key need the shape that is asked for, and are missing before one is found. The key is
+    that of the question as it was first put, through all steps.
+    """
+    most = worst_case(bout.price, held.messages, bout.largest_schema(), bout.judge.max_tokens, batched=bout.batched)
+    if bout.shape is None:
+        return replace(held, reserved=most or 0)
+    prompt = prompt_sha256(held.messages, bout.form(held.step, held.before, bout.shape))
+    key = held.reuse_key or reusing.reuse_key(bout, prompt, held.sample, bout.shape)
+    return replace(held, prompt_sha256=prompt, reuse_key=key, reserved=most or 0)
+
+
+def texts_of(bout: Bout, row: Due) -> PairTexts | ResponseTexts:
+    messages, first = json.loads(row.messages), json.loads(row.first)
+    if bout.spec.kind == RubricKind.POINTWISE:
+        return ResponseTexts(messages, first, row.context, row.reference)
+    return PairTexts(messages, first, json.loads(row.second), row.context, row.reference)
+
+
+# ---- keeping and giving back ---------------------------------------------------------------
+
+LEASED: Final = ("id", "state", "lease", "lease_until", "not_before", "reuse_key", "reserved")
+
+
+def lease(calls: Sequence[Held], now: datetime) -> None:
+    running, until = CallState.RUNNING.value, now + LEASE
+    rows = [(one.call_id, running, one.lease, until, None, one.reuse_key, one.reserved) for one in calls]
+    update_many(Call, LEASED, rows)
 
 
 def refresh(held: Mapping[int, uuid.UUID]) -> None:
     """Keep what is still in flight ours for another while."""
     mine = Call.all_rows.filter(pk__in=list(held), lease__in=set(held.values()), state=CallState.RUNNING)
     mine.update(lease_until=Now() + LEASE)
+
+
+@transaction.atomic
+def give_back(held: Sequence[Held]) -> None:
+    """Calls that were claimed and not sent wait again at once, and cost nothing."""
+    leases = {one.lease for one in held}
+    mine = Call.all_rows.filter(pk__in=[one.call_id for one in held], lease__in=leases, state=CallState.RUNNING)
+    calls = list(mine.select_for_update().order_by("pk").only("run_id", "reserved"))
+    mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
+    for call in calls:
+        budgeting.book(call.run_id or 0, spent=0, released=call.reserved)
+
+
+# ---- money ---------------------------------------------------------------------------------
+
+
+def affordable_number(bout: Bout, calls: Sequence[Held]) -> int:
+    """How many of these, from the first, the run's budget holds; what they may cost is kept back for them."""
+    return budgeting.reserve(bout.run.pk, [one.reserved for one in calls])
+
+
+def out_of_money(bout: Bout, next_call: Held) -> Claimed[Held]:
+    """What is in flight may cost less than is kept back for it; the run ends when nothing is."""
+    run = Run.objects.get(pk=bout.run.pk)
+    if run.reserved:
+        return Claimed(wait=LOOK_AGAIN_SECONDS)
+    stop(
+        run,
+        f"The budget is used up: USD {usd(run.spent)} of {usd(run.budget or 0)} are spent, and the next request "
+        f"may cost {usd(next_call.reserved)}. Give the run a larger budget and resume it.",
+    )
+    return Claimed()

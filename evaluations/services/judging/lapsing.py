@@ -1,5 +1,6 @@
 """Leases that ran out, runs that have ended, and runs that have something to do and nobody doing it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.models import Attempt, Call, Run
+from evaluations.services.judging import budgeting
 from evaluations.services.judging.running import finish
 from evaluations.services.judging.storing import last_numbers
 from evaluations.services.pacing import ROWS_AT_ONCE, paced
@@ -26,11 +28,11 @@ def put_back_expired() -> int:
 
 def put_back_some() -> int:
     with paced(), transaction.atomic():
-        expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge", "run")
+        expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
         calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:ROWS_AT_ONCE])
-        write_lost([(call, call.run) for call in calls if call.run and call.judge.kind == JudgeKind.LLM])
+        write_lost([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
-        mine.update(state=CallState.PENDING, lease=None, lease_until=None)
+        mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
         worn = mine.annotate(lost=lost).filter(lost__gte=LOST_AT_MOST).values_list("pk", flat=True)
         mine.filter(pk__in=list(worn)).update(
@@ -39,19 +41,32 @@ def put_back_some() -> int:
     return len(calls)
 
 
-def write_lost(calls: Sequence[tuple[Call, Run]]) -> None:
-    numbers = last_numbers([call.pk for call, _ in calls])
+def write_lost(calls: Sequence[Call]) -> None:
+    """A request each, whose cost is not known: what was kept back for it is counted as spent."""
+    numbers = last_numbers([call.pk for call in calls])
     Attempt.objects.bulk_create(
         Attempt(
             call=call,
-            run=run,
+            run_id=call.run_id or 0,
             number=numbers.get(call.pk, 0) + 1,
+            step=call.step,
+            lease=call.lease,
             outcome=AttemptOutcome.LOST,
+            cost_at_most=call.reserved or None,
             latency_ms=0,
             error="The worker was killed before the answer was stored.",
         )
-        for call, run in calls
+        for call in calls
     )
+    for run_id, kept_back in kept_back_by_run(calls).items():
+        budgeting.book(run_id, spent=kept_back, released=kept_back)
+
+
+def kept_back_by_run(calls: Sequence[Call]) -> Counter[int]:
+    kept_back: Counter[int] = Counter()
+    for call in sorted(calls, key=lambda call: call.run_id or 0):
+        kept_back[call.run_id or 0] += call.reserved
+    return kept_back
 
 
 def finish_ended_runs() -> None:

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from evaluations.domain import (
     ACTIVE_RUN_STATES,
     OPEN_CALL_STATES,
+    AskingMode,
     AttemptStep,
     CallState,
     Channel,
@@ -19,7 +20,9 @@ from evaluations.domain import (
     JudgeKind,
     RunState,
 )
+from evaluations.judge.replying import wants_two_steps
 from evaluations.models import Call, Judge, Run, User
+from evaluations.services.judging import budgeting
 from evaluations.services.judging.pricing import price_for, usd
 from evaluations.services.judging.selecting import (
     KEPT_FAILURES,
@@ -239,15 +242,26 @@ def may_take_over(run: Run, call: Call) -> bool:
 def take_over(run: Run, calls: Sequence[Call]) -> None:
     """Make them this run's. What was bought of a conversation is kept, unless it ended unusably.
 
-    A call that another run still has in flight keeps its lease: its answer is on the way.
+    A call that another run still has in flight keeps its lease: its answer is on the way, and this
+    run pays for it. Where its budget does not hold that, the call stays where it is. The evaluation
+    that the first of two steps gave is kept whatever became of the second.
     """
-    flying = [call.pk for call in calls if call.state == CallState.RUNNING]
+    flying = budgeting.move_reserved((call for call in calls if call.state == CallState.RUNNING), run)
     fresh = [call.pk for call in calls if call.state in KEPT_FAILURES]
     waiting = [call.pk for call in calls if call.state not in (CallState.RUNNING, *KEPT_FAILURES)]
     anew = {"run": run, "state": CallState.PENDING, "error": "", "lease": None, "lease_until": None, "not_before": None}
-    Call.all_rows.filter(pk__in=flying).update(run=run)
+    Call.all_rows.filter(pk__in=[call.pk for call in flying]).update(run=run)
     Call.all_rows.filter(pk__in=waiting).update(**anew, batch=None)
-    Call.all_rows.filter(pk__in=fresh).update(**anew, batch=None, step=AttemptStep.ASK, repaired=False)
+    asked_anew = Call.all_rows.filter(pk__in=fresh)
+    asked_anew.update(**anew, batch=None, repaired=False)
+    asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unbought_step(run.judge))
+
+
+def first_unbought_step(judge: Judge) -> AttemptStep:
+    """Where the conversation of a call that is past its first request is taken up again."""
+    assert judge.rubric_version is not None
+    two_steps = judge.mode == AskingMode.TWO_STEP or wants_two_steps(judge.rubric_version.spec())
+    return AttemptStep.SCORE if two_steps else AttemptStep.ASK
 
 
 # ---- pausing and going on ------------------------------------------------------------------

@@ -1,106 +1,216 @@
-"""What became of calls, written down once: every Attempt, and the verdicts that still count."""
+"""What became of calls, written down once: every Attempt, and the answers that still count."""
 
+import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
-from evaluations.domain import OPEN_CALL_STATES, CallState, ReplyShape, Stage
-from evaluations.models import Attempt, Call, Endpoint, Judge, Rater, Verdict
+from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, CallState, ReplyShape
+from evaluations.models import Attempt, Call, Endpoint, Judge
+from evaluations.models.many import insert_many, update_many
+from evaluations.services.judging import budgeting, reusing
+from evaluations.services.judging.filing import write_answers
+from evaluations.services.judging.pricing import cost_of
 from evaluations.services.judging.running import stop
-from evaluations.services.judging.working import Bout, Outcome
+from evaluations.services.judging.working import Bout, Held, Outcome
 from evaluations.services.recording import record
+
+ATTEMPT_COLUMNS: Final = (
+    *("created_at", "call_id", "run_id", "batch_id", "lease", "number", "step", "outcome", "http_status", "raw"),
+    *("finish_reason", "model_returned", "tokens_in", "tokens_out", "tokens_cached", "cost", "cost_at_most"),
+    *("latency_ms", "logprobs", "error"),
+)
+# What an attempt that does not say otherwise has in columns that may not be null.
+UNSAID: Final[dict[str, Any]] = {
+    **dict.fromkeys(ATTEMPT_COLUMNS),
+    **dict.fromkeys(("raw", "finish_reason", "model_returned", "error"), ""),
+    "latency_ms": 0,
+}
+TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached")
+SETTLED_COLUMNS: Final = (
+    *("id", "state", "step", "repaired", "error", "rationale", "prompt_sha256", "reuse_key", "not_before"),
+    *("lease", "lease_until", "batch_id", "reserved"),
+)
+NOT_BILLED_FROM: Final = 400  # a server that answers with an error sends no bill
 
 
 def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
     """Every Attempt, whoever holds the lease by now; the rest only where the answer still counts."""
     with transaction.atomic():
-        ids = [outcome.held.call_id for outcome in outcomes]
-        calls = {call.pk: call for call in Call.all_rows.select_for_update().filter(pk__in=ids).order_by("pk")}
-        write_attempts(bout, outcomes)
-        counting = [outcome for outcome in outcomes if still_counts(calls[outcome.held.call_id], outcome)]
-        for outcome in counting:
-            settle(outcome)
-        write_verdicts(bout, counting, calls)
-        pause_endpoint(bout, outcomes)
-        for shape in {outcome.shape_found for outcome in outcomes if outcome.shape_found}:
+        rows, now = locked([outcome.held.call_id for outcome in outcomes])
+        new = without_stored_ones(outcomes, rows)
+        counting = enter(bout, new, rows, now)
+        update_many(Call, SETTLED_COLUMNS, [settled(bout, outcome, now) for outcome in counting])
+        write_answers(bout, counting, now)
+        pause_endpoint(bout, new)
+        for shape in {outcome.shape_found for outcome in new if outcome.shape_found}:
             freeze_shape(bout.judge, shape)
-        for reason in filter(None, (outcome.stop_reason for outcome in outcomes)):
+        for reason in filter(None, (outcome.stop_reason for outcome in new)):
             stop(bout.run, reason)
 
 
-def write_attempts(bout: Bout, outcomes: Iterable[Outcome]) -> None:
-    paid = [outcome for outcome in outcomes if outcome.attempt is not None]
-    numbers = last_numbers([outcome.held.call_id for outcome in paid])
-    rows = []
-    for outcome in paid:
-        call_id = outcome.held.call_id
-        numbers[call_id] = numbers.get(call_id, 0) + 1
-        rows.append(Attempt(call_id=call_id, run=bout.run, number=numbers[call_id], **outcome.attempt or {}))
-    Attempt.objects.bulk_create(rows)
+# ---- the calls as they stand ---------------------------------------------------------------
 
 
-def last_numbers(call_ids: Sequence[int]) -> dict[int, int]:
-    found = Attempt.objects.filter(call__in=call_ids).order_by().values_list("call_id")
-    return dict(found.annotate(Max("number")))
+@dataclass
+class Standing:
+    """A call as it is when its outcome comes, and as the outcomes of one batch change it."""
+
+    state: str
+    lease: uuid.UUID | None
+    run_id: int
+    reserved: int
+    attempts: int
+
+    def is_held_by(self, held: Held) -> bool:
+        return self.state == CallState.RUNNING and self.lease == held.lease
+
+    def takes(self, outcome: Outcome) -> bool:
+        """Whether this outcome decides about the call.
+
+        It does under its lease. A lease that ran out lost us the call, but a paid answer is taken
+        as long as nobody else has it in flight: it would only be bought a second time.
+        """
+        waits = self.state in (CallState.PENDING, CallState.CANCELLED)
+        return self.is_held_by(outcome.held) or (waits and outcome.state not in OPEN_CALL_STATES)
+
+    def settle(self, state: CallState) -> None:
+        self.state, self.lease, self.reserved = state, None, 0
 
 
-def still_counts(call: Call, outcome: Outcome) -> bool:
-    """Whether this outcome decides about the call.
-
-    It does under our lease. A lease that ran out lost us the call, but a paid answer is taken as
-    long as nobody else has it in flight: it would only be bought a second time.
-    """
-    if call.state == CallState.RUNNING:
-        return call.lease == outcome.held.lease
-    return call.state in (CallState.PENDING, CallState.CANCELLED) and outcome.state not in OPEN_CALL_STATES
-
-
-def settle(outcome: Outcome) -> None:
-    later = Now() + timedelta(seconds=outcome.wait_seconds) if outcome.wait_seconds else None
-    Call.all_rows.filter(pk=outcome.held.call_id).update(
-        state=outcome.state,
-        error=outcome.error,
-        rationale=outcome.rationale,
-        prompt_sha256=outcome.prompt_sha256,
-        lease=None,
-        lease_until=None,
-        not_before=later,
-    )
-
-
-def write_verdicts(bout: Bout, outcomes: Iterable[Outcome], calls: Mapping[int, Call]) -> None:
-    offered = {aspect.key: aspect.choices for aspect in bout.spec.aspects}
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
-    rows = []
-    for outcome in outcomes:
-        held, sample = outcome.held, calls[outcome.held.call_id].sample
-        for key, choice in outcome.choices.items():
-            if choice not in offered[key]:
-                raise ValueError(f"{choice} is not offered for {key}")
-            what = (bout.rater_id, held.comparison_id, bout.aspect_ids[key], sample, held.shown.value, choice.value)
-            rows.append((now, *what, held.call_id, Stage.FIRST.value, False, "", "", ""))
-    if rows:
-        insert_verdicts(rows)
-        Rater.objects.filter(pk=bout.rater_id).update(verdicts_changed_at=Now())
-
-
-VERDICT_COLUMNS: Final = (
-    *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice"),
-    *("call_id", "stage", "inconsistent", "rationale", "note", "reason"),
-)
-
-
-def insert_verdicts(rows: Sequence[tuple[Any, ...]]) -> None:
-    """Past the ORM: an object for each verdict took more time than all else that storing does."""
-    table = connection.ops.quote_name(Verdict._meta.db_table)
-    marks = ", ".join(["%s"] * len(VERDICT_COLUMNS))
+def locked(call_ids: Sequence[int]) -> tuple[dict[int, Standing], datetime]:
+    """The calls as they stand, locked in the order of their ids, and the database's time."""
+    marks = ", ".join(["%s"] * len(call_ids))
+    postgres = connection.vendor == "postgresql"
+    clock, lock = ("STATEMENT_TIMESTAMP()", " FOR UPDATE") if postgres else ("NULL", "")
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} ({', '.join(VERDICT_COLUMNS)}) VALUES ({marks})", rows)
+        cursor.execute(
+            "SELECT id, state, lease, run_id, reserved, "
+            "(SELECT MAX(number) FROM evaluations_attempt a WHERE a.call_id = evaluations_call.id), "
+            f"{clock} FROM evaluations_call WHERE id IN ({marks}) ORDER BY id{lock}",
+            call_ids,
+        )
+        found = cursor.fetchall()
+    rows = {
+        pk: Standing(state, uuid.UUID(str(lease)) if lease else None, run_id, reserved, attempts or 0)
+        for pk, state, lease, run_id, reserved, attempts, _ in found
+    }
+    return rows, found[0][-1] or timezone.now()
+
+
+def without_stored_ones(outcomes: Sequence[Outcome], rows: Mapping[int, Standing]) -> list[Outcome]:
+    """Without what an earlier commit holds already, whose end the connection did not live to tell."""
+    strange = [outcome.held for outcome in outcomes if not rows[outcome.held.call_id].is_held_by(outcome.held)]
+    if not strange:
+        return list(outcomes)
+    stored = attempts_of(strange).exclude(outcome=AttemptOutcome.LOST)
+    known = set(stored.values_list("call_id", "lease"))
+    return [outcome for outcome in outcomes if (outcome.held.call_id, outcome.held.lease) not in known]
+
+
+def attempts_of(held: Sequence[Held]) -> "QuerySet[Attempt]":
+    """What was written down of these requests."""
+    leases = {one.lease for one in held}
+    return Attempt.objects.filter(call__in=[one.call_id for one in held], lease__in=leases)
+
+
+# ---- attempts and money --------------------------------------------------------------------
+
+
+def enter(bout: Bout, outcomes: Sequence[Outcome], rows: Mapping[int, Standing], now: datetime) -> list[Outcome]:
+    """Write the Attempts and what they cost; those outcomes that decide about their calls."""
+    book = Book(bout, lost_before(outcomes, rows))
+    attempts, counting = [], []
+    for outcome in outcomes:
+        row = rows[outcome.held.call_id]
+        if outcome.attempt is not None:
+            attempts.append(book.enter(outcome, row, now))
+        if row.takes(outcome):
+            book.release(row)
+            row.settle(outcome.state)
+            counting.append(outcome)
+    insert_many(Attempt, ATTEMPT_COLUMNS, attempts)
+    book.close()
+    return counting
+
+
+def lost_before(outcomes: Sequence[Outcome], rows: Mapping[int, Standing]) -> dict[tuple[int, uuid.UUID], Attempt]:
+    """The requests among these that were written down as lost, and were not."""
+    strange = [outcome.held for outcome in outcomes if not rows[outcome.held.call_id].is_held_by(outcome.held)]
+    return {(one.call_id, one.lease): one for one in attempts_of(strange) if one.lease} if strange else {}
+
+
+@dataclass
+class Book:
+    """What the outcomes of one batch change on the accounts of their runs."""
+
+    bout: Bout
+    lost: Mapping[tuple[int, uuid.UUID], Attempt]
+    spent: Counter[int] = field(default_factory=Counter)
+    released: Counter[int] = field(default_factory=Counter)
+
+    def enter(self, outcome: Outcome, row: Standing, now: datetime) -> tuple[Any, ...]:
+        """The row of its Attempt, paid for by the run that the call belongs to, or that lost it."""
+        held, said, lost = (
+            outcome.held,
+            outcome.attempt or {},
+            self.lost.get((outcome.held.call_id, outcome.held.lease)),
+        )
+        mine = row.is_held_by(held)
+        run_id = row.run_id if mine else lost.run_id if lost else self.bout.run.pk
+        cost = cost_of(self.bout.price, *(said.get(key) for key in TOKENS), batched=self.bout.batched)
+        at_most = row.reserved or None if mine and cost is None and is_billed(outcome) else None
+        if lost and cost is not None:
+            self.withdraw(lost)
+        self.spent[run_id] += cost or at_most or 0
+        row.attempts += 1
+        known = {"created_at": now, "call_id": held.call_id, "run_id": run_id, "number": row.attempts}
+        known |= {"step": held.step.value, "lease": held.lease, "cost": cost, "cost_at_most": at_most}
+        whole = {**UNSAID, **said, **known}
+        return tuple(whole[column] for column in ATTEMPT_COLUMNS)
+
+    def withdraw(self, lost: Attempt) -> None:
+        """Its answer came after all: what it may have cost is not counted beside what it did."""
+        self.spent[lost.run_id] -= lost.cost_at_most or 0
+        Attempt.objects.filter(pk=lost.pk).update(cost_at_most=None)
+
+    def release(self, row: Standing) -> None:
+        self.released[row.run_id] += row.reserved
+
+    def close(self) -> None:
+        for run_id in sorted({*self.spent, *self.released}):
+            budgeting.book(run_id, spent=self.spent[run_id], released=self.released[run_id])
+
+
+def is_billed(outcome: Outcome) -> bool:
+    """Whether the request can have cost something: it was sent, and no error came back for it."""
+    return not outcome.unsent and ((outcome.attempt or {}).get("http_status") or 0) < NOT_BILLED_FROM
+
+
+# ---- the calls afterwards ------------------------------------------------------------------
+
+
+def settled(bout: Bout, outcome: Outcome, now: datetime) -> tuple[Any, ...]:
+    held = outcome.held
+    waits = outcome.state == CallState.PENDING
+    step = outcome.next_step or held.step if waits else held.step
+    later = now + timedelta(seconds=outcome.wait_seconds) if outcome.wait_seconds else None
+    said = (outcome.repaired, outcome.error, outcome.rationale, outcome.prompt_sha256 or held.prompt_sha256)
+    key = held.reuse_key or key_found(bout, outcome)
+    return (held.call_id, outcome.state.value, step.value, *said, key, later, None, None, None, 0)
+
+
+def key_found(bout: Bout, outcome: Outcome) -> str:
+    """The key of a question that was put before it was known what the server takes."""
+    shape = outcome.shape_found
+    return reusing.key_in_shape(bout, outcome.held, shape) if shape and outcome.held.messages else ""
 
 
 def pause_endpoint(bout: Bout, outcomes: Iterable[Outcome]) -> None:
@@ -117,3 +227,9 @@ def freeze_shape(judge: Judge, shape: ReplyShape) -> None:
     """What an automatic judge's server takes, found out once and kept with the judge."""
     if Judge.objects.filter(pk=judge.pk, asked_as="").update(asked_as=shape):
         record("found out", judge, user=None, evaluation=judge.evaluation, after={"asked_as": shape.value})
+    judge.refresh_from_db(fields=["asked_as"])
+
+
+def last_numbers(call_ids: Sequence[int]) -> dict[int, int]:
+    found = Attempt.objects.filter(call__in=call_ids).order_by().values_list("call_id")
+    return dict(found.annotate(Max("number")))

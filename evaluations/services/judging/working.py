@@ -12,6 +12,7 @@ from evaluations.domain import (
     AskingMode,
     AttemptStep,
     CallState,
+    Channel,
     Choice,
     Message,
     PairTexts,
@@ -64,6 +65,14 @@ class Bout:
         if alone not in self.schemas:
             self.schemas[alone] = score_schema(self.spec) if alone else reply_schema(self.spec)
         return self.schemas[alone]
+
+    def largest_schema(self) -> dict[str, Any] | None:
+        """The longest that may be sent beside the messages."""
+        return None if self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT) else self.schema(alone=False)
+
+    @property
+    def batched(self) -> bool:
+        return self.run.channel == Channel.BATCH
 
     def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape) -> dict[str, Any] | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""

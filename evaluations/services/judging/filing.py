@@ -1,0 +1,68 @@
+"""A judge's verdicts and scores, filed under the call that they answer."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from evaluations.domain import AspectSpec, Stage
+from evaluations.models import Score, Verdict
+from evaluations.models.many import insert_many
+from evaluations.services.judging.working import Bout, Outcome
+
+# Columns that have no default of the database's own are named, empty ones too.
+VERDICT_COLUMNS: Final = (
+    *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", "weighted"),
+    *("call_id", "stage", "inconsistent", "rationale", "note", "reason"),
+)
+SCORE_COLUMNS: Final = (
+    *("created_at", "rater_id", "response_id", "aspect_id", "sample", "value", "weighted"),
+    *("call_id", "rationale"),
+)
+
+
+def write_answers(bout: Bout, outcomes: Sequence[Outcome], now: datetime) -> None:
+    """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer."""
+    offered = {aspect.key: aspect for aspect in bout.spec.aspects}
+    verdicts = [row for outcome in outcomes for row in verdict_rows(bout, outcome, offered, now)]
+    scores = [row for outcome in outcomes for row in score_rows(bout, outcome, offered, now)]
+    insert_many(Verdict, VERDICT_COLUMNS, verdicts)
+    insert_many(Score, SCORE_COLUMNS, scores)
+    if verdicts or scores:
+        note_change(bout.rater_id, now)
+
+
+def verdict_rows(
+    bout: Bout, outcome: Outcome, offered: dict[str, AspectSpec], now: datetime
+) -> Iterator[tuple[Any, ...]]:
+    held = outcome.held
+    for key, choice in outcome.choices.items():
+        if choice not in offered[key].choices:
+            raise ValueError(f"{choice} is not offered for {key}")
+        about = (bout.rater_id, held.comparison_id, bout.aspect_ids[key], held.sample)
+        what = (held.shown.value, choice.value, outcome.weighted.get(key))
+        yield (now, *about, *what, held.call_id, Stage.FIRST.value, False, "", "", "")
+
+
+def score_rows(
+    bout: Bout, outcome: Outcome, offered: dict[str, AspectSpec], now: datetime
+) -> Iterator[tuple[Any, ...]]:
+    held = outcome.held
+    for key, value in outcome.scores.items():
+        if not is_on_scale(offered[key], value):
+            raise ValueError(f"{value} is not on the scale of {key}")
+        about = (bout.rater_id, held.response_id, bout.aspect_ids[key], held.sample)
+        yield (now, *about, value, outcome.weighted.get(key), held.call_id, "")
+
+
+def is_on_scale(aspect: AspectSpec, value: float) -> bool:
+    return (
+        aspect.scale_min is not None and aspect.scale_max is not None and aspect.scale_min <= value <= aspect.scale_max
+    )
+
+
+def note_change(rater_id: int, now: datetime) -> None:
+    moment = connection.ops.adapt_datetimefield_value(now)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE evaluations_rater SET verdicts_changed_at = %s WHERE id = %s", [moment, rater_id])

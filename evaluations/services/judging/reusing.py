@@ -1,0 +1,155 @@
+"""An answer that is stored is never bought again: equal questions have equal keys, whoever asked first."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import F, Q, QuerySet
+
+from evaluations.domain import FLIPPED, CallState, Choice, ReplyShape, Shown
+from evaluations.judge.prompting import prompt_sha256
+from evaluations.models import Call, Run, Score, Verdict
+from evaluations.models.many import update_many
+from evaluations.services.judging.filing import write_answers
+from evaluations.services.judging.working import Bout, Held, Outcome
+
+COPY_COLUMNS = ("id", "state", "copied_from_id", "reuse_key", "prompt_sha256", "repaired", "rationale", "error")
+
+
+def reuse_key(bout: Bout, prompt: str, sample: int, shape: ReplyShape) -> str:
+    """Endpoint, model, settings, how a reply is read, messages and sample, as one sum."""
+    judge = bout.judge
+    settings = (
+        judge.endpoint.base_url if judge.endpoint else "",
+        *(judge.model, bout.two_steps, shape.value, judge.temperature, judge.max_tokens),
+        None if judge.seed is None else judge.seed + sample,
+        *(judge.reasoning_effort, judge.logprobs),
+        judge.rubric_version.sha256 if judge.rubric_version else "",
+    )
+    return hashlib.sha256(json.dumps([*settings, prompt, sample]).encode()).hexdigest()
+
+
+def keys_of(bout: Bout, held: Held) -> list[str]:
+    """The keys under which an equal question may have been answered: one for each shape while none is found."""
+    if held.reuse_key or not held.messages:
+        return [held.reuse_key] if held.reuse_key else []
+    return [key_in_shape(bout, held, shape) for shape in ReplyShape]
+
+
+def key_in_shape(bout: Bout, held: Held, shape: ReplyShape) -> str:
+    form = bout.form(held.step, held.before, shape)
+    return reuse_key(bout, prompt_sha256(held.messages, form), held.sample, shape)
+
+
+# ---- finding -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """An answered call, as far as a copy needs it."""
+
+    call_id: int
+    root_id: int
+    key: str
+    shown: Shown
+    repaired: bool
+    rationale: str
+    prompt_sha256: str
+    choices: dict[str, Choice] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    weighted: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Held calls by what is to become of them: asked, copied from a source, or left while an equal one is asked."""
+
+    to_ask: list[Held]
+    to_copy: list[tuple[Held, Source]]
+    to_wait: list[Held]
+
+
+def sort_out(bout: Bout, held: Sequence[Held], now: datetime) -> Sorted:
+    keys = {one.call_id: keys_of(bout, one) for one in held}
+    wanted = [key for found in keys.values() for key in found]
+    if not wanted:
+        return Sorted(list(held), [], [])
+    known = Call.all_rows.filter(~Q(reuse_key=""), reuse_key__in=wanted)
+    answered = sources(bout, known)
+    asked = set(known.filter(state=CallState.RUNNING, lease_until__gt=now).values_list("reuse_key", flat=True))
+    result = Sorted([], [], [])
+    for one in held:
+        mine = keys[one.call_id]
+        source = next((answered[key] for key in mine if key in answered), None)
+        if source is not None:
+            result.to_copy.append((one, source))
+        elif asked.isdisjoint(mine):
+            result.to_ask.append(one)
+            asked.update(mine)
+        else:
+            result.to_wait.append(one)
+    return result
+
+
+def sources(bout: Bout, known: "QuerySet[Call]") -> dict[str, Source]:
+    """Key → an answered call with that key and an answer for all that this judge is asked."""
+    columns = ("pk", "copied_from_id", "reuse_key", "shown", "repaired", "rationale", "prompt_sha256")
+    rows = known.filter(state=CallState.ANSWERED).order_by("-pk").values_list(*columns)
+    found = {
+        pk: Source(pk, root or pk, key, Shown(shown), repaired, rationale, prompt)
+        for pk, root, key, shown, repaired, rationale, prompt in rows
+        if bout.judge.repairs or not repaired
+    }
+    if found:
+        add_answers(found)
+    whole = set(bout.aspect_ids)
+    return {one.key: one for one in found.values() if whole in (set(one.choices), set(one.scores))}
+
+
+def add_answers(found: Mapping[int, Source]) -> None:
+    verdicts = Verdict.all_rows.filter(call__in=found).values_list("call_id", "aspect__key", "choice", "weighted")
+    for pk, key, choice, weighted in verdicts:
+        found[pk].choices[key] = Choice(choice)
+        if weighted is not None:
+            found[pk].weighted[key] = weighted
+    scores = Score.all_rows.filter(call__in=found).values_list("call_id", "aspect__key", "value", "weighted")
+    for pk, key, value, weighted in scores:
+        found[pk].scores[key] = value
+        if weighted is not None:
+            found[pk].weighted[key] = weighted
+
+
+# ---- copying -------------------------------------------------------------------------------
+
+
+def copy(bout: Bout, pairs: Sequence[tuple[Held, Source]], now: datetime) -> None:
+    """These calls are answered as their sources were, at no cost and without an Attempt."""
+    if not pairs:
+        return
+    answered = CallState.ANSWERED.value
+    rows = [
+        (
+            held.call_id,
+            answered,
+            source.root_id,
+            source.key,
+            source.prompt_sha256,
+            source.repaired,
+            source.rationale,
+            "",
+        )
+        for held, source in pairs
+    ]
+    update_many(Call, COPY_COLUMNS, rows)
+    write_answers(bout, [as_answered(held, source) for held, source in pairs], now)
+    Run.objects.filter(pk=bout.run.pk).update(reused=F("reused") + len(pairs))
+
+
+def as_answered(held: Held, source: Source) -> Outcome:
+    """The source's answer to this call. Equal messages show the same text first, which may be A here and B there."""
+    turned = held.shown != source.shown
+    choices = {key: FLIPPED[choice] if turned else choice for key, choice in source.choices.items()}
+    weighted = {key: 1 - weight if turned and key in choices else weight for key, weight in source.weighted.items()}
+    return Outcome(held, CallState.ANSWERED, choices=choices, scores=source.scores, weighted=weighted)
