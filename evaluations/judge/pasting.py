@@ -1,0 +1,144 @@
+"""From a pasted document to the prompts in it, each a rubric to begin with.
+
+What stands in the document as a prompt is kept word for word. What its placeholders mean, which
+kind of verdict it asks for and in which form is guessed from what it says; a person sees the guess
+and corrects it. A placeholder that says nothing to us is left without a field.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaluations.domain import InputRefused, RubricKind, RubricSpec
+from evaluations.judge.guessing import form_of
+from evaluations.judge.replying import JSON, answers_of, json_format
+from evaluations.judge.templating import PAIRWISE_FIELDS, placeholders_in
+
+LONGEST: Final = 200_000
+UNNAMED: Final = "pasted prompt"
+
+# NAME = """…""", as prompts stand in Python.
+PYTHON_TEXT: Final = re.compile(
+    r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
+)
+# | 12 | …the line… |, as numbered lines come out of a table.
+NUMBERED: Final = re.compile(r"\s*\|\s*(\d+)\s*\| ?(.*?)\s*\|?\s*")
+
+NAMES: Final = {
+    "query": "query question instruction instructions prompt input task request message problem user_input user_query "
+    "user_prompt user_question user_message",
+    "context": "context contexts document documents source source_text passage article background retrieved_context",
+    "reference": "reference expected expected_output expected_answer expected_response reference_answer gold "
+    "reference_output reference_response gold_answer ground_truth golden_answer correct_answer ideal_answer target",
+    "response": "response output answer completion candidate prediction summary generation submission "
+    "actual_output ai_response ai_answer model_response model_output model_answer generated_text llm_response",
+    "examples": "examples example examples_str examples_text few_shot fewshot few_shot_examples shots demonstrations",
+    "verdict_key": "verdict_key score_key metric metric_name metric_key",
+    "rationale_key": "reason_key rationale_key explanation_key reasoning_key",
+}
+FIELD_OF: Final = {name: field for field, names in NAMES.items() for name in names.split()}
+JUDGED: Final = r"(?:candidate|response|answer|output|assistant|completion|model|summary|text|story)"
+FIRST: Final = re.compile(rf"{JUDGED}s?_?(?:a|1|one)|(?:baseline|first)(?:_model)?(?:_{JUDGED})?")
+SECOND: Final = re.compile(rf"{JUDGED}s?_?(?:b|2|two)|second(?:_model)?(?:_{JUDGED})?")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt of a document: ``after`` is what the document goes on to say, up to its next prompt."""
+
+    name: str
+    text: str
+    after: str = ""
+
+
+def rubrics_in(document: str) -> list[tuple[str, RubricSpec]]:
+    """A name and a rubric for every prompt of the document, at least one."""
+    return [(prompt.name, rubric_of(prompt)) for prompt in prompts_in(document)]
+
+
+def prompts_in(document: str) -> list[Prompt]:
+    """The texts that Python code names in it; without any, the whole, less the numbers of its lines."""
+    document = document.replace("\r\n", "\n")
+    if not document.strip():
+        raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
+    if len(document) > LONGEST:
+        raise InputRefused(f"The text is too long to be a prompt: at most {LONGEST} characters.")
+    found = [one for one in PYTHON_TEXT.finditer(document) if placeholders_in(one[3])]
+    if not found:
+        return [Prompt(UNNAMED, without_numbers(document))]
+    ends = [*(one.start() for one in found[1:]), len(document)]
+    prompts = [
+        Prompt(name_of(one[1]), without_continuations(one[3]), document[one.end() : end])
+        for one, end in zip(found, ends, strict=True)
+    ]
+    return with_names_apart(prompts)
+
+
+def name_of(variable: str) -> str:
+    """SUMMARY_PROMPT is called summary."""
+    words = variable.casefold().replace("_", " ").strip()
+    return words.removesuffix("prompt").removesuffix("template").strip() or words
+
+
+def with_names_apart(prompts: list[Prompt]) -> list[Prompt]:
+    names = [prompt.name for prompt in prompts]
+    return [
+        replace(prompt, name=f"{prompt.name} {place + 1}") if names.count(prompt.name) > 1 else prompt
+        for place, prompt in enumerate(prompts)
+    ]
+
+
+def without_continuations(text: str) -> str:
+    """A backslash at the end of a line is Python's way to say that the line goes on."""
+    return text.replace("\\\n", "")
+
+
+def without_numbers(text: str) -> str:
+    """The lines without the table that numbers them; a text that is no such table as it stands."""
+    lines = [NUMBERED.fullmatch(line) for line in text.splitlines() if line.strip()]
+    numbers = [int(line[1]) for line in lines if line]
+    if len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return text
+    return "\n".join(line[2] for line in lines if line)
+
+
+def rubric_of(prompt: Prompt) -> RubricSpec:
+    """What the prompt seems to ask for. Where it wants JSON and never says so, the form is added at its end."""
+    placeholders = guessed_fields(prompt.text)
+    fields = set(placeholders.values())
+    is_pointwise = "response" in fields and not fields & set(PAIRWISE_FIELDS)
+    kind = RubricKind.POINTWISE if is_pointwise else RubricKind.PAIRWISE
+    form = form_of(kind, prompt.text, prompt.after, fields)
+    spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
+    spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
+    if answers_of(spec) == JSON and "json" not in prompt.text.casefold():
+        spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format(spec)}\n")
+    return spec
+
+
+def guessed_fields(text: str) -> dict[str, str]:
+    """Placeholder → field, for those whose name says what they stand for."""
+    guessed = {}
+    for placeholder in placeholders_in(text):
+        field = field_of(placeholder)
+        if field:
+            guessed[placeholder] = field
+    return with_the_other_response(guessed)
+
+
+def field_of(placeholder: str) -> str | None:
+    name = placeholder.strip("{$}").casefold()
+    if FIRST.fullmatch(name):
+        return "response_a"
+    if SECOND.fullmatch(name):
+        return "response_b"
+    return FIELD_OF.get(name)
+
+
+def with_the_other_response(guessed: dict[str, str]) -> dict[str, str]:
+    """Beside a baseline, or beside one of two named sides, “response” is the other of the two."""
+    sides = set(guessed.values()) & set(PAIRWISE_FIELDS)
+    if len(sides) != 1:
+        return guessed
+    (other,) = set(PAIRWISE_FIELDS) - sides
+    return {placeholder: other if field == "response" else field for placeholder, field in guessed.items()}
