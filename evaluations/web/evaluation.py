@@ -4,11 +4,13 @@ from typing import cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evaluations import access
-from evaluations.domain import Role
-from evaluations.models import Candidate, Evaluation, Membership, Query, User
+from evaluations.access import Action
+from evaluations.domain import FAILURE_STATES, Role
+from evaluations.models import Call, Candidate, Evaluation, Membership, Query, User
 from evaluations.services.preparing.surveying import standings
 from evaluations.web.evaluations import next_step
 
@@ -27,6 +29,9 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
         "candidates": Candidate.objects.filter(evaluation=found).count(),
         "people": Membership.objects.filter(evaluation=found).count(),
         "rules": rules_of(found),
+        "failed_calls_at": failed_calls_at(found, manages=access.may(user, Action.MANAGE, found))
+        if standing.failed_calls
+        else "",
     }
     return render(request, "evaluation/evaluation.html", context)
 
@@ -34,3 +39,12 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
 def rules_of(evaluation: Evaluation) -> Evaluation:
     """The evaluation with its rubric and shown judge, in one query."""
     return Evaluation.objects.select_related("review_rubric__rubric", "shown_judge").get(pk=evaluation.pk)
+
+
+def failed_calls_at(evaluation: Evaluation, *, manages: bool) -> str:
+    """Where failed calls are asked again: of one judge at once, of several judge by judge from the runs."""
+    failed = Call.all_rows.filter(run__evaluation=evaluation, state__in=FAILURE_STATES).order_by()
+    runs = list(failed.values_list("run", "judge").distinct())
+    if manages and len({judge for _, judge in runs}) == 1:
+        return reverse("run_retry", args=[evaluation.slug, max(run for run, _ in runs)])
+    return reverse("runs", args=[evaluation.slug])

@@ -10,10 +10,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evaluations.access import Action
-from evaluations.domain import FAILURE_STATES, CallState
+from evaluations.domain import ACTIVE_RUN_STATES, FAILURE_STATES, CallState
 from evaluations.models import Attempt, Call, Run
 from evaluations.services.judging.progressing import bills_of
 from evaluations.services.judging.running import counts_by_state
+from evaluations.services.judging.selecting import RETRYABLE
 from evaluations.web.paging import page_of
 from evaluations.web.run import run_for
 
@@ -38,7 +39,14 @@ def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     kind = request.GET.get("state", "")
     if kind and kind not in KINDS:
         raise Http404
-    context = {"page": "runs", "evaluation": row.evaluation, "run": row, "kind": kind, "kinds": kinds_of(row, kind)}
+    context = {
+        "page": "runs",
+        "evaluation": row.evaluation,
+        "run": row,
+        "kind": kind,
+        "kinds": kinds_of(row, kind),
+        "can_retry": kind in RETRYABLE and row.state not in ACTIVE_RUN_STATES,
+    }
     return render(request, "run_calls/run_calls.html", context | calls_of(request, row, kind))
 
 

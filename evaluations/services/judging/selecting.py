@@ -234,6 +234,13 @@ def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
     return calls_known(wanted).filter(state__in=wanted.only_states).exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
+def retryable(judge: Judge) -> dict[str, int]:
+    """State → calls of this judge that could be asked again now, in no active run; none for a state without any."""
+    calls = calls_to_retry(selection(judge, only_states=RETRYABLE)).order_by()
+    found = dict(calls.values_list("state").annotate(Count("pk")))
+    return {state.value: found[state] for state in RETRYABLE if state in found}
+
+
 @dataclass(frozen=True)
 class Expected:
     """What a run would do, of all that are selected: ask ``to_ask`` calls, find ``reused`` answered.
