@@ -1,6 +1,7 @@
 """Setting up a study: what the services refuse, and what they leave in the record."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from evaluations.services.preparing.preparing import (
     create_evaluation,
     fingerprint,
     next_version,
+    pasted_rubrics,
     remove_member,
     set_role,
 )
@@ -242,6 +244,20 @@ def test_an_aspect_of_a_built_in_rubric_keeps_the_name_that_it_has_in_the_evalua
     assert begin_builtin(evaluation, builtin="qa-pairwise", user=None).spec().aspects[0].name == "All in all"
     with pytest.raises(InputRefused, match="“overall” is called “All in all”"):
         begin_rubric(evaluation, name="mine", spec=QA_PAIRWISE, origin=RubricOrigin.OWN, user=None)
+
+
+@pytest.mark.data
+def test_the_documents_that_people_brought_are_stored_as_rubrics_and_come_back_as_they_are(
+    acceptance_data: Path,
+) -> None:
+    evaluation = make_evaluation()
+    documents = sorted((acceptance_data.parent / "seeds").glob("*.txt"))
+    for place, document in enumerate(documents):
+        for name, spec in pasted_rubrics(evaluation, document.read_text()):
+            own = RubricOrigin.OWN
+            version = begin_rubric(evaluation, name=f"{name} {place}", spec=spec, origin=own, user=None)
+            assert version.spec() == spec
+    assert Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.OWN).count() == 4
 
 
 def test_people_compare_and_an_evaluation_begins_with_a_rubric_that_does() -> None:
