@@ -8,7 +8,7 @@ from django.db import transaction
 
 from evaluations.models import Import
 from evaluations.services.importing import importing, sweeping
-from evaluations.services.judging import lapsing, running
+from evaluations.services.judging import lapsing, rereading, running
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
@@ -65,6 +65,13 @@ def store_import(import_id: int) -> None:
 
 
 @shared_task(base=DjangoTask)
+def reread_replies(judge_id: int) -> None:
+    """Read a judge's stored replies again for a while; a successor goes on where this one stops."""
+    if rereading.go_on(judge_id, seconds=STORE_SECONDS):
+        nudge(reread_replies, judge_id)
+
+
+@shared_task(base=DjangoTask)
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
     lapsing.put_back_expired()
@@ -72,5 +79,7 @@ def sweep() -> None:
     lapsing.finish_ended_runs()
     for run_id in lapsing.runs_to_nudge():
         nudge(work_run, run_id)
+    for judge_id in rereading.judges_left_off():
+        nudge(reread_replies, judge_id)
     for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):
         nudge(store_import, import_id)

@@ -69,6 +69,7 @@ PIPE = [
     "judging.filing",
     "judging.recalling",
     "judging.reusing",
+    "judging.rereading",
     "judging.claiming",
     "judging.storing",
     "judging.lapsing",

@@ -149,9 +149,12 @@ def begin(run_id: int, patience: Patience) -> Bout | None:
     """What a worker needs to work this run; None where it is not at work."""
     related = ("judge__rubric_version__rubric", "judge__endpoint", "judge__evaluation")
     run = Run.objects.select_related(*related).filter(pk=run_id, state=RunState.RUNNING).first()
-    if run is None or run.judge.rubric_version is None:
-        return None
+    return bout_of(run, patience) if run and run.judge.rubric_version else None
+
+
+def bout_of(run: Run, patience: Patience) -> Bout:
     version = run.judge.rubric_version
+    assert version is not None  # only imported judges have none, and they have no runs
     return Bout(
         run=run,
         judge=run.judge,

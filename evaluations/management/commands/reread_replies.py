@@ -1,0 +1,44 @@
+"""``manage.py reread_replies SLUG --judge NAME``"""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.models import Evaluation, Judge
+from evaluations.services.judging import rereading
+
+TELL_EVERY_SECONDS = 20
+
+
+class Command(BaseCommand):
+    help = "Read a judge's stored replies again, here and to the end; nothing is asked. Prints what changed as JSON."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the evaluation")
+        parser.add_argument("--judge", required=True, metavar="NAME")
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        try:
+            judge = judge_named(slug, options["judge"])
+            rereading.reread(judge, user=None)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        while rereading.go_on(judge.pk, seconds=TELL_EVERY_SECONDS):
+            pass
+        ended = rereading.last_event(judge)
+        self.stdout.write(
+            json.dumps({key: ended.after[key] for key in ("calls", "counts", "changes")} if ended else {})
+        )
+
+
+def judge_named(slug: str, name: str) -> Judge:
+    evaluation = Evaluation.objects.filter(slug=slug).first()
+    if evaluation is None:
+        raise InputRefused(f"There is no evaluation at “{slug}”.")
+    judge = Judge.objects.filter(evaluation=evaluation, name=name).first()
+    if judge is None:
+        raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
+    return judge

@@ -1,0 +1,176 @@
+"""Stored replies read once more: what a better reader finds is written, and everything that changes is counted."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evaluations.domain import CallState, InputRefused
+from evaluations.judge import reading
+from evaluations.models import Attempt, Call, Evaluation, Event, Judge, Verdict
+from evaluations.services.judging import rereading
+from tests.judges import make_baseline, make_judge, run_through
+from tests.llm_server import Question, Told, good, llm_server, verdict
+from tests.making import make_comparison, make_evaluation, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ASPECTS = 6
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    evaluation = make_evaluation()
+    for _ in range(2):
+        make_comparison(evaluation)
+    return evaluation
+
+
+def odd(question: Question) -> Told:
+    """What today's reader cannot read: its rationale stands where a text is wanted."""
+    return Told(verdict(question).replace('"choices"', '"picks"'))
+
+
+def judged(evaluation: Evaluation, script: Any, **settings: Any) -> Judge:
+    with llm_server(script) as server:
+        judge = make_judge(evaluation, server.base_url, **settings)
+        run_through(judge)
+    return judge
+
+
+def read_again(judge: Judge) -> dict[str, Any]:
+    """The whole re-reading; what its last Event says."""
+    rereading.reread(judge, user=None)
+    assert rereading.go_on(judge.pk) is False
+    event = rereading.last_event(judge)
+    assert event is not None
+    assert event.verb == rereading.ENDED
+    return dict(event.after)
+
+
+def kinder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A better reader, which takes “picks” for choices."""
+    read_text_of = reading.read_reply
+
+    def read(spec: Any, shown: Any, reply: reading.Reply, **rest: Any) -> Any:
+        better = reading.Reply(reply.text.replace('"picks"', '"choices"'), reply.finish_reason, reply.refusal)
+        return read_text_of(spec, shown, better, **rest)
+
+    monkeypatch.setattr(rereading, "read_reply", read)
+
+
+def harsher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that finds nothing in any reply."""
+    no = reading.NotRead(CallState.UNREADABLE, "Nothing to be seen.")
+    monkeypatch.setattr(rereading, "read_reply", lambda *args, **rest: no)
+
+
+def test_the_same_reader_changes_nothing(evaluation: Evaluation) -> None:
+    judge = judged(evaluation, good)
+    before = list(Verdict.objects.order_by("pk").values())
+    told = read_again(judge)
+    assert (told["calls"], told["counts"], told["changes"]) == (4, {"unchanged": 4}, {})
+    assert list(Verdict.objects.order_by("pk").values()) == before
+
+
+def test_a_better_reader_makes_verdicts_of_unreadable_replies_at_no_cost(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judged(evaluation, odd, repairs=False)
+    assert set(Call.objects.values_list("state", flat=True)) == {"unreadable"}
+    attempts = Attempt.objects.count()
+    kinder(monkeypatch)
+    told = read_again(judge)
+    assert told["counts"] == {"answered now": 4}
+    # The first label is given for what is shown first: A as stored, B where it was swapped.
+    assert told["changes"] == {"none → A": 2 * ASPECTS, "none → B": 2 * ASPECTS}
+    assert list(Call.objects.values_list("state", "error").distinct()) == [("answered", "")]
+    assert Verdict.objects.filter(rater__judge=judge).count() == 4 * ASPECTS
+    assert Attempt.objects.count() == attempts
+
+
+def test_a_verdict_that_is_read_otherwise_is_corrected_and_its_old_value_counted(evaluation: Evaluation) -> None:
+    judge = judged(evaluation, good)
+    Verdict.objects.filter(shown="as_stored", aspect__key="depth").update(choice="tie")
+    told = read_again(judge)
+    assert told["counts"] == {"corrected": 2, "unchanged": 2}
+    assert told["changes"] == {"tie → A": 2}
+    assert set(Verdict.objects.filter(shown="as_stored").values_list("choice", flat=True)) == {"A"}
+
+
+def test_a_verdict_that_cannot_be_read_any_more_does_not_disappear_silently(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judged(evaluation, good)
+    harsher(monkeypatch)
+    told = read_again(judge)
+    assert told["counts"] == {"unreadable now": 4}
+    assert told["changes"] == {"A → none": 2 * ASPECTS, "B → none": 2 * ASPECTS}
+    assert not Verdict.objects.filter(rater__judge=judge).exists()
+    assert list(Call.objects.values_list("state", "error").distinct()) == [("unreadable", "Nothing to be seen.")]
+
+
+def test_a_repaired_verdict_is_read_from_its_repair(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = judged(evaluation, good)
+    for attempt in Attempt.objects.all():
+        Attempt.objects.filter(pk=attempt.pk).update(number=2, step="repair")
+        raw = attempt.raw.replace('"choices"', '"picks"')
+        Attempt.objects.create(
+            call=attempt.call, run=attempt.run, number=1, step="ask", outcome="unreadable", raw=raw, latency_ms=1
+        )
+    Call.objects.update(repaired=True)
+    assert read_again(judge)["counts"] == {"unchanged": 4}
+    # A reader that takes the first reply too finds the same there, and the call stays as it is.
+    kinder(monkeypatch)
+    assert read_again(judge)["counts"] == {"unchanged": 4}
+    assert Call.objects.filter(repaired=True).count() == 4
+
+
+def test_what_is_still_waiting_or_was_decided_by_the_server_is_left_alone(evaluation: Evaluation) -> None:
+    judge = judged(evaluation, good)
+    Call.objects.filter(shown="swapped").update(state="refused")
+    assert read_again(judge)["calls"] == 2
+
+
+def test_a_re_reading_is_on_the_record_and_goes_on_where_it_was_left(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judged(evaluation, odd, repairs=False)
+    kinder(monkeypatch)
+    monkeypatch.setattr(rereading, "ROWS_AT_ONCE", 1)
+    user = make_user()
+    assert rereading.reread(judge, user=user) == 4
+    with pytest.raises(InputRefused, match="being read again already"):
+        rereading.reread(judge, user=user)
+    # A worker that died after two calls: the next goes on from the last Event, and counts on.
+    event = rereading.last_event(judge)
+    assert event is not None
+    reading = rereading.resumed(judge, event)
+    assert reading.read_some()
+    assert reading.read_some()
+    assert Call.objects.filter(state="answered").count() == 2
+    assert rereading.go_on(judge.pk) is False
+    last = rereading.last_event(judge)
+    assert last is not None
+    assert (last.verb, last.user, last.after["counts"]) == (rereading.ENDED, user, {"answered now": 4})
+    assert rereading.go_on(judge.pk) is False
+
+
+def test_what_nobody_goes_on_with_is_found_by_the_sweep(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judged(evaluation, good)
+    rereading.reread(judge, user=None)
+    assert rereading.judges_left_off() == []
+    long_ago = timezone.now() - timedelta(minutes=5)
+    Event.objects.filter(verb=rereading.BEGAN).update(created_at=long_ago)
+    assert rereading.judges_left_off() == [judge.pk]
+    rereading.go_on(judge.pk)
+    assert rereading.judges_left_off() == []
+
+
+def test_a_judge_without_replies_is_refused(evaluation: Evaluation) -> None:
+    with pytest.raises(InputRefused, match="they come from models"):
+        rereading.reread(make_baseline(evaluation), user=None)
+    with pytest.raises(InputRefused, match="run it first"):
+        rereading.reread(make_judge(evaluation, "http://127.0.0.1:9/v1"), user=None)
