@@ -35,6 +35,8 @@ BRACE: Final = re.compile(r"[{}]")
 UNQUOTED: Final = re.compile(r':\s*([^\s"{\[][^,}\n]*?)\s*(?=[,}\n])')
 # What may part the options in "[A or B or tie]".
 BETWEEN: Final = re.compile(r"\s+or\s+|\s*[|/,]\s*")
+# What may follow a verdict that ends a reply.
+ENDING: Final = r"[\s.\"'*]*\Z"
 NAMED_FIELD: Final = re.compile(r"[\"'`]?\b([A-Za-z_]\w*)[\"'`]? field\b")
 QUOTED_LABEL: Final = re.compile(r"^[ \t]*[\"']([^\"'\n]{1,40})[\"'][ \t]*:", re.MULTILINE)
 ENUM: Final = re.compile(r"^class \w+\([^)]*Enum\):\s*\n((?:[ \t]+\w+[ \t]*=[^\n]*\n?|[ \t]*\n)+)", re.MULTILINE)
@@ -85,11 +87,11 @@ def pairwise_form(text: str, after: str) -> Form:
 
 
 def text_form(text: str) -> Form | None:
-    """Labels in double brackets count wherever the reply has them, Output (a) where it ends in it."""
+    """Labels in double brackets count at the end of the reply, Output (a) alone on its last line."""
     brackets = labels_in(dict.fromkeys(re.findall(r"\[\[\w+\]\]", text)))
     if brackets:
         pattern = "|".join(re.escape(label) for label in brackets.values())
-        return of_one(with_labels(OVERALL, brackets), answer_format=f"{TEXT}:({pattern})")
+        return of_one(with_labels(OVERALL, brackets), answer_format=f"{TEXT}:({pattern}){ENDING}")
     outputs = labels_in(dict.fromkeys(re.findall(r"Output \([ab]\)", text)))
     return of_one(with_labels(OVERALL, outputs), answer_format=TEXT) if outputs else None
 

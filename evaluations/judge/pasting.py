@@ -21,6 +21,8 @@ UNNAMED: Final = "pasted prompt"
 PYTHON_TEXT: Final = re.compile(
     r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
 )
+# A name in doubled braces is another style of placeholder, or a literal one: which, only its author knows.
+DOUBLED_NAME: Final = re.compile(r"\{\{\s*\w+\s*\}\}")
 # | 12 | …the line… |, as numbered lines come out of a table.
 NUMBERED: Final = re.compile(r"\s*\|\s*(\d+)\s*\| ?(.*?)\s*\|?\s*")
 
@@ -68,7 +70,7 @@ def prompts_in(document: str) -> list[Prompt]:
         return [Prompt(UNNAMED, without_numbers(document))]
     ends = [*(one.start() for one in found[1:]), len(document)]
     prompts = [
-        Prompt(name_of(one[1]), without_continuations(one[3]), document[one.end() : end])
+        Prompt(name_of(one[1]), as_python_sends(one[3]), document[one.end() : end])
         for one, end in zip(found, ends, strict=True)
     ]
     return with_names_apart(prompts)
@@ -88,9 +90,12 @@ def with_names_apart(prompts: list[Prompt]) -> list[Prompt]:
     ]
 
 
-def without_continuations(text: str) -> str:
-    """A backslash at the end of a line is Python's way to say that the line goes on."""
-    return text.replace("\\\n", "")
+def as_python_sends(text: str) -> str:
+    """A backslash at the end of a line carries it on; braces are doubled where the text is to be formatted."""
+    text = text.replace("\\\n", "")
+    if "{{" not in text or DOUBLED_NAME.search(text):
+        return text
+    return text.replace("{{", "{").replace("}}", "}")
 
 
 def without_numbers(text: str) -> str:

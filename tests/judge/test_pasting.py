@@ -6,7 +6,7 @@ from evaluations.domain import Choice, InputRefused, RubricKind, RubricSpec, Sho
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.pasting import guessed_fields, prompts_in, rubrics_in
 from evaluations.judge.prompting import messages_for
-from evaluations.judge.reading import Read, Reply, read_reply
+from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from tests.judge.rubrics import KEY, pair
 
 
@@ -35,6 +35,13 @@ def test_texts_that_python_names_are_a_prompt_each_and_whatever_else_stands_ther
         ("other", "Compare {answer_a} and {answer_b}."),
     ]
     assert "Fill {response} in." in prompts[0].after
+
+
+def test_braces_that_are_doubled_for_python_are_single_ones_in_what_is_sent() -> None:
+    ((_, spec),) = rubrics_in('P = """Rate {response}.\n{{"why": "", "scores": {{"tone": {score}}}}}"""')
+    assert spec.instructions == 'Rate {response}.\n{"why": "", "scores": {"tone": {score}}}'
+    for text in ('{response} {{name}} {{"a": 1}}', '{response} {"a": {"b": 1}}'):
+        assert prompts_in(f'P = """{text}"""')[0].text == text
 
 
 def test_prompts_of_one_name_are_told_apart() -> None:
@@ -128,6 +135,13 @@ def test_a_tie_in_double_brackets_is_a_tie_in_both_orders() -> None:
     spec = only("{answer_a} {answer_b} [[A]] [[B]] [[C]]")
     for shown in (Shown.AS_STORED, Shown.SWAPPED):
         assert told(spec, "Both. [[C]]", shown).choices == {"overall": Choice.TIE}
+
+
+def test_a_label_in_double_brackets_counts_at_the_end_alone() -> None:
+    spec = only("{answer_a} {answer_b} [[A]] [[B]]")
+    for text in ("The second one says [[A]], which I ignore. It is better.", "[[A]] wins, not the other.", ""):
+        assert isinstance(read_reply(spec, Shown.AS_STORED, Reply(text)), NotRead)
+    assert told(spec, "It says [[A]]. I say **[[B]]**.\n").choices == {"overall": Choice.B}
 
 
 def test_a_score_shown_without_quotes_is_read_with_the_scale_of_the_text() -> None:
