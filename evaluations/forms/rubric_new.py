@@ -27,7 +27,7 @@ BUILTINS: Final = [
 
 
 class BuiltinForm(forms.Form):
-    builtin = forms.ChoiceField(label="Rubric", choices=BUILTINS, widget=forms.RadioSelect)
+    builtin = forms.ChoiceField(label="Rubric", choices=BUILTINS, initial=BUILTINS[1][0], widget=forms.RadioSelect)
     name = forms.CharField(
         max_length=120, required=False, help_text="What it is called here. Empty: as it stands above, or as its metric."
     )

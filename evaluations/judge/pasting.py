@@ -6,6 +6,7 @@ and corrects it. A placeholder that says nothing to us is left without a field.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -107,16 +108,20 @@ def without_numbers(text: str) -> str:
     return "\n".join(line[2] for line in lines if line)
 
 
-def rubric_of(prompt: Prompt) -> RubricSpec:
-    """What the prompt seems to ask for. Where it wants JSON and never says so, the form is added at its end."""
-    placeholders = guessed_fields(prompt.text)
+def rubric_of(prompt: Prompt, placeholders: Mapping[str, str] | None = None) -> RubricSpec:
+    """What the prompt seems to ask for. Where it wants JSON and never says so, the form is added at its end.
+
+    ``placeholders``: what a person says that they mean, instead of what is guessed.
+    """
+    placeholders = guessed_fields(prompt.text) if placeholders is None else placeholders
     fields = set(placeholders.values())
     is_pointwise = "response" in fields and not fields & set(PAIRWISE_FIELDS)
     kind = RubricKind.POINTWISE if is_pointwise else RubricKind.PAIRWISE
     form = form_of(kind, prompt.text, prompt.after, fields)
     spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
     spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
-    if answers_of(spec) == JSON and "json" not in prompt.text.casefold():
+    # Without placeholders the text is instructions, and the form is added wherever it is sent.
+    if placeholders_in(prompt.text) and answers_of(spec) == JSON and "json" not in prompt.text.casefold():
         spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format(spec)}\n")
     return spec
 

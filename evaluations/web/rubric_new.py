@@ -11,6 +11,7 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import InputRefused
 from evaluations.forms.rubric_new import BuiltinForm
+from evaluations.forms.rubric_paste import PasteForm
 from evaluations.models import Evaluation, RubricVersion, User
 from evaluations.services.preparing.preparing import begin_builtin
 
@@ -24,7 +25,7 @@ def rubric_new(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid() and (version := begun(form, evaluation, user)):
         messages.success(request, f"“{version.rubric}” is here. Make a judge with it, or write a version of your own.")
         return redirect("rubric", slug, version.rubric_id)
-    context = {"page": "rubrics", "evaluation": evaluation, "form": form}
+    context = {"page": "rubrics", "evaluation": evaluation, "form": form, "paste": PasteForm()}
     return render(request, "rubric_new/rubric_new.html", context, status=422 if form.is_bound else 200)
 
 

@@ -28,7 +28,8 @@ def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
     kind = kind_of((request.POST if request.method == "POST" else request.GET).get("kind", ""))
     if request.method != "POST":
         return begun(request, evaluation, blank(kind))
-    about = NameForm(request.POST)
+    # A step of the editor is no time to ask for the name.
+    about = NameForm(initial=request.POST.dict()) if "step" in request.POST else NameForm(request.POST)
 
     def write(spec: RubricSpec, editor: Editor) -> str:
         version = begin_rubric(

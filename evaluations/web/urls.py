@@ -43,6 +43,7 @@ from evaluations.web.review import (
 from evaluations.web.rubric import rubric
 from evaluations.web.rubric_new import rubric_new
 from evaluations.web.rubric_next import rubric_next
+from evaluations.web.rubric_paste import rubric_paste
 from evaluations.web.rubric_write import rubric_write
 from evaluations.web.rubrics import rubrics
 from evaluations.web.run import run, run_budget, run_cancel, run_pause, run_progress, run_resume
@@ -66,6 +67,7 @@ urlpatterns: list[URLPattern] = [
     # rubrics
     path("e/<slug:slug>/rubrics", rubrics, name="rubrics"),
     path("e/<slug:slug>/rubrics/new", rubric_new, name="rubric_new"),
+    path("e/<slug:slug>/rubrics/paste", rubric_paste, name="rubric_paste"),
     path("e/<slug:slug>/rubrics/write", rubric_write, name="rubric_write"),
     path("e/<slug:slug>/rubrics/<int:pk>", rubric, name="rubric"),
     path("e/<slug:slug>/rubrics/<int:pk>/next", rubric_next, name="rubric_next"),

@@ -91,7 +91,7 @@ def test_a_price_is_added_and_changed(client: Client, endpoint: Endpoint) -> Non
     price.refresh_from_db()
     assert price.tokens_cached == 75_000_000
     assert Event.objects.filter(verb="set price").count() == 2
-    assert "$0.15" in client.get(address).content.decode()
+    assert "$0.075" in client.get(address).content.decode()
 
 
 @pytest.mark.parametrize(

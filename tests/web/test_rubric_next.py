@@ -23,12 +23,18 @@ class FormReader(HTMLParser):
         super().__init__()
         self.values: Values = {}
         self.textarea = ""
+        self.select = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         if tag == "textarea":
             self.textarea = given["name"]
             self.values[self.textarea] = ""
+        if tag == "select":
+            self.select = given["name"]
+            self.values.setdefault(self.select, "")
+        if tag == "option" and "selected" in given:
+            self.values[self.select] = given["value"]
         if tag != "input" or "name" not in given:
             return
         ticked = given.get("type") in ("checkbox", "radio")

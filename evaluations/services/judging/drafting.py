@@ -1,16 +1,19 @@
 """A rubric while it is being written: what a judge with it would be sent, before anything is stored."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import InputRefused, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec, Shown
 from evaluations.judge.checking import refuse_unusable
+from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema, wants_text
+from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
 from evaluations.services.judging.judging import texts_of
+from evaluations.services.preparing.preparing import with_known_names
 
 # Where nothing was imported yet.
 MADE_UP: Final = PairTexts(
@@ -32,6 +35,30 @@ class Look:
     schema: str = ""
     comparison: Comparison | None = None
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A prompt of a pasted document, the rubric that it seems to be, and every placeholder that stands in it."""
+
+    prompt: Prompt
+    spec: RubricSpec
+    placeholders: Sequence[str]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The placeholders whose name does not say what they stand for."""
+        return unknown_placeholders(self.spec.instructions, self.spec.placeholders)
+
+
+def drafts_in(document: str) -> list[Draft]:
+    prompts = prompts_in(document)
+    return [Draft(prompt, rubric_of(prompt), placeholders_in(prompt.text)) for prompt in prompts]
+
+
+def with_fields(evaluation: Evaluation, draft: Draft, fields: Mapping[str, str]) -> RubricSpec:
+    """The rubric with what a person says its placeholders stand for, its aspects called as they are here."""
+    return with_known_names(evaluation, rubric_of(draft.prompt, fields))
 
 
 def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
