@@ -8,6 +8,7 @@ from typing import Any, Final, Unpack
 from django.db import transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.domain import (
     ACTIVE_RUN_STATES,
@@ -19,15 +20,18 @@ from evaluations.domain import (
     InputRefused,
     JudgeKind,
     RunState,
+    Shown,
 )
 from evaluations.judge.replying import wants_two_steps
 from evaluations.models import Call, Judge, Run, User
+from evaluations.models.many import insert_many
 from evaluations.services.judging import budgeting
 from evaluations.services.judging.pricing import price_for, usd
 from evaluations.services.judging.selecting import (
     KEPT_FAILURES,
     Selection,
     SelectionOptions,
+    Subject,
     calls_to_retry,
     comparisons_of,
     orders_for,
@@ -194,19 +198,35 @@ def plan_calls(run: Run, wanted: Selection) -> bool:
     """New calls for what was never asked; what waits or failed elsewhere becomes this run's."""
     ids = next_to_plan(run, wanted)
     asked = list(subjects(ids, run.orders, run.samples, run.seed))
-    column = f"{wanted.column}_id"
-    found = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids}).select_related("run")
-    known = {(getattr(call, column), call.shown, call.sample): call for call in found}
+    known = calls_of(run, f"{wanted.column}_id", ids)
     new = [subject for subject in asked if subject not in known]
-    Call.all_rows.bulk_create(
-        Call(judge_id=run.judge_id, run=run, shown=shown, sample=sample, **{column: pk}) for pk, shown, sample in new
-    )
+    make_calls(run, f"{wanted.column}_id", new)
     held = [known[subject] for subject in asked if subject in known]
     taken = [call for call in held if may_take_over(run, call)]
     take_over(run, taken)
     run.planned += len(new) + len(taken)
     run.reused += sum(call.state == CallState.ANSWERED for call in held)
     return bool(ids)
+
+
+def calls_of(run: Run, column: str, ids: Sequence[int]) -> dict[Subject, Call]:
+    """What this judge was asked about these, with as much of each call as taking it over needs."""
+    found = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids}).select_related("run")
+    needed = found.only(column, "shown", "sample", "state", "reserved", "run__state")
+    return {(getattr(call, column), Shown(call.shown), call.sample): call for call in needed}
+
+
+# Columns that have no default of the database's own are named, empty ones too.
+CALL_COLUMNS: Final = (
+    *("created_at", "judge_id", "run_id", "state", "step", "repaired", "reserved"),
+    *("prompt_sha256", "reuse_key", "error", "rationale"),
+)
+
+
+def make_calls(run: Run, column: str, new: Sequence[Subject]) -> None:
+    same = (timezone.now(), run.judge_id, run.pk, CallState.PENDING.value, AttemptStep.ASK.value, False, 0, *[""] * 4)
+    rows = [(*same, pk, shown.value, sample) for pk, shown, sample in new]
+    insert_many(Call, (*CALL_COLUMNS, column, "shown", "sample"), rows)
 
 
 def next_to_plan(run: Run, wanted: Selection) -> list[int]:
@@ -252,8 +272,10 @@ def take_over(run: Run, calls: Sequence[Call]) -> None:
     anew = {"run": run, "state": CallState.PENDING, "error": "", "lease": None, "lease_until": None, "not_before": None}
     Call.all_rows.filter(pk__in=[call.pk for call in flying]).update(run=run)
     Call.all_rows.filter(pk__in=waiting).update(**anew, batch=None)
+    if not fresh:
+        return
     asked_anew = Call.all_rows.filter(pk__in=fresh)
-    asked_anew.update(**anew, batch=None, repaired=False)
+    asked_anew.update(**anew, batch=None, repaired=False, copied_from=None)
     asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unbought_step(run.judge))
 
 
