@@ -47,6 +47,7 @@ PIPE = [
     "preparing.surveying",
     "preparing.inviting",
     "importing.pairing",
+    "importing.flagging",
     "importing.adding",
     "importing.knowing",
     "importing.resolving",

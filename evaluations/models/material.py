@@ -1,6 +1,6 @@
 """What is judged: imports, candidates, queries, responses and comparisons."""
 
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from django.db import models
 from django.db.models import F, Q
@@ -130,6 +130,24 @@ class Response(Row):
         return text_of(cast("list[Message]", self.messages))
 
 
+# A comparison whose query or one of whose responses holds something suspect.
+FLAGGED: Final = ~Q(query__flags="") | ~Q(response_a__flags="") | ~Q(response_b__flags="")
+
+
+class ComparisonQuerySet(models.QuerySet["Comparison"]):
+    def flagged(self) -> "ComparisonQuerySet":
+        return self.filter(FLAGGED)
+
+
+class ComparisonManager(FinishedManager["Comparison"]):
+    def get_queryset(self) -> ComparisonQuerySet:
+        return ComparisonQuerySet(self.model, using=self._db).filter(finished_imports())
+
+    def flagged(self) -> ComparisonQuerySet:
+        """Those that hold a text which speaks to the judge, or imitates a verdict or a delimiter."""
+        return self.get_queryset().flagged()
+
+
 class Comparison(Row):
     """Two responses to one query; A is the candidate whose name sorts first.
 
@@ -147,7 +165,7 @@ class Comparison(Row):
     shuffle = models.BigIntegerField()
     metadata = models.JSONField(default=dict)
 
-    objects = FinishedManager["Comparison"]()
+    objects = ComparisonManager()
     all_rows = models.Manager["Comparison"]()
 
     class Meta:

@@ -31,7 +31,9 @@ def test_first_chooses_the_place_and_never_the_response() -> None:
 
 
 def test_random_draws_the_same_every_time_and_each_choice_about_as_often() -> None:
-    asked = [question(comparison=number, shown=shown) for number in range(3000) for shown in ("as_stored", "swapped")]
+    asked = [
+        question(comparison=number, shown=shown) for number in range(3000) for shown in (Shown.AS_STORED, Shown.SWAPPED)
+    ]
     drawn_once = [drawn(one) for one in asked]
     assert drawn_once == [drawn(one) for one in asked]
     # 6,000 draws of three: 2,000 each, give or take four standard deviations of 36.5.

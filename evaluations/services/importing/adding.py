@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from evaluations.domain import ComparisonOrigin, InputRefused, Message, content_sha256
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, refuse_unstorable
 from evaluations.models import Candidate, Comparison, Evaluation, Query, Response, User
+from evaluations.services.importing.flagging import flag
 from evaluations.services.importing.pairing import comparison_of
 from evaluations.services.recording import record
 
@@ -81,7 +82,7 @@ def query_of(evaluation: Evaluation, written: Written) -> Query:
             raise InputRefused(f"This query is here already, in the category “{known.category or '–'}”: use that one.")
         return known
     key = f"by-hand-{sha256[:16]}"
-    return Query.objects.create(
+    query = Query(
         evaluation=evaluation,
         key=key,
         cluster=key,
@@ -92,15 +93,19 @@ def query_of(evaluation: Evaluation, written: Written) -> Query:
         category=written.category,
         sha256=sha256,
     )
+    flag([query])
+    query.save()
+    return query
 
 
 def response_of(query: Query, name: str, text: str) -> Response:
     candidate, _ = Candidate.objects.get_or_create(evaluation=query.evaluation, name=name)
     messages = [Message(role="assistant", content=text)]
-    response, _ = Response.objects.select_related("candidate").get_or_create(
-        query=query,
-        candidate=candidate,
-        sha256=content_sha256(messages),
-        defaults={"messages": messages, "characters": len(text)},
-    )
+    sha256 = content_sha256(messages)
+    same = Response.objects.filter(query=query, candidate=candidate, sha256=sha256).first()
+    if same is not None:
+        return same
+    response = Response(query=query, candidate=candidate, sha256=sha256, messages=messages, characters=len(text))
+    flag([response])
+    response.save()
     return response

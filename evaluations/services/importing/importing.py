@@ -32,6 +32,7 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.importing.bringing import bring_rubric
+from evaluations.services.importing.flagging import flag
 from evaluations.services.importing.knowing import Around, Batch, look_around
 from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
 from evaluations.services.importing.previewing import check_received, reading_of, refuse_archived
@@ -180,8 +181,11 @@ def written(importing: Import, write_rows: Callable[[], None]) -> None:
 
 def write(importing: Import, batch: Batch) -> None:
     made = write_names(batch)
-    Query.all_rows.bulk_create(batch.rows(Query))
-    Response.all_rows.bulk_create(batch.rows(Response))
+    queries, responses = batch.rows(Query), batch.rows(Response)
+    flag(queries)
+    flag(responses)
+    Query.all_rows.bulk_create(queries)
+    Response.all_rows.bulk_create(responses)
     Comparison.all_rows.bulk_create(batch.rows(Comparison))
     Call.all_rows.bulk_create(batch.rows(Call))
     write_verdicts(batch.rows(Verdict))
