@@ -12,9 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused, RunState
-from evaluations.models import Evaluation, Run, User
+from evaluations.models import Evaluation, Judge, Run, User
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
+from evaluations.services.judging.rereading import ENDED, last_event
 from evaluations.services.judging.running import cancel, change_budget, pause, resume
 from evaluations.services.judging.selecting import is_pointwise
 from evaluations.tasks import nudge, work_run
@@ -114,7 +115,13 @@ def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
         "sees_calls": sees_calls(request, row.evaluation),
-    }
+    } | rereading_of(row.judge)
+
+
+def rereading_of(judge: Judge) -> dict[str, Any]:
+    """How the latest re-reading of this judge's replies stands; nothing before the first."""
+    event = last_event(judge)
+    return {"reread": event, "is_rereading": event is not None and event.verb != ENDED}
 
 
 def sees_calls(request: HttpRequest, evaluation: Evaluation) -> bool:

@@ -49,6 +49,7 @@ from evaluations.web.rubrics import rubrics
 from evaluations.web.run import run, run_budget, run_cancel, run_pause, run_progress, run_resume
 from evaluations.web.run_calls import run_calls
 from evaluations.web.run_new import run_new
+from evaluations.web.run_reread import run_reread
 from evaluations.web.run_retry import run_retry
 from evaluations.web.runs import runs
 from evaluations.web.sign_in import sign_in, sign_out
@@ -130,6 +131,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/<int:pk>/budget", run_budget, name="run_budget"),
     path("e/<slug:slug>/runs/<int:pk>/cancel", run_cancel, name="run_cancel"),
     path("e/<slug:slug>/runs/<int:pk>/retry", run_retry, name="run_retry"),
+    path("e/<slug:slug>/runs/<int:pk>/reread", run_reread, name="run_reread"),
     path("e/<slug:slug>/runs/<int:pk>/calls", run_calls, name="run_calls"),
     path("e/<slug:slug>/calls/<int:pk>", call, name="call"),
     # for supervisors, proxies and monitors

@@ -1,0 +1,117 @@
+"""Reading stored replies again from the page of a run."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import Role
+from evaluations.models import Attempt, Call, Evaluation, Run, User, Verdict
+from evaluations.services.judging import rereading
+from tests.judges import make_baseline, make_judge, run_through
+from tests.llm_server import Told, llm_server
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.saying import ALL_A
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    make_comparison(evaluation)
+    return evaluation
+
+
+@pytest.fixture
+def run(evaluation: Evaluation) -> Run:
+    """Done: both calls unreadable."""
+    with llm_server(lambda question: Told("no verdict")) as server:
+        return run_through(make_judge(evaluation, server.base_url))
+
+
+@pytest.fixture(autouse=True)
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """What is sent to workers, instead of sending it."""
+    from evaluations.tasks import reread_replies
+
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr(reread_replies, "delay", lambda *ids: sent.append(ids))
+    return sent
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(run: Run) -> str:
+    return reverse("run_reread", args=["study", run.pk])
+
+
+def post(user: User, run: Run) -> Any:
+    return signed_in(user).post(address(run))
+
+
+def page(user: User, run: Run) -> str:
+    answer = signed_in(user).get(reverse("run", args=["study", run.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many(
+    owner: User, run: Run, nudged: list[tuple[int, ...]]
+) -> None:
+    readable = json.dumps({"rationale": "r", "choices": ALL_A})
+    first = Call.objects.order_by("pk")[0]
+    Attempt.objects.filter(call=first).update(raw=readable)
+    paid = Attempt.objects.count()
+    assert "Read them again" in page(owner, run)
+    assert post(owner, run)["Location"] == reverse("run", args=["study", run.pk])
+    assert nudged == [(run.judge_id,)]
+    moving = page(owner, run)
+    assert f'hx-get="{address(run)}"' in moving
+    assert "Read them again" not in moving
+    assert rereading.go_on(run.judge_id) is False
+    ended = page(owner, run)
+    assert "1 answered now" in ended
+    assert "1 unchanged" in ended
+    assert f'hx-get="{address(run)}"' not in ended
+    assert (Attempt.objects.count(), Verdict.objects.count()) == (paid, 6)
+
+
+def test_what_polls_is_part_of_the_page(owner: User, run: Run) -> None:
+    post(owner, run)
+    part = signed_in(owner).get(address(run)).content.decode()
+    assert "<html" not in part
+    assert " ".join(part.split()) in " ".join(page(owner, run).split())
+
+
+def test_what_cannot_be_read_again_is_said_in_one_sentence(owner: User, evaluation: Evaluation, run: Run) -> None:
+    baseline = run_through(make_baseline(evaluation))
+    for one, sentence in ((baseline, "has no stored replies"), (run, "being read again already")):
+        if one == run:
+            post(owner, run)
+        answer = post(owner, one)
+        assert answer.status_code == 422
+        assert sentence in answer.content.decode()
+    assert "Stored replies" not in page(owner, baseline)
+
+
+def test_viewers_see_what_it_found_and_only_managers_begin_it(evaluation: Evaluation, run: Run) -> None:
+    viewer, reviewer = make_member(evaluation, Role.VIEWER), make_member(evaluation, Role.REVIEWER)
+    assert "Stored replies" in page(viewer, run)
+    assert "Read them again" not in page(viewer, run)
+    assert "Stored replies" not in page(reviewer, run)
+    assert post(viewer, run).status_code == 403
+    assert signed_in(reviewer).get(address(run)).status_code == 403
+    assert post(make_user(), run).status_code == 404
+    assert signed_in(make_user()).get(address(run)).status_code == 404
