@@ -71,7 +71,8 @@ def due_again() -> None:
 
 def priced(judge: Judge, **columns: Any) -> Price:
     assert judge.endpoint is not None
-    return Price.objects.create(endpoint=judge.endpoint, model=judge.model, **(ONE_AND_TEN | columns))
+    columns = ONE_AND_TEN | columns
+    return Price.objects.get_or_create(endpoint=judge.endpoint, model=judge.model, defaults=columns)[0]
 
 
 def rating_judge(evaluation: Evaluation, **settings: Any) -> Judge:
