@@ -75,6 +75,7 @@ PIPE = [
     "judging.storing",
     "judging.lapsing",
     "judging.ruling",
+    "judging.probing",
     "judging.conversing",
     "judging.answering",
     "judging.attending",

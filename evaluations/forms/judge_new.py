@@ -7,6 +7,7 @@ from django.forms.models import ModelChoiceIterator
 
 from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind
 from evaluations.models import Endpoint, Evaluation, RubricVersion
+from evaluations.services.judging.judging import REASONING_EFFORTS
 
 PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 MODES: Final = [
@@ -18,7 +19,7 @@ MODES: Final = [
 ]
 EFFORTS: Final = [
     ("", "whatever the model does by itself"),
-    *((one, one) for one in ("minimal", "low", "medium", "high")),
+    *((one, one) for one in REASONING_EFFORTS),
 ]
 RULES: Final = [(name, f"{name} – {words}") for name, words in RULES_IN_WORDS.items()]
 KINDS: Final = [

@@ -46,6 +46,30 @@ def test_the_latest_version_of_a_named_rubric_is_asked(evaluation: Evaluation) -
     assert create(rubric="pasted").rubric_version == version
 
 
+def test_a_built_in_rubric_is_added_where_the_evaluation_has_not_got_it(evaluation: Evaluation) -> None:
+    judge = create(rubric="summary-rating")
+    again = create(rubric="summary-rating", name="again", temperature=1.0)
+    assert judge.rubric_version == again.rubric_version
+    assert judge.rubric_version is not None
+    assert (judge.rubric_version.rubric.name, judge.rubric_version.rubric.kind) == ("summary-rating", "pointwise")
+
+
+def test_every_setting_of_how_it_is_asked_can_be_given(evaluation: Evaluation) -> None:
+    judge = create(
+        mode="two_step", seed=7, max_tokens=900, reasoning_effort="high", logprobs=True, no_repair=True, temperature=0.5
+    )
+    assert (judge.mode, judge.seed, judge.max_tokens, judge.temperature) == ("two_step", 7, 900, 0.5)
+    assert (judge.reasoning_effort, judge.logprobs, judge.repairs) == ("high", True, False)
+    plain = create(name="plain")
+    assert (plain.mode, plain.seed, plain.reasoning_effort, plain.logprobs, plain.repairs) == (
+        "auto",
+        None,
+        "",
+        False,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -54,6 +78,8 @@ def test_the_latest_version_of_a_named_rubric_is_asked(evaluation: Evaluation) -
         ({"key_env": "HOME"}, "cannot name a key"),
         ({"rubric": "nothing"}, "has no rubric “nothing”"),
         ({"temperature": -1.0}, "from 0 to 2"),
+        ({"reasoning_effort": "huge"}, "Reasoning effort: one of"),
+        ({"model": "longest", "base_url": None, "rubric": "summary-rating"}, "choose a pairwise rubric"),
     ],
 )
 def test_bad_input_is_one_line_and_makes_nothing(evaluation: Evaluation, options: dict[str, Any], problem: str) -> None:

@@ -17,7 +17,6 @@ from tests.llm_server import (
     Script,
     Told,
     always,
-    broken,
     failing,
     fenced,
     filtered,
@@ -87,7 +86,6 @@ def test_a_judge_that_always_takes_the_first_is_turned_back_when_the_order_was_s
     ("script", "state", "outcome"),
     [
         (fenced, "answered", "answered"),
-        (broken, "unreadable", "unreadable"),
         (refusing, "refused", "refused"),
         (filtered, "refused", "refused"),
         (truncated, "truncated", "truncated"),

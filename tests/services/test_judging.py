@@ -10,7 +10,7 @@ from evaluations.domain import AspectSpec, InputRefused, JudgeKind, RubricKind, 
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import Endpoint, Evaluation, Event, Judge, Rater
 from evaluations.services.judging import judging
-from evaluations.services.preparing.preparing import add_rubric, next_version
+from evaluations.services.preparing.preparing import add_rubric, begin_builtin, next_version
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation, make_user
 
@@ -64,7 +64,9 @@ def test_all_judges_of_an_evaluation_share_one_key_of_their_fences(evaluation: E
         ({"model": ""}, "name of a model"),
         ({"temperature": 3.0}, "from 0 to 2"),
         ({"max_tokens": 0}, "from 1 to"),
-        ({"mode": "two_step"}, "one of these modes"),
+        ({"mode": "two-step"}, "one of these modes"),
+        ({"seed": 2**62 + 1}, "Seed: a whole number"),
+        ({"reasoning_effort": "extreme"}, "Reasoning effort: one of none, minimal, low"),
     ],
 )
 def test_what_no_server_would_take_is_refused(evaluation: Evaluation, columns: dict[str, Any], problem: str) -> None:
@@ -137,6 +139,51 @@ def test_the_preview_shows_what_is_sent_and_a_rule_is_sent_nothing(evaluation: E
     )
     assert plain is not None
     assert plain.schema == ""
+
+
+def test_the_preview_of_two_steps_shows_what_the_second_adds(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", mode="two_step")
+    told = judging.preview(judge, comparison, Shown.AS_STORED)
+    assert told is not None
+    assert (told.shape, told.schema, len(told.messages)) == ("text", "", 2)
+    assert told.later is not None
+    assert [message["role"] for message in told.later.messages] == ["assistant", "user"]
+    assert list(json.loads(told.later.schema)["properties"]) == ["choices"]
+    judge.asked_as = "json_object"
+    found = judging.preview(judge, comparison, Shown.AS_STORED)
+    assert found is not None
+    assert found.later is not None
+    assert (found.later.shape, found.later.schema) == ("json_object", "")
+
+
+def test_the_preview_of_a_pointwise_judge_shows_one_response(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation, response_a="apple", response_b="banana")
+    version = begin_builtin(evaluation, builtin="reference-metric", user=None)
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", version=version)
+    for subject, shown, seen, unseen in (
+        (comparison, Shown.AS_STORED, "apple", "banana"),
+        (comparison, Shown.SWAPPED, "banana", "apple"),
+        (comparison.response_b, Shown.AS_STORED, "banana", "apple"),
+    ):
+        told = judging.preview(judge, subject, shown)
+        assert told is not None
+        text = told.messages[-1]["content"]
+        assert seen in text
+        assert unseen not in text
+        assert list(json.loads(told.schema)["properties"]) == ["reason", "correctness"]
+
+
+def test_the_fingerprint_of_a_judge_that_sets_nothing_new_stays_what_it_was(evaluation: Evaluation) -> None:
+    """The sum was recorded when a judge had none of reasoning effort, probabilities and repairs."""
+    url = "http://127.0.0.1:9/v1"
+    judge = make_judge(evaluation, url, temperature=0.0)
+    assert judge.rubric_version is not None
+    judge.rubric_version.sha256 = "0" * 64
+    assert judging.fingerprint(judge) == "2858428be5ff82c143d07ae687ce8e925fd151f1b688a21f912efd8388d5be63"
+    changed: list[dict[str, Any]] = [{"reasoning_effort": "low"}, {"logprobs": True}, {"repairs": False}]
+    others = [make_judge(evaluation, url, name=str(one), temperature=0.0, **one) for one in changed]
+    assert len({judge.fingerprint, *(other.fingerprint for other in others)}) == 4
 
 
 def test_the_next_rubric_version_leaves_the_judge_as_it_was(evaluation: Evaluation) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, RubricKind
 from evaluations.models import Endpoint, Evaluation, Judge, RubricVersion
 from evaluations.services.judging import judging
+from evaluations.services.preparing import preparing
 
 
 class Command(BaseCommand):
@@ -26,11 +27,30 @@ class Command(BaseCommand):
         parser.add_argument(
             "--key-env", default="", metavar="NAME", help="environment variable of the key: …_API_KEY or JUDGEWEB_KEY_…"
         )
-        parser.add_argument("--rubric", metavar="NAME", help="its latest version (default: the one people review with)")
-        parser.add_argument("--mode", default="auto", choices=[str(mode) for mode in judging.MODES])
-        parser.add_argument("--temperature", type=float)
+        parser.add_argument(
+            "--rubric",
+            metavar="NAME",
+            help="its latest version (default: the one people review with); a missing built-in one is added",
+        )
+        parser.add_argument(
+            "--mode",
+            default="auto",
+            choices=[str(mode) for mode in judging.MODES],
+            help="how it is asked: auto finds out what the server takes, two_step asks for free text first",
+        )
+        parser.add_argument("--temperature", type=float, help="from 0 to 2 (default: the server's own)")
         parser.add_argument("--max-tokens", type=int, metavar="N", help="at most so many tokens a reply")
-        parser.add_argument("--seed", type=int)
+        parser.add_argument("--seed", type=int, help="sent with every request, plus the number of the sample")
+        parser.add_argument(
+            "--reasoning-effort",
+            default="",
+            metavar="WORD",
+            help=f"where the model has it: {', '.join(judging.REASONING_EFFORTS)}",
+        )
+        parser.add_argument("--logprobs", action="store_true", help="weigh each choice by the labels' probabilities")
+        parser.add_argument(
+            "--no-repair", action="store_true", help="leave a reply that cannot be read as it is, without asking again"
+        )
         parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
@@ -57,6 +77,9 @@ def create(slug: str, options: dict[str, Any]) -> Judge:
         temperature=options["temperature"],
         max_tokens=options["max_tokens"],
         seed=options["seed"],
+        reasoning_effort=options["reasoning_effort"],
+        logprobs=options["logprobs"],
+        repairs=not options["no_repair"],
         user=None,
     )
 
@@ -65,9 +88,12 @@ def version_named(evaluation: Evaluation, name: str | None) -> RubricVersion | N
     if name is None:
         return evaluation.review_rubric
     version = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name=name).order_by("number").last()
-    if version is None:
-        raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”.")
-    return version
+    if version is not None:
+        return version
+    builtin = [*preparing.builtins_of(RubricKind.PAIRWISE), *preparing.builtins_of(RubricKind.POINTWISE)]
+    if name not in builtin:
+        raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”. Built in are {', '.join(builtin)}.")
+    return preparing.begin_builtin(evaluation, builtin=name, user=None)
 
 
 def endpoint_from(options: dict[str, Any]) -> Endpoint | None:

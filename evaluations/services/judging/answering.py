@@ -16,7 +16,7 @@ from evaluations.judge.retrying import Patience
 from evaluations.outside.llm import Server, StopRun, connected
 from evaluations.services.judging import claiming, running, storing, working
 from evaluations.services.judging.conversing import Asker, put_to_judge
-from evaluations.services.judging.judging import schema_asked
+from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
 from evaluations.services.judging.working import Bout, Held, Outcome
 from evaluations.services.pacing import LEAVING, rest_after, time_is_up
@@ -70,10 +70,13 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
     One thread, so that claims and stores take turns by themselves: two would wait for each
     other's write lock, which SQLite does by sleeping.
     """
-    asker = Asker(bout, schema_asked(bout.judge, bout.spec))
+    asker = Asker(bout)
     with ThreadPoolExecutor(1) as thread:
 
         async def claim(room: int, held: int) -> Claimed[Held]:
+            room = asker.probe.room(room, held)
+            if room <= 0:
+                return Claimed(wait=LOOK_AGAIN_SECONDS)
             claimed = await in_thread(thread, claiming.claim, bout, room, held)
             asker.leases.update((one.call_id, one.lease) for one in claimed.questions)
             return claimed

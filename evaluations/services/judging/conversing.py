@@ -3,13 +3,16 @@
 import random
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaluations.domain import AskingMode, AttemptOutcome, CallState, PairTexts, ReplyShape
-from evaluations.judge.prompting import messages_for, prompt_sha256
-from evaluations.judge.reading import Read, Reply, read_reply
+from evaluations.domain import AttemptOutcome, AttemptStep, CallState, ReplyShape
+from evaluations.judge.probabilities import weigh
+from evaluations.judge.prompting import prompt_sha256
+from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
+from evaluations.judge.replying import is_verdict_alone
 from evaluations.outside.llm import Answer, Ask, FormatRefused, LLMError, RecordOnCall, Request, Retry
+from evaluations.services.judging.probing import Probe
 from evaluations.services.judging.working import Bout, Held, Outcome
 
 
@@ -18,37 +21,71 @@ class Asker:
     """How this bout asks: built once, shared by all its requests."""
 
     bout: Bout
-    schema: dict[str, Any] | None
     leases: dict[int, uuid.UUID] = field(default_factory=dict)
+    probe: Probe = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probe = Probe(self.bout)
+
+    def request_for(self, held: Held) -> Request:
+        """The next request of this call's conversation."""
+        judge, alone = self.bout.judge, is_verdict_alone(held.step, held.before)
+        shape = ReplyShape.TEXT if self.is_evaluation(held) else self.probe.shape
+        return Request(
+            messages=held.messages,
+            model=judge.model,
+            temperature=judge.temperature,
+            max_tokens=judge.max_tokens,
+            seed=None if judge.seed is None else judge.seed + held.sample,
+            shape=shape,
+            schema=self.bout.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else None,
+            reasoning_effort=judge.reasoning_effort,
+            logprobs=judge.logprobs and not self.is_evaluation(held),
+        )
+
+    def is_evaluation(self, held: Held) -> bool:
+        """Whether this request is the first of two: it has no verdict, and so no shape."""
+        return self.bout.two_steps and not is_verdict_alone(held.step, held.before)
+
+    def prompt_of(self, held: Held, request: Request) -> str:
+        """The sum of what was asked, which the claim could not know while it was being found out."""
+        form = self.bout.form(held.step, held.before, request.shape)
+        return held.prompt_sha256 or prompt_sha256(held.messages, form)
 
 
 async def put_to_judge(asker: Asker, ask: Ask, held: Held) -> Outcome:
     """One request for one call, and what became of it. Raises nothing that the world may cause."""
-    judge, schema = asker.bout.judge, asker.schema
-    assert isinstance(held.texts, PairTexts)
-    messages = messages_for(asker.bout.spec, held.texts, held.shown, judge.fence_key)
-    shape = ReplyShape.JSON_SCHEMA if schema else ReplyShape.TEXT
-    request = Request(messages, judge.model, judge.temperature, judge.max_tokens, judge.seed, shape, schema)
+    request = asker.request_for(held)
     began = time.monotonic()
     try:
         answer = await ask(request)
     except LLMError as error:
-        return from_error(asker, held, error, milliseconds_since(began))
-    return from_answer(asker.bout, held, answer, prompt_sha256(messages, schema), milliseconds_since(began))
+        return from_error(asker, held, request, error, milliseconds_since(began))
+    return from_answer(asker, held, request, answer, milliseconds_since(began))
 
 
 def milliseconds_since(began: float) -> int:
     return round((time.monotonic() - began) * 1000)
 
 
-# ---- what became of it ---------------------------------------------------------------------
+# ---- an answer -----------------------------------------------------------------------------
 
 
-def from_answer(bout: Bout, held: Held, answer: Answer, prompt: str, latency_ms: int) -> Outcome:
-    told = read_reply(bout.spec, held.shown, Reply(answer.text, answer.finish_reason, answer.refusal))
-    state = CallState.ANSWERED if isinstance(told, Read) else told.state
-    attempt = {
-        "outcome": state,
+def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, latency_ms: int) -> Outcome:
+    """What an answer makes of its call. The first to a request for a verdict tells what the server takes."""
+    reply = Reply(answer.text, answer.finish_reason, answer.refusal)
+    attempt = attempt_of(answer, latency_ms)
+    if asker.is_evaluation(held):
+        return replace(from_evaluation(held, reply, attempt), prompt_sha256=asker.prompt_of(held, request))
+    return replace(
+        from_verdict(asker.bout, held, reply, answer, attempt),
+        prompt_sha256=asker.prompt_of(held, request),
+        shape_found=asker.probe.was_taken(request.shape),
+    )
+
+
+def attempt_of(answer: Answer, latency_ms: int) -> dict[str, Any]:
+    return {
         "http_status": answer.http_status,
         "raw": answer.text or answer.refusal,
         "finish_reason": answer.finish_reason,
@@ -58,21 +95,74 @@ def from_answer(bout: Bout, held: Held, answer: Answer, prompt: str, latency_ms:
         "tokens_cached": answer.tokens_cached,
         "latency_ms": latency_ms,
     }
-    if isinstance(told, Read):
-        return Outcome(held, state, attempt, choices=told.choices, rationale=told.rationale, prompt_sha256=prompt)
-    return Outcome(held, state, attempt | {"error": told.error}, error=told.error, prompt_sha256=prompt)
 
 
-def from_error(asker: Asker, held: Held, error: LLMError, latency_ms: int) -> Outcome:
+def from_evaluation(held: Held, reply: Reply, attempt: dict[str, Any]) -> Outcome:
+    """The first of two steps: what it says is kept, and its verdict asked for next."""
+    if told := read_evaluation(reply):
+        return unread(held, told, attempt)
+    attempt["outcome"] = AttemptOutcome.ANSWERED
+    return Outcome(held, CallState.PENDING, attempt, next_step=AttemptStep.SCORE)
+
+
+def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: dict[str, Any]) -> Outcome:
+    told = read_reply(bout.spec, held.shown, reply, step=held.step, before=held.before)
+    if not isinstance(told, Read):
+        return unread(held, told, attempt, mending=bout.judge.repairs and bool(reply.text.strip()))
+    weighed = weigh(bout.spec, held.shown, told, reply.text, answer.logprobs)
+    return Outcome(
+        held,
+        CallState.ANSWERED,
+        attempt | {"outcome": AttemptOutcome.ANSWERED, "logprobs": weighed.tokens or None},
+        choices=told.choices,
+        scores=told.scores,
+        weighted=weighed.weights,
+        rationale=told.rationale,
+        repaired=held.step == AttemptStep.REPAIR,
+    )
+
+
+def unread(held: Held, told: NotRead, attempt: dict[str, Any], *, mending: bool = False) -> Outcome:
+    """No verdict. One that cannot be read is answered once with what was wrong; no other is, nor twice."""
+    attempt |= {"outcome": told.state, "error": told.error}
+    if held.step == AttemptStep.REPAIR:
+        return unmended(held, attempt)
+    if mending and told.state == CallState.UNREADABLE:
+        return Outcome(held, CallState.PENDING, attempt, error=told.error, next_step=AttemptStep.REPAIR)
+    return Outcome(held, told.state, attempt, error=told.error)
+
+
+def unmended(held: Held, attempt: dict[str, Any]) -> Outcome:
+    """A repair that brought nothing leaves the call as it was: unreadable, for the reason it had."""
+    return Outcome(held, CallState.UNREADABLE, attempt, error=held.unread)
+
+
+# ---- no answer -----------------------------------------------------------------------------
+
+
+def from_error(asker: Asker, held: Held, request: Request, error: LLMError, latency_ms: int) -> Outcome:
     said = {"http_status": error.http_status, "raw": error.body, "latency_ms": latency_ms, "error": str(error)}
     if isinstance(error, Retry):
         return from_fault(asker.bout, held, error, said)
     if isinstance(error, RecordOnCall):
-        return Outcome(held, error.state, said | {"outcome": error.state}, error=str(error))
-    if isinstance(error, FormatRefused) and asker.bout.judge.mode == AskingMode.AUTO:
-        asker.schema = None
-        return Outcome(held, CallState.PENDING, said | {"outcome": AttemptOutcome.RETRY}, shape_found=ReplyShape.TEXT)
+        return given_up(held, error.state, said | {"outcome": error.state}, str(error))
+    if isinstance(error, FormatRefused):
+        return from_refused_shape(asker, held, error, said)
     return stopped(held, said, str(error))
+
+
+def from_refused_shape(asker: Asker, held: Held, error: FormatRefused, said: dict[str, Any]) -> Outcome:
+    """While it is not known what the server takes, the next shape is tried; afterwards nothing can be answered."""
+    if not asker.probe.is_open:
+        return stopped(held, said, refused_for_good(asker.bout, error))
+    asker.probe.was_refused(error.shape)
+    return Outcome(held, CallState.PENDING, said | {"outcome": AttemptOutcome.RETRY}, error=str(error))
+
+
+def refused_for_good(bout: Bout, error: FormatRefused) -> str:
+    if not bout.judge.asked_as:
+        return f"{error} Make a judge that is asked in another mode, or in mode auto."
+    return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
 
 
 def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Outcome:
@@ -90,12 +180,14 @@ def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Ou
         )
     if error.unreachable:
         return stopped(held, said, str(error), unsent=True)
-    return Outcome(
-        held,
-        CallState.FAILED,
-        said | {"outcome": AttemptOutcome.FAILED},
-        error=f"Asked {tried} times without an answer. {error}",
-    )
+    sentence = f"Asked {tried} times without an answer. {error}"
+    return given_up(held, CallState.FAILED, said | {"outcome": AttemptOutcome.FAILED}, sentence)
+
+
+def given_up(held: Held, state: CallState, attempt: dict[str, Any], error: str) -> Outcome:
+    if held.step == AttemptStep.REPAIR:
+        return unmended(held, attempt)
+    return Outcome(held, state, attempt, error=error)
 
 
 def stopped(held: Held, said: dict[str, Any], reason: str, *, unsent: bool = False) -> Outcome:

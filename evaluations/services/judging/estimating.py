@@ -11,14 +11,13 @@ from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricS
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
-from evaluations.services.judging.judging import texts_of, texts_of_response
+from evaluations.services.judging.judging import is_two_step, shape_of, texts_of, texts_of_response
 from evaluations.services.judging.observing import (
     SUBJECTS,
     Observed,
     Span,
     Subject,
     around,
-    is_two_step,
     observed,
     subject_of,
 )
@@ -32,7 +31,7 @@ from evaluations.services.judging.selecting import (
     selection,
     subject_ids,
 )
-from evaluations.services.judging.working import IN_FLIGHT, shape_of
+from evaluations.services.judging.working import IN_FLIGHT
 
 PROMPTS_SAMPLED: Final = 32
 CHARACTERS_A_TOKEN: Final = 4  # of ASCII; every other character is taken for a token of its own

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -13,11 +13,13 @@ from django.db.models import QuerySet
 
 from evaluations.domain import (
     AskingMode,
+    AttemptStep,
     InputRefused,
     JudgeKind,
     Message,
     PairTexts,
     RaterKind,
+    ReplyShape,
     ResponseTexts,
     RubricKind,
     RubricOrigin,
@@ -25,8 +27,8 @@ from evaluations.domain import (
     Shown,
 )
 from evaluations.judge.checking import refuse_unusable
-from evaluations.judge.prompting import messages_for
-from evaluations.judge.replying import reply_schema, wants_text
+from evaluations.judge.prompting import later_messages, messages_for
+from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
 from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, Response, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
@@ -35,7 +37,11 @@ from evaluations.services.recording import record
 
 MOST_IN_FLIGHT: Final = 1000
 MOST_A_MINUTE: Final = 2_000_000_000
-MODES: Final = (AskingMode.AUTO, AskingMode.JSON_SCHEMA, AskingMode.TEXT)
+MODES: Final = tuple(AskingMode)
+# As servers that know one call it; which of them a model takes, its server says.
+REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+FURTHEST_SEED: Final = 2**62  # each sample adds one
+ITS_EVALUATION: Final = "(the evaluation that it wrote)"
 
 
 @transaction.atomic
@@ -166,6 +172,12 @@ def refuse_unusable_judge(judge: Judge) -> None:
         raise InputRefused("Temperature: a number from 0 to 2.")
     if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
         raise InputRefused("Tokens of a reply: a whole number from 1 to 1000000.")
+    if judge.seed is not None and abs(judge.seed) > FURTHEST_SEED:
+        raise InputRefused(f"Seed: a whole number from -{FURTHEST_SEED} to {FURTHEST_SEED}.")
+    if judge.reasoning_effort not in ("", *REASONING_EFFORTS):
+        raise InputRefused(
+            f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}, or none at all for no such setting."
+        )
 
 
 def refuse_unusable_rule(judge: Judge) -> None:
@@ -234,29 +246,60 @@ def fence_key_of(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True)
 class Preview:
-    """What is sent about one comparison; the schema where structured output is asked for."""
+    """What is sent in one request: its messages, and the schema or shape asked for beside them.
+
+    Of two steps, ``later`` is the second: what it adds to the conversation. Its verdict is asked
+    for as JSON by a schema until its server was found to take less.
+    """
 
     messages: Sequence[Message]
     schema: str
+    shape: ReplyShape
+    later: "Preview | None" = None
 
 
-def preview(judge: Judge, comparison: Comparison, shown: Shown) -> Preview | None:
-    """The exact messages in this order; None for a judge that is sent nothing."""
+def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Preview | None:
+    """The exact messages about this in this order; None for a judge that is sent nothing.
+
+    Of a comparison, a judge of single responses is shown the one that would stand first.
+    """
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
-    schema = schema_asked(judge, spec)
-    return Preview(
-        messages_for(spec, texts_of(comparison), shown, judge.fence_key),
-        json.dumps(schema, indent=2, ensure_ascii=False) if schema else "",
-    )
+    two_steps, texts = is_two_step(judge, spec), texts_judged(spec, subject, shown)
+    first = messages_for(spec, texts, shown, judge.fence_key, two_steps=two_steps)
+    shape = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA
+    if not two_steps:
+        return Preview(first, schema_shown(reply_schema(spec), shape), shape)
+    added = later_messages(spec, first, [ITS_EVALUATION], AttemptStep.SCORE)[len(first) :]
+    later = Preview(added, schema_shown(score_schema(spec), shape), shape)
+    return Preview(first, "", ReplyShape.TEXT, later)
 
 
-def schema_asked(judge: Judge, spec: RubricSpec) -> dict[str, Any] | None:
-    """The schema that this judge is asked with; None for plain text, wanted or found out to be needed."""
-    if wants_text(spec) or AskingMode.TEXT in (judge.mode, judge.asked_as):
-        return None
-    return reply_schema(spec)
+def schema_shown(schema: Mapping[str, Any], shape: ReplyShape) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) if shape == ReplyShape.JSON_SCHEMA else ""
+
+
+def is_two_step(judge: Judge, spec: RubricSpec) -> bool:
+    """Whether an evaluation in free text comes first, and its verdict in a second request."""
+    return judge.mode == AskingMode.TWO_STEP or wants_two_steps(spec)
+
+
+def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
+    """What holds this judge's verdicts to their form; None until that was found out about its server."""
+    if wants_text(spec):
+        return ReplyShape.TEXT
+    if judge.asked_as:
+        return ReplyShape(judge.asked_as)
+    return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
+
+
+def texts_judged(spec: RubricSpec, subject: Comparison | Response, shown: Shown) -> PairTexts | ResponseTexts:
+    if isinstance(subject, Response):
+        return texts_of_response(subject)
+    if spec.kind == RubricKind.PAIRWISE:
+        return texts_of(subject)
+    return texts_of_response(subject.response_b if shown == Shown.SWAPPED else subject.response_a)
 
 
 def texts_of(comparison: Comparison) -> PairTexts:

@@ -8,9 +8,9 @@ from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
 
-from evaluations.domain import AskingMode, CallState, RubricSpec
-from evaluations.judge.replying import wants_two_steps
+from evaluations.domain import CallState, RubricSpec
 from evaluations.models import Attempt, Call, Comparison, Judge, Response
+from evaluations.services.judging.judging import is_two_step
 
 # Fewer than this say nothing, and more than this nothing new.
 CALLS_AT_LEAST: Final = 20
@@ -69,10 +69,6 @@ def observed(
         if len(taken) < CALLS_AT_MOST:
             taken += taken_by(other, other_spec, CALLS_AT_MOST - len(taken), tokens_by_rule)
     return means_of(taken) if len(taken) >= CALLS_AT_LEAST else None
-
-
-def is_two_step(judge: Judge, spec: RubricSpec) -> bool:
-    return judge.mode == AskingMode.TWO_STEP or wants_two_steps(spec)
 
 
 def alike(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from django.conf import settings
 
 from evaluations.domain import (
-    AskingMode,
     AttemptStep,
     CallState,
     Channel,
@@ -22,9 +21,10 @@ from evaluations.domain import (
     RunState,
     Shown,
 )
-from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema, wants_text, wants_two_steps
+from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema
 from evaluations.judge.retrying import Patience
 from evaluations.models import Judge, Price, Rater, Run
+from evaluations.services.judging.judging import is_two_step, shape_of
 from evaluations.services.judging.pricing import price_for
 from evaluations.services.pacing import ROWS_AT_ONCE
 
@@ -53,7 +53,7 @@ class Bout:
     @property
     def two_steps(self) -> bool:
         """Whether an evaluation in free text comes first, and its verdict in a second request."""
-        return self.judge.mode == AskingMode.TWO_STEP or wants_two_steps(self.spec)
+        return is_two_step(self.judge, self.spec)
 
     @property
     def shape(self) -> ReplyShape | None:
@@ -80,14 +80,6 @@ class Bout:
         if self.two_steps and not alone:
             return ReplyShape.TEXT.value
         return self.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else shape.value
-
-
-def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
-    if wants_text(spec):
-        return ReplyShape.TEXT
-    if judge.asked_as:
-        return ReplyShape(judge.asked_as)
-    return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
 
 
 @dataclass(frozen=True)
