@@ -5,11 +5,23 @@ The reply is never guessed at: a label counts only where the rubric said that it
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evaluations.domain import FLIPPED, AspectSpec, AttemptStep, CallState, Choice, RubricSpec, Shown, storable
+from evaluations.domain import (
+    FLIPPED,
+    AspectSpec,
+    AttemptStep,
+    CallState,
+    Choice,
+    PairTexts,
+    ResponseTexts,
+    RubricSpec,
+    Shown,
+    storable,
+)
+from evaluations.judge.prompting import all_texts
 from evaluations.judge.replying import (
     is_pointwise,
     is_verdict_alone,
@@ -27,8 +39,11 @@ BEFORE_NUMBER: Final = AROUND.replace(".", "")
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
 # An opening brace that begins a JSON object, rather than a brace of prose, code or a formula.
 OPENS_OBJECT: Final = re.compile(r'\{(?=\s*["}])')
+# What a reply may have round an object that is all it says: a code fence.
+AROUND_OBJECT: Final = re.compile(r"\A\s*(?:```\w*\s)?\s*|\s*(?:```)?\s*\Z")
 
 Verdict = Choice | float
+Judged = Callable[[], PairTexts | ResponseTexts]
 
 
 @dataclass(frozen=True)
@@ -72,18 +87,21 @@ def read_reply(
     *,
     step: AttemptStep = AttemptStep.ASK,
     before: Sequence[str] = (),
+    judged: Judged | None = None,
 ) -> Read | NotRead:
     """A verdict for every aspect that the rubric asks, or a failure: never some of them.
 
     ``before`` holds the replies given earlier in this conversation, oldest first. The reply to a
     second of two steps is read for its verdict alone; its rationale is the evaluation before it.
+    ``judged`` gives the texts that were judged, asked for only where the reply may quote them.
     """
     unheard = unheard_for(reply)
     if unheard:
         return unheard
     alone = is_verdict_alone(step, before)
     try:
-        verdicts, rationale = read_alone(spec, reply.text) if alone else read_whole(spec, reply.text)
+        read = read_alone if alone else read_whole
+        verdicts, rationale = read(spec, reply.text, judged)
     except Unreadable as error:
         return NotRead(CallState.UNREADABLE, storable(str(error)))
     # JSON can spell out in escapes what the reply itself could not hold.
@@ -111,8 +129,8 @@ def unheard_for(reply: Reply) -> NotRead | None:
     return None
 
 
-def read_whole(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
-    return read_text(spec, text) if wants_text(spec) else read_json(spec, text)
+def read_whole(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict[str, Verdict], str]:
+    return read_text(spec, text) if wants_text(spec) else read_json(spec, text, judged)
 
 
 def choices_of(verdicts: Mapping[str, Verdict], shown: Shown) -> dict[str, Choice]:
@@ -173,19 +191,25 @@ def excerpt(given: object) -> str:
 # ---- JSON ----------------------------------------------------------------------------------
 
 
-def read_json(spec: RubricSpec, text: str, *, alone: bool = False) -> tuple[dict[str, Verdict], str]:
+def read_json(
+    spec: RubricSpec, text: str, judged: Judged | None, *, alone: bool = False
+) -> tuple[dict[str, Verdict], str]:
     """The last complete top-level object that validates; ``alone``: without its reasons."""
     problem = None
-    for found in reversed(list(top_level_objects(text))):
+    for found, written in reversed(list(top_level_objects(text))):
         try:
-            return validated(spec, found, alone=alone)
+            verdicts = validated(spec, found, alone=alone)
         except Unreadable as error:
             problem = problem or error
+            continue
+        if not is_quoted(written, text, judged):
+            return verdicts
+        problem = Unreadable("The reply gives no verdict of its own: it only quotes one from a judged text.")
     raise problem or Unreadable("The reply holds no JSON object.")
 
 
-def top_level_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every complete JSON object that stands inside no other.
+def top_level_objects(text: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every complete JSON object that stands inside no other, and as it is written.
 
     An object that begins and cannot be read to its end makes the reply unreadable: what follows
     may stand inside it, such as a verdict that the judge only quotes.
@@ -197,7 +221,22 @@ def top_level_objects(text: str) -> Iterator[dict[str, Any]]:
             found, position = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError of its own
             raise Unreadable("The reply holds a JSON object that is broken.") from None
-        yield found
+        yield found, text[opening.start() : position]
+
+
+def is_quoted(written: str, reply: str, judged: Judged | None) -> bool:
+    """Whether an object amid other words stands in a judged text: then it was planted there, and is not the judge's.
+
+    A reply that is the object and nothing else is the judge's own, whatever a judged text holds.
+    """
+    if judged is None or AROUND_OBJECT.sub("", reply) == written:
+        return False
+    return any(squeezed(written) in squeezed(text) for text in all_texts(judged()))
+
+
+def squeezed(text: str) -> str:
+    """The text as it is compared with a quotation of it: without white space, in one case."""
+    return "".join(text.split()).casefold()
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -241,11 +280,11 @@ def by_folded_key(found: Mapping[str, Any]) -> dict[str, Any]:
     return without_repeats([(folded(key), value) for key, value in found.items()])
 
 
-def read_alone(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
+def read_alone(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict[str, Verdict], str]:
     """The verdict without its reasons: an object, or of a single aspect the one label that is the whole reply."""
     if len(spec.aspects) == 1 and (labels := alone_on(spec.aspects[0], text.strip())):
         return {spec.aspects[0].key: verdict_in_words(spec, spec.aspects[0], labels[0])}, ""
-    return read_json(spec, text, alone=True)
+    return read_json(spec, text, judged, alone=True)
 
 
 # ---- plain text ----------------------------------------------------------------------------

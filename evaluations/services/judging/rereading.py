@@ -10,19 +10,30 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evaluations.domain import AttemptOutcome, AttemptStep, CallState, InputRefused, JudgeKind, ResponseTexts, Shown
+from evaluations.domain import (
+    AttemptOutcome,
+    AttemptStep,
+    CallState,
+    InputRefused,
+    JudgeKind,
+    PairTexts,
+    ResponseTexts,
+    Shown,
+)
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from evaluations.judge.replying import is_verdict_alone
 from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Event, Judge, Run, Score, User, Verdict
 from evaluations.models.many import update_many
 from evaluations.services.judging.filing import note_change, write_answers
+from evaluations.services.judging.judging import texts_of, texts_of_response
 from evaluations.services.judging.working import Bout, Held, Outcome, bout_of
 from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
 from evaluations.services.recording import record
@@ -218,7 +229,7 @@ def values_held(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
 
 def reread_call(bout: Bout, call: Call, said: Sequence[Said], held: Values) -> Found:
     """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
-    readings = list(readings_of(bout, Shown(call.shown), said))
+    readings = list(readings_of(bout, call, said))
     able = [(step, one) for step, one in readings if isinstance(one, Read)]
     if not readings or any(values_of(one) == held for _, one in able) or not (able or held):
         return Found("unchanged")
@@ -231,16 +242,25 @@ def reread_call(bout: Bout, call: Call, said: Sequence[Said], held: Values) -> F
     return Found("unreadable now", outcome_of(call, AttemptStep.ASK, last), changes_between(held, {}))
 
 
-def readings_of(bout: Bout, shown: Shown, said: Sequence[Said]) -> Iterator[tuple[AttemptStep, Read | NotRead]]:
+def readings_of(bout: Bout, call: Call, said: Sequence[Said]) -> Iterator[tuple[AttemptStep, Read | NotRead]]:
     """How today's reader reads each reply that gives a verdict, each in its own conversation."""
+    shown, judged = Shown(call.shown), partial(judged_by, call)
     before: list[str] = []
     for one in said:
         if one.step == AttemptStep.ASK:
             before = []
         if not bout.two_steps or is_verdict_alone(one.step, before):
             reply = Reply(one.raw, one.finish_reason)
-            yield one.step, read_reply(bout.spec, shown, reply, step=one.step, before=tuple(before))
+            yield one.step, read_reply(bout.spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
         before.append(one.raw)
+
+
+def judged_by(call: Call) -> PairTexts | ResponseTexts:
+    """Loaded only for a reply that may quote them."""
+    if call.comparison is not None:
+        return texts_of(call.comparison)
+    assert call.response is not None
+    return texts_of_response(call.response)
 
 
 def values_of(read: Read) -> Values:
