@@ -1,12 +1,20 @@
 """How a run starts, is planned, and ends."""
 
-import pytest
+from collections.abc import Callable
+from datetime import timedelta
 
-from evaluations.domain import CallState, InputRefused, Orders, RunState, Shown
+import pytest
+from django.utils import timezone
+
+from evaluations.domain import AttemptStep, CallState, InputRefused, Orders, RunState, Shown
+from evaluations.judge.builtin import SUMMARY_RATING_NAME
 from evaluations.judge.retrying import Patience
-from evaluations.models import Call, Evaluation, Event, Judge, Run
+from evaluations.models import Call, Evaluation, Event, Judge, Response, Run
 from evaluations.services.judging import claiming, running, selecting, working
+from evaluations.services.judging.pricing import set_price
+from evaluations.services.preparing.preparing import begin_builtin
 from tests.judges import make_baseline, make_judge, run_through, work_off
+from tests.llm_server import failing, good, llm_server
 from tests.making import make_comparison, make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,6 +127,277 @@ def test_a_run_that_finds_everything_answered_is_done_at_once(evaluation: Evalua
     assert (again.state, again.planned, again.reused) == (RunState.DONE, 0, 10)
 
 
+def test_every_run_of_a_judge_draws_the_same_orders(evaluation: Evaluation, judge: Judge) -> None:
+    first = planned(judge, orders="random", limit=3)
+    settle(first, CallState.ANSWERED)
+    running.finish(first)
+    assert first.seed
+    expected = selecting.expected(judge, orders="random")
+    assert (expected.to_ask, expected.reused) == (2, 3)
+    second = planned(judge, orders="random")
+    assert (second.seed, second.planned, second.reused) == (first.seed, 2, 3)
+    other = make_judge(evaluation, "http://127.0.0.1:9/v1", name="other", temperature=0.5)
+    assert planned(other).seed != first.seed
+
+
+def test_a_retry_takes_only_calls_in_the_chosen_states_as_they_were_asked(judge: Judge) -> None:
+    first = planned(judge, samples=2, limit=2)
+    settle(first, CallState.UNREADABLE, 3)
+    settle(first, CallState.REFUSED, 2)
+    settle(first, CallState.ANSWERED)
+    running.finish(first)
+    expected = selecting.expected(judge, only_states=["unreadable"])
+    assert (expected.to_ask, expected.reused, expected.left) == (3, 0, 0)
+    second = planned(judge, only_states=["unreadable"])
+    assert (second.state, second.planned, second.reused) == (RunState.RUNNING, 3, 0)
+    assert Call.objects.filter(run=second, state=CallState.PENDING).count() == 3
+    assert Call.objects.filter(run=first, state=CallState.REFUSED).count() == 2
+    # They are that run's now, and no other's.
+    assert selecting.expected(judge, only_states=["refused", "unreadable"]).to_ask == 2
+    with pytest.raises(InputRefused, match="No call of “judge” is unreadable or failed"):
+        running.start_run(judge, user=None, only_states=["unreadable", "failed"])
+
+
+def test_a_retry_is_planned_in_parts_too(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = planned(judge)
+    settle(first, CallState.TRUNCATED)
+    running.finish(first)
+    monkeypatch.setattr(running, "ROWS_AT_ONCE", 4)
+    second = planned(judge, only_states=["truncated"])
+    assert (second.state, second.planned) == (RunState.RUNNING, 10)
+
+
+def test_a_retry_within_a_limit_takes_the_comparisons_that_people_meet_first(
+    evaluation: Evaluation, judge: Judge
+) -> None:
+    settle(first := planned(judge), CallState.UNREADABLE)
+    running.finish(first)
+    second = planned(judge, only_states=["unreadable"], limit=1)
+    met_first = evaluation.comparisons.order_by("shuffle").values_list("pk", flat=True)[0]
+    assert set(Call.objects.filter(run=second).values_list("comparison_id", flat=True)) == {met_first}
+
+
+def test_an_unusable_conversation_begins_anew_and_a_bought_step_is_kept(judge: Judge) -> None:
+    first = planned(judge)
+    unusable, waiting = Call.objects.filter(run=first).order_by("pk")[:2]
+    settle(first, CallState.ANSWERED)
+    Call.objects.filter(pk=unusable.pk).update(state=CallState.UNREADABLE, step=AttemptStep.REPAIR, repaired=True)
+    Call.objects.filter(pk=waiting.pk).update(state=CallState.PENDING, step=AttemptStep.SCORE)
+    running.cancel(first, user=None)
+    planned(judge, ask_failures_again=True)
+    steps = Call.objects.filter(state=CallState.PENDING).order_by("pk").values_list("pk", "step", "repaired")
+    assert list(steps) == [(unusable.pk, "ask", False), (waiting.pk, "score", False)]
+
+
+def test_a_trial_asks_about_one_comparison_and_decides_nothing_else(evaluation: Evaluation, judge: Judge) -> None:
+    chosen = evaluation.comparisons.order_by("shuffle")[3]
+    run = planned(judge, comparison=chosen, orders="swapped")
+    assert list(Call.objects.values_list("comparison_id", "shown", "run")) == [(chosen.pk, "swapped", run.pk)]
+    assert selecting.expected(judge, comparison=chosen).comparisons == 1
+    evaluation.refresh_from_db()
+    assert evaluation.shown_judge is None
+    with pytest.raises(InputRefused, match="choose a comparison of its evaluation"):
+        running.start_run(judge, user=None, comparison=make_comparison(make_evaluation()))
+    with pytest.raises(InputRefused, match="choose a comparison of its evaluation"):
+        running.start_run(judge, user=None, response=chosen.response_a)
+
+
+@pytest.fixture
+def pointwise(evaluation: Evaluation) -> Judge:
+    return make_judge(
+        evaluation,
+        "http://127.0.0.1:9/v1",
+        name="rater",
+        version=begin_builtin(evaluation, builtin=SUMMARY_RATING_NAME, user=None),
+    )
+
+
+def test_a_pointwise_judge_is_sent_through_responses(evaluation: Evaluation, pointwise: Judge) -> None:
+    run = planned(pointwise, samples=2)
+    calls = Call.objects.filter(run=run, comparison=None).order_by("pk").values_list("response_id", "shown", "sample")
+    ids = Response.objects.filter(query__evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
+    assert list(calls) == [(pk, "as_stored", sample) for pk in ids for sample in (0, 1)]
+    assert (run.orders, run.planned) == (Orders.AS_STORED, 20)
+    evaluation.refresh_from_db()
+    assert evaluation.shown_judge is None
+
+
+def test_a_pointwise_run_is_limited_planned_in_parts_counted_and_reused(
+    evaluation: Evaluation, pointwise: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "ROWS_AT_ONCE", 2)
+    first = planned(pointwise, limit=5)
+    assert first.planned == 5
+    settle(first, CallState.ANSWERED)
+    running.finish(first)
+    expected = selecting.expected(pointwise)
+    assert (expected.comparisons, expected.to_ask, expected.reused) == (10, 5, 5)
+    second = planned(pointwise)
+    assert (second.planned, second.reused) == (5, 5)
+    one = Response.objects.filter(query__evaluation=evaluation).latest("pk")
+    assert selecting.expected(pointwise, response=one).held == 1
+    with pytest.raises(InputRefused, match="choose a response of its evaluation"):
+        running.start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0])
+
+
+def test_a_panel_shares_a_batch_and_starts_whole_or_not_at_all(evaluation: Evaluation, judge: Judge) -> None:
+    baseline = make_baseline(evaluation)
+    runs = running.start_panel([judge, baseline], user=None, orders="swapped")
+    assert [run.judge for run in runs] == [judge, baseline]
+    assert runs[0].batch == runs[1].batch
+    assert runs[0].batch != running.start_run(judge, user=None).batch
+    count = Run.objects.count()
+    with pytest.raises(InputRefused, match="makes no requests"):
+        running.start_panel([judge, baseline], user=None, channel="batch")
+    with pytest.raises(InputRefused, match="at least one judge"):
+        running.start_panel([], user=None)
+    assert Run.objects.count() == count
+
+
+def test_calls_of_another_active_run_are_neither_asked_nor_counted_as_to_be_asked(judge: Judge) -> None:
+    planned(judge, limit=2)
+    expected = selecting.expected(judge)
+    assert (expected.to_ask, expected.held) == (6, 4)
+    assert planned(judge).planned == 6
+
+
+# ---- pausing and going on ------------------------------------------------------------------
+
+
+def test_a_paused_run_is_asked_nothing_until_it_is_resumed(judge: Judge) -> None:
+    run = planned(judge)
+    bout = working.begin(run.pk, Patience())
+    assert bout is not None
+    running.pause(run, user=None)
+    assert run.state == RunState.PAUSED
+    assert not claiming.claim(bout, 5, 0).questions
+    assert working.begin(run.pk, Patience()) is None
+    running.resume(run, user=None)
+    assert len(claiming.claim(bout, 5, 0).questions) == 5
+
+
+def test_a_run_paused_while_it_is_planned_goes_on_being_planned(judge: Judge) -> None:
+    run = running.start_run(judge, user=None)
+    running.pause(run, user=None)
+    running.plan(run.pk, until=float("inf"))
+    assert not Call.objects.exists()
+    running.resume(run, user=None)
+    assert run.state == RunState.PLANNING
+    running.plan(run.pk, until=float("inf"))
+    assert Call.objects.filter(run=run).count() == 10
+
+
+def test_a_stopped_run_goes_on_once_its_cause_is_mended(evaluation: Evaluation) -> None:
+    with llm_server(failing(401)) as server:
+        judge = make_judge(evaluation, server.base_url)
+        run = run_through(judge)
+        assert run.state == RunState.STOPPED
+        assert run.stop_reason
+        server.script = good
+        running.resume(run, user=None)
+        assert (run.state, run.stop_reason, run.finished_at) == (RunState.RUNNING, "", None)
+        assert work_off(run).state == RunState.DONE
+    assert running.counts_by_state(run)["answered"] == 10
+
+
+def test_a_stopped_run_whose_calls_another_has_taken_is_not_resumed(judge: Judge) -> None:
+    first = planned(judge)
+    running.stop(first, "The key is wrong.")
+    planned(judge)
+    with pytest.raises(InputRefused, match="Nothing of this run is left"):
+        running.resume(first, user=None)
+
+
+def test_what_waited_for_a_server_is_asked_at_once_after_a_resume(judge: Judge) -> None:
+    run = planned(judge)
+    Call.objects.filter(run=run).update(not_before=timezone.now() + timedelta(hours=1))
+    running.pause(run, user=None)
+    running.resume(run, user=None)
+    bout = working.begin(run.pk, Patience())
+    assert bout is not None
+    assert len(claiming.claim(bout, 3, 0).questions) == 3
+
+
+@pytest.mark.parametrize(
+    ("state", "change", "problem"),
+    [
+        (RunState.DONE, running.pause, "cannot be paused: it is done already"),
+        (RunState.PAUSED, running.pause, "cannot be paused: it is paused already"),
+        (RunState.STOPPED, running.pause, "cannot be paused: it is stopped already"),
+        (RunState.RUNNING, running.resume, "cannot be resumed: it is running"),
+        (RunState.PLANNING, running.resume, "cannot be resumed: it is being planned"),
+        (RunState.CANCELLED, running.resume, "cannot be resumed: it is cancelled already"),
+        (RunState.DONE, running.cancel, "cannot be cancelled: it is done already"),
+        (RunState.CANCELLED, running.cancel, "cannot be cancelled: it is cancelled already"),
+    ],
+)
+def test_what_cannot_be_done_with_a_run_is_said_in_one_sentence(
+    judge: Judge, state: RunState, change: Callable[..., None], problem: str
+) -> None:
+    run = planned(judge)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    count = Event.objects.count()
+    with pytest.raises(InputRefused, match=problem):
+        change(run, user=None)
+    assert Run.objects.get(pk=run.pk).state == state
+    assert Event.objects.count() == count
+
+
+def test_a_stopped_run_can_be_cancelled_so_that_nothing_of_it_waits(judge: Judge) -> None:
+    run = planned(judge)
+    running.stop(run, "The key is wrong.")
+    running.cancel(run, user=None)
+    running.cancel_waiting_calls()
+    assert running.counts_by_state(run)["cancelled"] == 10
+    assert Run.objects.get(pk=run.pk).stop_reason == "The key is wrong."
+
+
+def test_pausing_resuming_and_budgets_are_on_the_record(priced: Judge) -> None:
+    user = make_user()
+    run = running.start_run(priced, user=user, budget=10**9)
+    running.pause(run, user=user)
+    running.change_budget(run, None, user=user)
+    running.resume(run, user=user, budget=2 * 10**9)
+    events = Event.objects.filter(object_type="run").order_by("pk")
+    assert [event.verb for event in events] == ["started", "paused", "changed budget", "changed budget", "resumed"]
+    assert events[0].after["budget_usd"] == "1.00"
+    assert (events[2].before, events[2].after) == ({"budget_usd": "1.00"}, {"budget_usd": None})
+    assert (events[3].before, events[3].after) == ({"budget_usd": None}, {"budget_usd": "2.00"})
+    assert {event.user for event in events} == {user}
+
+
+# ---- budgets -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def priced(evaluation: Evaluation) -> Judge:
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", name="priced", max_tokens=100)
+    assert judge.endpoint is not None
+    set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="2", user=None)
+    return judge
+
+
+def test_a_budget_needs_a_known_price_and_a_bound_on_replies(evaluation: Evaluation, priced: Judge) -> None:
+    assert running.start_run(priced, user=None, budget=10**9).budget == 10**9
+    boundless = make_judge(evaluation, "http://127.0.0.1:9/v1", name="boundless")
+    with pytest.raises(InputRefused, match="make a judge with a limit of tokens"):
+        running.start_run(boundless, user=None, budget=10**9)
+    with pytest.raises(InputRefused, match="more than 0 USD"):
+        running.start_run(priced, user=None, budget=0)
+
+
+def test_a_budget_is_not_set_below_what_is_gone(priced: Judge) -> None:
+    run = running.start_run(priced, user=None, budget=10**9)
+    Run.objects.filter(pk=run.pk).update(spent=200_000_000, reserved=50_000_000)
+    with pytest.raises(InputRefused, match=r"USD 0\.25 of this run are spent or in flight already"):
+        running.change_budget(run, 249_999_999, user=None)
+    running.change_budget(run, 250_000_000, user=None)
+    assert Run.objects.get(pk=run.pk).budget == 250_000_000
+    Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
+    with pytest.raises(InputRefused, match="this run is done already"):
+        running.change_budget(run, 10**9, user=None)
+
+
 def test_the_first_judge_that_is_run_is_the_one_reviewers_are_shown(evaluation: Evaluation, judge: Judge) -> None:
     planned(judge)
     planned(make_baseline(evaluation))
@@ -167,11 +446,18 @@ def test_a_run_cancelled_while_it_is_planned_makes_no_more_calls(judge: Judge) -
         ({"limit": 0}, "at least 1"),
         ({"orders": "sideways"}, "Orders are one of"),
         ({"budget": 5}, "No price is known"),
+        ({"channel": "pigeon"}, "one of these ways: live, batch"),
+        ({"only_states": ["answered"]}, "“answered” is none of these"),
     ],
 )
 def test_an_impossible_run_is_refused(judge: Judge, options: dict[str, object], problem: str) -> None:
     with pytest.raises(InputRefused, match=problem):
         running.start_run(judge, user=None, **options)  # type: ignore[arg-type]
+
+
+def test_a_seed_makes_samples_differ_at_temperature_zero(evaluation: Evaluation) -> None:
+    seeded = make_judge(evaluation, "http://127.0.0.1:9/v1", temperature=0.0, seed=7)
+    assert planned(seeded, samples=2).planned == 20
 
 
 def test_samples_that_would_all_be_the_same_are_refused(evaluation: Evaluation) -> None:
