@@ -4,11 +4,12 @@ import threading
 
 from celery import shared_task
 from celery.contrib.django.task import DjangoTask
+from django.conf import settings
 from django.db import transaction
 
 from evaluations.models import Import
 from evaluations.services.importing import importing, sweeping
-from evaluations.services.judging import lapsing, rereading, running
+from evaluations.services.judging import finding, lapsing, rereading, running
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
@@ -69,6 +70,11 @@ def reread_replies(judge_id: int) -> None:
     """Read a judge's stored replies again for a while; a successor goes on where this one stops."""
     if rereading.go_on(judge_id, seconds=STORE_SECONDS):
         nudge(reread_replies, judge_id)
+
+
+@shared_task(base=DjangoTask)
+def look_for_local_server() -> None:
+    finding.find_local_server(settings.OLLAMA_URL)
 
 
 @shared_task(base=DjangoTask)

@@ -12,6 +12,7 @@ from celery.signals import worker_ready, worker_shutting_down
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
 SWEEP_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 60.0
 HEARTBEAT_SECONDS: Final = 5.0
 WORKER_NAME: Final = f"{socket.gethostname()}:{os.getpid()}"
 
@@ -26,16 +27,22 @@ app.conf.beat_schedule = {
         "task": "evaluations.tasks.sweep",
         "schedule": SWEEP_SECONDS,
         "options": {"expires": SWEEP_SECONDS},
-    }
+    },
+    "look for a local server": {
+        "task": "evaluations.tasks.look_for_local_server",
+        "schedule": LOOK_SECONDS,
+        "options": {"expires": LOOK_SECONDS},
+    },
 }
 
 
 @worker_ready.connect
 def start_work(**told: Any) -> None:
-    """What an earlier worker left is swept at once, not only when the timer comes round."""
-    from evaluations.tasks import sweep  # noqa: PLC0415 - Django is set up only now
+    """What an earlier worker left is swept at once, not only when the timer comes round; so is looking round."""
+    from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415 - Django is set up only now
 
     sweep.delay()
+    look_for_local_server.delay()
     threading.Thread(target=beat_heart, name="heartbeat", daemon=True).start()
 
 

@@ -51,11 +51,19 @@ def names(name: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
 
 
-def site_address(name: str, default: str) -> str:
+def site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
     given = (os.environ.get(name, "") or default).rstrip("/")
     if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", given):
-        raise ImproperlyConfigured(f"{name} is {given!r}: it must look like https://judgeweb.example.org.")
+        raise ImproperlyConfigured(f"{name} is {given!r}: it must look like {like}.")
     return given
+
+
+def ollama_url() -> str:
+    """Where workers look for a local server of models. Set and empty: nowhere."""
+    usual = "http://127.0.0.1:11434"
+    if os.environ.get("JUDGEWEB_OLLAMA_URL") == "":
+        return ""
+    return site_address("JUDGEWEB_OLLAMA_URL", usual, like=usual)
 
 
 def made_once(path: Path) -> str:
@@ -201,6 +209,7 @@ CELERY_TIMEZONE = "UTC"
 # How long one request may take, and how long a dead worker's calls stay its own.
 REQUEST_TIMEOUT_SECONDS = whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
 LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
+OLLAMA_URL = ollama_url()
 
 # ---- people --------------------------------------------------------------------------------
 AUTH_USER_MODEL = "evaluations.User"

@@ -58,6 +58,7 @@ PIPE = [
     "importing.importing",
     "judging.judging",
     "judging.connecting",
+    "judging.finding",
     "judging.pricing",
     "judging.budgeting",
     "judging.drafting",

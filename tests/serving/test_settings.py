@@ -44,6 +44,19 @@ def test_an_address_is_scheme_host_and_port(given: str, monkeypatch: pytest.Monk
         settings.site_address("JUDGEWEB_ADDRESS", "")
 
 
+def test_a_local_server_is_looked_for_where_it_is_said_to_be_and_nowhere_where_that_is_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("JUDGEWEB_OLLAMA_URL", raising=False)
+    assert settings.ollama_url() == "http://127.0.0.1:11434"
+    for given, taken in (("http://gpu:8080/", "http://gpu:8080"), ("", "")):
+        monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", given)
+        assert settings.ollama_url() == taken
+    monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", "gpu:8080/v1")
+    with pytest.raises(ImproperlyConfigured, match="it must look like http://127"):
+        settings.ollama_url()
+
+
 def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "")
     assert settings.whole_number("PORT", 8000, 1, 65535) == 8000
