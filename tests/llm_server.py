@@ -63,6 +63,7 @@ class Told:
     headers: Mapping[str, str] = field(default_factory=dict)
     html: str | None = None
     hang: bool = False
+    drop: bool = False
     body: Any = None
     logprobs: Sequence[Mapping[str, Any]] | None = None
 
@@ -170,6 +171,11 @@ def truncated(question: Question) -> Told:
 
 def hanging(question: Question) -> Told:
     return Told(hang=True)
+
+
+def dropping(question: Question) -> Told:
+    """The connection is lost before an answer comes."""
+    return Told(drop=True)
 
 
 def web_page(question: Question) -> Told:
@@ -281,7 +287,10 @@ class LLMServer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(self.latency)
-            return await answered(question, self.script(question))
+            told = self.script(question)
+            if told.drop and request.transport is not None:
+                request.transport.close()
+            return await answered(question, told)
         finally:
             self.in_flight -= 1
 

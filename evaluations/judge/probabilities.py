@@ -78,9 +78,10 @@ def begins_of(text: str, tokens: Sequence[Token]) -> list[int] | None:
 
     Servers may tell of tokens before it (reasoning that they cut off) and after it (an end mark).
     """
-    spelled_out = b"".join(token.text for token in tokens)
-    offset = spelled_out.rfind(text.encode())
-    if not tokens or not text or offset < 0:
+    if not tokens:
+        return None
+    offset = b"".join(token.text for token in tokens).rfind(text.encode())
+    if offset < 0:
         return None
     ends = accumulate((len(token.text) for token in tokens), initial=-offset)
     return list(ends)[:-1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, ServerTimeoutError
 from httpx2 import Response
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAioHttpClient, OpenAIError
 
@@ -28,6 +29,7 @@ from evaluations.outside.wording import (
     MODEL_WORDS,
     NEVER_FITS_WORDS,
     TOO_LONG_WORDS,
+    WRONG_DOOR_WORDS,
     Said,
     json_in,
     said_by,
@@ -37,8 +39,6 @@ COMPLETIONS: Final = "/chat/completions"
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 # What is told of each place of a reply: more is refused by some servers, and a rubric has few labels.
 TOP_LOGPROBS: Final = 5
-# The aiohttp transport calls a refused connection and an unknown host a timeout of the connection.
-NEVER_CONNECTED: Final = ("ConnectError", "ConnectTimeout")
 LONGEST_WAIT_SECONDS: Final = 3600.0
 
 
@@ -207,6 +207,8 @@ def key_of(server: Server) -> str:
 def answer_from(status: int, text: str, server: Server, request: Request, key: str = "") -> Answer:
     """What a 200 holds: an answer, or an error that a server in between has passed on as one."""
     body = json_in(text)
+    if not isinstance(body, dict) and text.strip()[:1] in ("", "{"):
+        raise Retry("The server's answer broke off.", http_status=status, body=storable(text[:LONGEST_BODY]))
     if not isinstance(body, dict):
         raise StopRun(
             f"{server.base_url} answered with something other than JSON, as a web page would: "
@@ -295,13 +297,21 @@ def error_of(error: Exception, server: Server, request: Request, key: str) -> LL
     if isinstance(error, APIStatusError):
         said = said_by(error.status_code, error.response.text, key)
         return error_for(said, server, request, error.response.headers)
-    if type(error.__cause__).__name__ in NEVER_CONNECTED:
+    met = met_by(error)
+    if isinstance(met, (ClientConnectorError, ConnectionTimeoutError)):
         return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
+    if isinstance(met, ClientError) and not isinstance(met, ServerTimeoutError):
+        return Retry(f"The connection to {server.base_url} broke.")
     if isinstance(error, (APITimeoutError, TimeoutError)):
         return Retry(f"No answer within {server.timeout_seconds:g} seconds.")
     if isinstance(error, APIConnectionError):
         return Retry(f"The connection to {server.base_url} broke.")
     return Retry(f"The request failed: {type(error).__name__}.")
+
+
+def met_by(error: Exception) -> BaseException | None:
+    """What the transport met. It calls a refused, an unknown and a lost connection alike a timeout of connecting."""
+    return error.__cause__.__cause__ if error.__cause__ else None
 
 
 def error_for(said: Said, server: Server, request: Request, headers: Mapping[str, str]) -> LLMError:
@@ -319,7 +329,7 @@ def error_for(said: Said, server: Server, request: Request, headers: Mapping[str
         return Retry(f"The server answered {status}: {why}", after=after, busy=status == 429, **known)
     if status == 401 or said.states(KEY_WORDS):
         return StopRun(refused_key(server, status), **known)
-    if 300 <= status < 400 or status in (404, 405, 410):
+    if 300 <= status < 400 or status in (404, 405, 410) or said.states(WRONG_DOOR_WORDS):
         return nobody_there(said, server, request, known)
     return bad_request(said, server, request, known)
 

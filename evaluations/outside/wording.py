@@ -53,6 +53,7 @@ MODEL_WORDS: Final = (
     *("model_not_found", "not a valid model", "invalid model", "unknown model", "model not exist"),
     *("model does not exist", "no such model", "model not found", "deploymentnotfound"),
 )
+WRONG_DOOR_WORDS: Final = ("plain http request was sent to https", "client sent an http request to an https")
 # Each setting by the names that servers have for it.
 SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "temperature": ("temperature",),

@@ -28,6 +28,7 @@ from tests.llm_server import (
     LLMServer,
     Script,
     Told,
+    dropping,
     failing,
     good,
     hanging,
@@ -253,6 +254,7 @@ def test_an_account_without_credit_stops_the_run_whatever_the_status(status: int
         (400, "gpt-x is not a valid model ID", "does not know the model “test-model”"),
         (404, "No endpoints found for test-model.", "has nobody who serves “test-model” so"),
         (410, "The model has been retired", "does not know the model"),
+        (400, "Client sent an HTTP request to an HTTPS server.", "is the base URL right?"),
     ],
 )
 def test_what_no_call_can_mend_stops_the_run_whatever_the_status(status: int, words: str, sentence: str) -> None:
@@ -355,6 +357,13 @@ def test_an_address_where_nobody_listens_is_unreachable() -> None:
     assert raised.value.unreachable
 
 
+def test_a_connection_that_is_lost_is_asked_again() -> None:
+    told = error_from(dropping)
+    assert isinstance(told, Retry)
+    assert (told.unreachable, told.busy) == (False, False)
+    assert str(told).endswith(" broke.")
+
+
 def test_the_key_is_never_kept_with_what_the_server_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_KEY_TEST", "secret-1")
     told = error_from(failing(500, "bad token secret-1"), key_variable="JUDGEWEB_KEY_TEST")
@@ -362,7 +371,15 @@ def test_the_key_is_never_kept_with_what_the_server_said(monkeypatch: pytest.Mon
 
 
 def test_an_answer_without_a_choice_is_asked_again_and_odd_shapes_do_no_harm() -> None:
-    for text in ("{}", '{"choices": []}', '{"choices": [{"message": null}]}', '{"choices": {"a": 1}}'):
+    for text in (
+        "",
+        " \n\n",
+        '{"choices": [',
+        "{}",
+        '{"choices": []}',
+        '{"choices": [{"message": null}]}',
+        '{"choices": {"a": 1}}',
+    ):
         with pytest.raises(Retry):
             answer_from(200, text, Server("http://x/v1"), PLAIN)
     strange = '{"choices": [{"message": {"content": ["a"]}}], "usage": "free"}'
