@@ -545,6 +545,17 @@ class Folded:
     inconsistent: bool = False
 
 
+def derived_choice(score_a: float | None, score_b: float | None, margin: float) -> Choice | None:
+    """What two scores say together: the higher one beyond the margin, else a tie; None where one is missing."""
+    if score_a is None or score_b is None:
+        return None
+    # Means of decimal scores: 0.3 − 0.2 is not to be more than 0.1.
+    difference = round(score_a - score_b, 9)
+    if abs(difference) <= margin:
+        return Choice.TIE
+    return Choice.A if difference > 0 else Choice.B
+
+
 def plurality(choices: Sequence[Choice]) -> Choice:
     """The choice made most often; a tie where no single one leads. Needs at least one."""
     counts = {choice: choices.count(choice) for choice in choices}

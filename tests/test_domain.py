@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.domain import AspectSpec, Choice, Folded, Shown, fold, plurality, storable
+from evaluations.domain import AspectSpec, Choice, Folded, Shown, derived_choice, fold, plurality, storable
 
 A, B, TIE, BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
 STORED, SWAPPED, ALL = Shown.AS_STORED, Shown.SWAPPED, Shown.FOLDED
@@ -48,6 +48,26 @@ def test_the_samples_of_an_order_are_counted_before_the_orders_are_compared() ->
     # As stored A, A, B -> A; swapped A -> A: together A although one sample said B.
     given = {STORED: [Folded(A), Folded(A), Folded(B)], SWAPPED: [Folded(A)]}
     assert fold(given, BOTH) == Folded(A)
+
+
+@pytest.mark.parametrize(
+    ("score_a", "score_b", "margin", "expected"),
+    [
+        (4, 3, 0, A),
+        (3, 4, 0, B),
+        (3, 3, 0, TIE),
+        (4, 3, 1, TIE),
+        (4.5, 3, 1, A),
+        (0.3, 0.2, 0.1, TIE),  # 0.3 - 0.2 is 0.09999999999999998 in binary, and 0.8 - 0.7 is 0.10000000000000009
+        (0.8, 0.7, 0.1, TIE),
+        (None, 3, 0, None),
+        (3, None, 5, None),
+    ],
+)
+def test_two_scores_make_a_choice_beyond_the_margin(
+    score_a: float | None, score_b: float | None, margin: float, expected: Choice | None
+) -> None:
+    assert derived_choice(score_a, score_b, margin) == expected
 
 
 def test_an_aspect_offers_its_choices_in_page_order() -> None:

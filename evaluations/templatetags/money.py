@@ -8,15 +8,15 @@ from django import template
 register = template.Library()
 
 NANO: Final = 10**9
-CENT: Final = NANO // 100
+DIME: Final = NANO // 10
 
 
 @register.filter
 def usd(nano: int | None) -> str:
-    """``$12.30``; below a cent the first two figures that say something. What is not known is unknown."""
+    """``$12.30``; below ten cents the first two figures that say something. What is not known is unknown."""
     if nano is None:
         return "unknown"
-    if nano == 0 or abs(nano) >= CENT:
+    if nano == 0 or abs(nano) >= DIME:
         return f"${nano / NANO:,.2f}"
     places = 1 - floor(log10(abs(nano) / NANO))
     return f"${nano / NANO:.{places}f}"

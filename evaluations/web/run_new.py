@@ -106,8 +106,8 @@ def whole(given: str | None, *, most: int) -> int | None:
 
 
 def together(estimates: Sequence[Estimate]) -> dict[str, Any]:
-    """The sums of a panel. One unknown price makes the whole unknown."""
-    costs = [one.cost for one in estimates]
+    """The sums of a panel. One unknown price makes the whole unknown, where there is something to buy at it."""
+    costs = [one.cost for one in estimates if one.calls]
     known = [cost for cost in costs if cost is not None]
     whole_cost = Span(sum(cost.low for cost in known), sum(cost.high for cost in known))
     return {"calls": sum(one.calls for one in estimates), "cost": whole_cost if len(known) == len(costs) else None}

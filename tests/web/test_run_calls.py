@@ -92,7 +92,7 @@ def test_each_call_says_what_it_cost_in_this_run(owner: User, evaluation: Evalua
             Attempt.objects.create(call=call, run=run, number=number, outcome=outcome, cost=cost, latency_ms=1)
     shown = page(owner, run)
     assert "$1.50" in shown
-    assert "≥ $0.04" in shown
+    assert "≥ $0.042" in shown
     assert "unknown</span>" in shown
 
 
