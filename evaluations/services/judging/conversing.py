@@ -106,7 +106,7 @@ def from_evaluation(held: Held, reply: Reply, attempt: dict[str, Any]) -> Outcom
 
 
 def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: dict[str, Any]) -> Outcome:
-    told = read_reply(bout.spec, held.shown, reply, step=held.step, before=held.before)
+    told = read_reply(bout.spec, held.shown, reply, step=held.step, before=held.before, judged=lambda: held.texts)
     if not isinstance(told, Read):
         return unread(held, told, attempt, mending=bout.judge.repairs and bool(reply.text.strip()))
     weighed = weigh(bout.spec, held.shown, told, reply.text, answer.logprobs)
