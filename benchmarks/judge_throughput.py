@@ -47,7 +47,7 @@ PORT = 8139
 
 @contextmanager
 def server(latency: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.llm_server", "--port", str(PORT), "--latency", str(latency)]
+    command = [sys.executable, "benchmarks/fast_server.py", "--port", str(PORT), "--latency", str(latency)]
     process = subprocess.Popen(command, cwd=ROOT)
     try:
         wait_for_server()

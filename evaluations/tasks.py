@@ -1,29 +1,33 @@
 """When and how often: ids in, one service call. The rows are the truth; a message is a nudge."""
 
 import threading
+from typing import Any, Final
 
 from celery import shared_task
 from celery.contrib.django.task import DjangoTask
 from django.conf import settings
 from django.db import transaction
 
-from evaluations.models import Import
+from evaluations.models import Import, Worker
 from evaluations.services.importing import importing, sweeping
-from evaluations.services.judging import finding, lapsing, rereading, running
+from evaluations.services.judging import finding, lapsing, rereading, running, sharing
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
+
+# A message that comes to a process which is at that run already goes on to another, so often.
+PASSED_ON_AT_MOST: Final = 4
 
 # Which task of this process is at which run: a second message for a run adds nothing to it.
 AT_WORK: dict[int, object] = {}
 AT_WORK_LOCK = threading.Lock()
 
 
-def nudge(task: "DjangoTask[..., None]", *ids: int) -> None:
+def nudge(task: "DjangoTask[..., None]", *ids: int, **options: Any) -> None:
     """Send the message once the rows are committed. One that cannot be sent is logged: the sweep sends another."""
 
     def send() -> None:
-        task.delay(*ids)
+        task.apply_async(ids, **options)
 
     transaction.on_commit(send, robust=True)
 
@@ -41,8 +45,11 @@ def leave(run_id: int, comer: object) -> None:
 
 
 @shared_task(base=DjangoTask)
-def work_run(run_id: int) -> None:
-    """Work a run's calls for half a minute; a successor goes on while this one drains."""
+def work_run(run_id: int, passed_on: int = 0) -> None:
+    """Work a run's calls for half a minute; a successor goes on while this one drains.
+
+    A process that is at this run already passes the message on: it may be meant for another.
+    """
     from evaluations.services.judging import answering  # noqa: PLC0415 - openai takes half a second to import, on every start
 
     me = object()
@@ -56,6 +63,8 @@ def work_run(run_id: int) -> None:
             answering.work(run_id, hand_over=hand_over)
         finally:
             leave(run_id, me)
+    elif passed_on < PASSED_ON_AT_MOST and Worker.objects.alive().count() > 1:
+        nudge(work_run, run_id, passed_on + 1, countdown=0, expires=SWEEP_SECONDS)
 
 
 @shared_task(base=DjangoTask)
@@ -84,7 +93,10 @@ def sweep() -> None:
     running.cancel_waiting_calls()
     lapsing.finish_ended_runs()
     for run_id in lapsing.runs_to_nudge():
-        nudge(work_run, run_id)
+        nudge(work_run, run_id, expires=SWEEP_SECONDS)
+    for run_id in lapsing.runs_to_join():
+        for _ in range(sharing.idle_workers()):
+            nudge(work_run, run_id, expires=SWEEP_SECONDS)
     for judge_id in rereading.judges_left_off():
         nudge(reread_replies, judge_id)
     for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):

@@ -1,22 +1,17 @@
 """The Celery application: where tasks are found, when the periodic ones run, and how a worker shows that it lives."""
 
-import logging
 import os
-import socket
 import threading
 from typing import Any, Final
 
 from celery import Celery
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
 SWEEP_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 60.0
-HEARTBEAT_SECONDS: Final = 5.0
-WORKER_NAME: Final = f"{socket.gethostname()}:{os.getpid()}"
-
-logger = logging.getLogger(__name__)
+LEAVE_SECONDS: Final = 5.0
 
 app = Celery("judgeweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -43,7 +38,7 @@ def start_work(**told: Any) -> None:
 
     sweep.delay()
     look_for_local_server.delay()
-    threading.Thread(target=beat_heart, name="heartbeat", daemon=True).start()
+    HEART.start()
 
 
 @worker_shutting_down.connect
@@ -54,23 +49,18 @@ def stop_work(**told: Any) -> None:
     LEAVING.set()
 
 
-def beat_heart() -> None:
-    """Report this process every five seconds, whatever becomes of the database meanwhile."""
-    from django.conf import settings  # noqa: PLC0415 - Django is set up only now
-    from django.db import Error, close_old_connections, connections  # noqa: PLC0415
+@worker_shutdown.connect
+def take_leave(**told: Any) -> None:
+    """Nothing is in flight any more: the others hear of it before this process is gone."""
+    if HEART.is_alive():
+        HEART.join(LEAVE_SECONDS)
 
-    from evaluations.services.judging.attending import dismiss_worker, report_worker  # noqa: PLC0415
+
+def beat_heart() -> None:
+    from evaluations.services.judging.attending import attend  # noqa: PLC0415 - Django is set up only now
     from evaluations.services.pacing import LEAVING  # noqa: PLC0415
 
-    host, version = socket.gethostname(), settings.VERSION
-    while True:
-        close_old_connections()
-        try:
-            report_worker(WORKER_NAME, host=host, pid=os.getpid(), version=version)
-            if LEAVING.wait(HEARTBEAT_SECONDS):
-                dismiss_worker(WORKER_NAME)
-                connections.close_all()
-                return
-        except Error as error:
-            logger.warning("The heartbeat was not stored: %s", error)
-            LEAVING.wait(HEARTBEAT_SECONDS)
+    attend(LEAVING)
+
+
+HEART: Final = threading.Thread(target=beat_heart, name="heartbeat", daemon=True)

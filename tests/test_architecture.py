@@ -72,6 +72,7 @@ PIPE = [
     "judging.recalling",
     "judging.reusing",
     "judging.rereading",
+    "judging.sharing",
     "judging.claiming",
     "judging.storing",
     "judging.lapsing",

@@ -19,7 +19,11 @@ class EndpointForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false"}),
     )
     max_in_flight = forms.IntegerField(
-        min_value=1, max_value=MOST_IN_FLIGHT, required=False, label="Requests at once, at most", help_text="Empty: 32."
+        min_value=1,
+        max_value=MOST_IN_FLIGHT,
+        required=False,
+        label="Requests at once, at most",
+        help_text="Empty: found out.",
     )
     requests_per_minute = forms.IntegerField(
         min_value=1,

@@ -1,13 +1,14 @@
 """The asking loop: many requests in flight, every answer stored soon after it came.
 
-Pure: what is asked next, how it is asked, where answers go and what time it is come in as
-functions. The loop knows neither database nor network.
+Pure: what is asked next, how it is asked, where answers go, how many may fly and what time it is
+come in as functions. The loop knows neither database nor network.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -17,6 +18,9 @@ STORE_WITHIN_SECONDS: Final = 0.02
 STORE_AT_MOST: Final = 64
 # Requests that end close together are replaced by one claim.
 GATHER_SECONDS: Final = 0.01
+# What could not be sent so long after it was claimed goes back: the run may have been paused meanwhile.
+READY_AT_MOST_SECONDS: Final = 1.0
+SILENT_AT_MOST_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -28,27 +32,49 @@ class Claimed(Generic[Q]):
     wait: float | None = None
 
 
+class Slots(Protocol):
+    """How many requests may fly. `Taker` is one; a fixed number will do."""
+
+    def room(self, now: float) -> int:
+        """How many may be sent now, as far as places go."""
+
+    def wait(self, now: float) -> float:
+        """Seconds until the pace allows the next one."""
+
+    def soon(self, now: float) -> int:
+        """How many are likely to be sent now and in the next moment: as many are worth claiming."""
+
+    def want(self, more: bool) -> None:
+        """Whether there is more to send, so that others keep a part free."""
+
+
 @dataclass
 class Loop(Generic[Q, A]):
     """One bout of asking.
 
     ``claim(room, held)`` takes up to ``room`` questions; ``held`` are those claimed before whose
-    answers are not stored yet. ``ask`` answers one and raises nothing. ``store`` takes up to 64
-    answers. After ``work_until``, or once ``is_leaving``, no more is claimed: ``hand_over`` is
-    told, and the loop drains.
+    answers are not stored yet. ``ask`` takes a place among the ``slots`` when it is called, gives
+    it back when it is through, and raises nothing. ``store`` takes up to 64 answers. What was
+    claimed and cannot be sent soon goes to ``give_back``. After ``work_until``, or once
+    ``is_leaving``, nothing more is claimed or sent: ``hand_over`` is told, and the loop drains.
     """
 
     claim: Callable[[int, int], Awaitable[Claimed[Q]]]
-    ask: Callable[[Q], Awaitable[A]]
+    ask: Callable[[Q], Coroutine[None, None, A]]
     store: Callable[[Sequence[A]], Awaitable[None]]
+    give_back: Callable[[Sequence[Q]], Awaitable[None]]
     hand_over: Callable[[], Awaitable[None]]
     clock: Callable[[], float]
     work_until: float
-    in_flight: int
+    slots: Slots
     is_leaving: Callable[[], bool]
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ready: "deque[tuple[float, Q]]" = field(default_factory=deque)
     flying: set["asyncio.Task[None]"] = field(default_factory=set)
     arrived: "asyncio.Queue[tuple[float, A]]" = field(default_factory=asyncio.Queue)
+    faults: list[BaseException] = field(default_factory=list)
     held: int = 0
+    is_sending: bool = True
 
     async def run(self) -> None:
         """Ask until nothing is left or time is up; return when every answer is stored."""
@@ -64,60 +90,105 @@ class Loop(Generic[Q, A]):
         working = asyncio.create_task(work)
         await asyncio.wait((storing, working), return_when=asyncio.FIRST_COMPLETED)
         if storing.done():
+            self.is_sending = False
             for task in (working, *self.flying):
                 task.cancel()
             storing.result()
         working.result()
 
     async def ask_what_waits(self) -> None:
-        while self.clock() < self.work_until and not self.is_leaving():
-            self.land()
+        while not self.is_over():
+            self.raise_fault()
+            self.changed.clear()
             # An answer not stored when the claim was made may put its call back to be asked again.
             unstored = self.held
             claimed = await self.fill()
-            if self.flying or claimed.wait is not None:
-                await self.until_something_ends(claimed.wait)
+            if self.flying or self.ready or claimed.wait is not None:
+                await self.until_something_changes(claimed.wait)
             elif unstored:
                 await self.arrived.join()
             else:
                 return
         await self.hand_over()
 
-    async def drain(self) -> None:
-        if self.flying:
-            await asyncio.wait(self.flying)
-        await self.arrived.join()
-        self.land()
+    def is_over(self) -> bool:
+        return self.clock() >= self.work_until or self.is_leaving()
 
-    def land(self) -> None:
-        """Forget the requests that ended; a fault of ours in one of them comes up here."""
-        landed = {task for task in self.flying if task.done()}
-        self.flying -= landed
-        for task in landed:
-            task.result()
+    async def drain(self) -> None:
+        self.is_sending = False
+        self.slots.want(False)
+        await self.put_back(len(self.ready))
+        while self.flying:
+            await asyncio.wait(set(self.flying))
+        await self.arrived.join()
+        self.raise_fault()
+
+    def raise_fault(self) -> None:
+        """A fault of ours in one of the requests comes up here."""
+        if self.faults:
+            raise self.faults[0]
+
+    # ---- claiming and sending ----------------------------------------------------------------
 
     async def fill(self) -> Claimed[Q]:
-        room = self.in_flight - len(self.flying)
-        if room <= 0:
-            return Claimed()
-        claimed = await self.claim(room, self.held)
+        """Claim what can be sent soon, as long as not half of it lies ready."""
+        await self.put_back(sum(at < self.clock() - READY_AT_MOST_SECONDS for at, _ in self.ready))
+        soon = self.slots.soon(self.clock())
+        if soon <= 2 * len(self.ready):
+            self.send()
+            # A long silence is left to the sweep: no task sits idle for it.
+            is_near = self.slots.wait(self.clock()) <= SILENT_AT_MOST_SECONDS
+            return Claimed(wait=READY_AT_MOST_SECONDS if is_near else None)
+        claimed = await self.claim(soon - len(self.ready), self.held)
         self.held += len(claimed.questions)
-        for question in claimed.questions:
-            self.flying.add(asyncio.create_task(self.ask_one(question)))
+        self.ready.extend((self.clock(), question) for question in claimed.questions)
+        self.slots.want(bool(claimed.questions))
+        self.send()
         return claimed
 
-    async def ask_one(self, question: Q) -> None:
-        answer = await self.ask(question)
+    def send(self) -> None:
+        """As many as may fly now. Called whenever one has ended, so that no place waits for a claim."""
+        now = self.clock()
+        while self.ready and self.is_sending and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
+            task = asyncio.create_task(self.ask_one(self.ask(self.ready.popleft()[1])))
+            self.flying.add(task)
+            task.add_done_callback(self.end)
+
+    async def ask_one(self, asking: Coroutine[None, None, A]) -> None:
+        answer = await asking
         self.arrived.put_nowait((self.clock(), answer))
 
-    async def until_something_ends(self, wait: float | None) -> None:
-        left = max(self.work_until - self.clock(), 0)
-        pause = min(left, left if wait is None else wait)
-        if self.flying:
-            await asyncio.wait(self.flying, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.sleep(GATHER_SECONDS)
+    def end(self, task: "asyncio.Task[None]") -> None:
+        self.flying.discard(task)
+        if not task.cancelled() and (fault := task.exception()):
+            self.faults.append(fault)
+        self.wake()
+
+    def wake(self) -> None:
+        """A place may have become free, here or in another bout that shares the slots."""
+        self.changed.set()
+        self.send()
+
+    async def put_back(self, count: int) -> None:
+        if count:
+            questions = [self.ready.popleft()[1] for _ in range(count)]
+            await self.give_back(questions)
+            self.held -= count
+
+    async def until_something_changes(self, wait: float | None) -> None:
+        now = self.clock()
+        pause = min(self.work_until - now, READY_AT_MOST_SECONDS if wait is None else wait)
+        if (paced := self.slots.wait(now)) > 0:
+            pause = min(pause, paced)
+        try:
+            async with asyncio.timeout(max(pause, 0)):
+                await self.changed.wait()
+        except TimeoutError:
+            self.send()
         else:
-            await asyncio.sleep(pause)
+            await asyncio.sleep(GATHER_SECONDS)
+
+    # ---- storing -----------------------------------------------------------------------------
 
     async def store_what_arrives(self) -> None:
         while True:

@@ -127,6 +127,10 @@ class Retry(LLMError):
         self.unreachable = unreachable
 
 
+class TimedOut(Retry):
+    """Nothing came in time: the server may have more to do than it can."""
+
+
 class StopRun(LLMError):
     """No call of this run can succeed before a person mends something."""
 
@@ -303,7 +307,7 @@ def error_of(error: Exception, server: Server, request: Request, key: str) -> LL
     if isinstance(met, ClientError) and not isinstance(met, ServerTimeoutError):
         return Retry(f"The connection to {server.base_url} broke.")
     if isinstance(error, (APITimeoutError, TimeoutError)):
-        return Retry(f"No answer within {server.timeout_seconds:g} seconds.")
+        return TimedOut(f"No answer within {server.timeout_seconds:g} seconds.")
     if isinstance(error, APIConnectionError):
         return Retry(f"The connection to {server.base_url} broke.")
     return Retry(f"The request failed: {type(error).__name__}.")

@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -35,6 +35,28 @@ def now() -> float:
 
 
 @dataclass
+class Places:
+    """So many requests at once, and none before a moment."""
+
+    most: int
+    flying: int = 0
+    closed_until: float = 0.0
+    ahead: int = 0
+
+    def room(self, now: float) -> int:
+        return self.most - self.flying
+
+    def wait(self, now: float) -> float:
+        return max(self.closed_until - now, 0)
+
+    def soon(self, now: float) -> int:
+        return self.room(now) + self.ahead if self.wait(now) <= 0 else 0
+
+    def want(self, more: bool) -> None:
+        pass
+
+
+@dataclass
 class World:
     """Questions 0 … n-1, asked in turn; what was asked and stored is written down."""
 
@@ -47,26 +69,38 @@ class World:
     arrived_at: dict[int, float] = field(default_factory=dict)
     lags: list[float] = field(default_factory=list)
     batches: list[list[int]] = field(default_factory=list)
-    flying: int = 0
     most_flying: int = 0
     handed_over: int = 0
     store_fails: bool = False
     leaves_after: float | None = None
     back: set[int] = field(default_factory=set)
+    ahead: int = 0
+    given_back: list[int] = field(default_factory=list)
+    claims: int = 0
+    paused_after: float | None = None
+    asked_at: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.waiting = list(range(self.questions))
+        self.places = Places(self.in_flight, ahead=self.ahead)
 
     async def claim(self, room: int, held: int) -> Claimed[int]:
+        self.claims += 1
+        if self.paused_after is not None and now() >= self.paused_after:
+            return Claimed()
         taken, self.waiting = self.waiting[:room], self.waiting[room:]
         return Claimed(taken)
 
-    async def ask(self, question: int) -> int:
+    def ask(self, question: int) -> Coroutine[None, None, int]:
         self.asked.append(question)
-        self.flying += 1
-        self.most_flying = max(self.most_flying, self.flying)
+        self.asked_at.append(now())
+        self.places.flying += 1
+        self.most_flying = max(self.most_flying, self.places.flying)
+        return self.answer(question)
+
+    async def answer(self, question: int) -> int:
         await asyncio.sleep(self.latency)
-        self.flying -= 1
+        self.places.flying -= 1
         self.arrived_at[question] = now()
         return question
 
@@ -77,6 +111,10 @@ class World:
         self.batches.append(list(answers))
         self.waiting += [answer for answer in answers if answer in self.back]
         self.back -= set(answers)
+
+    async def give_back(self, questions: Sequence[int]) -> None:
+        self.given_back += questions
+        self.waiting += questions
 
     async def hand_over(self) -> None:
         self.handed_over += 1
@@ -91,7 +129,8 @@ class World:
                 clock=now,
                 work_until=now() + self.seconds,
                 is_leaving=lambda: self.leaves_after is not None and now() >= self.leaves_after,
-                in_flight=self.in_flight,
+                slots=self.places,
+                give_back=self.give_back,
             )
             await loop.run()
 
@@ -166,3 +205,50 @@ def test_a_claim_that_fails_still_lets_what_flies_be_stored() -> None:
     with pytest.raises(ConnectionError):
         world.run()
     assert world.stored == [0, 1, 2, 3]
+
+
+def test_a_place_that_becomes_free_waits_for_no_claim_while_questions_lie_ready() -> None:
+    world = World(400, in_flight=8, latency=0.1, ahead=4)
+    claim = world.claim
+
+    async def slow_claim(room: int, held: int) -> Claimed[int]:
+        await asyncio.sleep(0.03)
+        return await claim(room, held)
+
+    world.claim = slow_claim  # type: ignore[method-assign]
+    world.run()
+    assert world.most_flying == 8
+    assert world.asked_at[-1] < 400 / 8 * 0.1 + 1
+
+
+def test_a_pause_takes_effect_within_two_seconds_however_long_the_server_takes() -> None:
+    world = World(1000, in_flight=4, latency=30.0, ahead=4, paused_after=0.5)
+    world.run()
+    assert len(world.asked) == 4
+    assert sorted(world.asked + world.waiting) == list(range(1000))
+    assert world.given_back
+    assert max(world.asked_at) < 2.5
+
+
+def test_what_lies_ready_when_time_is_up_is_given_back_unsent() -> None:
+    world = World(100, in_flight=2, latency=5.0, ahead=4, seconds=0.5)
+    world.run()
+    assert sorted(world.asked) == sorted(world.stored)
+    assert len(world.given_back) == 4
+    assert world.handed_over == 1
+
+
+def test_nothing_is_sent_before_the_pace_allows_it() -> None:
+    world = World(3, in_flight=4)
+    world.places.closed_until = 2.0
+    world.run()
+    assert min(world.asked_at) >= 2.0
+    assert world.stored == [0, 1, 2]
+
+
+def test_a_silence_of_minutes_is_left_to_the_sweep() -> None:
+    world = World(3, in_flight=4)
+    world.places.closed_until = 300.0
+    world.run()
+    assert not world.asked
+    assert not world.claims

@@ -301,7 +301,6 @@ def test_workers_together_keep_to_the_limit_of_the_endpoint() -> None:
     mine = bout_on(make_judge(evaluation, NOWHERE, max_in_flight=3))
     other = working.begin(mine.run.pk, Patience())
     assert other is not None
-    assert mine.in_flight == 3
     assert len(claimed(mine, 2)) == 2
     assert len(claimed(other, 3)) == 1
     full = claiming.claim(other, 2, 1)

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, Orders, RunState
 from evaluations.management.run_told import in_usd, told
 from evaluations.models import Call, Evaluation, Judge, Run, Worker
-from evaluations.services.judging import answering, lapsing, running
+from evaluations.services.judging import answering, attending, lapsing, running
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.tasks import nudge, work_run
@@ -115,11 +115,17 @@ def see_through(runs: Sequence[Run]) -> list[Run]:
     """
     while moving := [run for run in again(runs) if is_moving(run)]:
         if not Worker.objects.alive().exists():
-            lapsing.put_back_expired()
-            for run in moving:
-                answering.work(run.pk, hand_over=lambda: None)
+            work_here(moving)
         time.sleep(LOOK_AGAIN_SECONDS)
     return again(runs)
+
+
+def work_here(runs: Sequence[Run]) -> None:
+    """A stretch of work on each, as the worker that this process is meanwhile."""
+    with attending.attendance():
+        lapsing.put_back_expired()
+        for run in runs:
+            answering.work(run.pk, hand_over=lambda: None)
 
 
 def again(runs: Sequence[Run]) -> list[Run]:

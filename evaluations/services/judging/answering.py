@@ -1,20 +1,27 @@
-"""Working a run's calls over the network, with many requests in flight."""
+"""Working a run's calls over the network, with many requests in flight.
+
+All bouts of a process ask on one event loop, in a thread of its own; each has a thread for its
+database besides. So they share what is known of an endpoint without a lock.
+"""
 
 import asyncio
 import logging
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from evaluations.domain import JudgeKind
+from evaluations.judge.adapting import Sent, Taker
 from evaluations.judge.asking import Claimed, Loop
 from evaluations.judge.retrying import Patience
-from evaluations.outside.llm import Server, StopRun, connected
-from evaluations.services.judging import claiming, running, storing, working
+from evaluations.outside.llm import Answer, Ask, LLMError, Request, Retry, Server, StopRun, TimedOut, connected
+from evaluations.services.judging import claiming, running, sharing, storing, working
 from evaluations.services.judging.conversing import Asker, put_to_judge
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
@@ -27,6 +34,7 @@ logger = logging.getLogger(__name__)
 BOUT_SECONDS: Final = 30.0
 # Waits before an answer is offered again to a database that is away.
 STORE_AGAIN_SECONDS: Final = (0.5, 1, 2, 4, 8, 16)
+STARTING: Final = threading.Lock()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,9 +67,29 @@ def work(
 
 def work_by_asking(bout: Bout, until: float, hand_over: Callable[[], None]) -> None:
     try:
-        asyncio.run(ask_all(bout, until, hand_over))
+        on_shared_loop(ask_all(bout, until, hand_over))
     except StopRun as error:  # before anything could be sent: no key, no usable address
         running.stop(bout.run, str(error))
+
+
+def on_shared_loop(work: Coroutine[None, None, T]) -> T:
+    doing = asyncio.run_coroutine_threadsafe(work, shared_loop())
+    try:
+        return doing.result()
+    finally:
+        doing.cancel()  # where the wait for it was broken off
+
+
+def shared_loop() -> asyncio.AbstractEventLoop:
+    with STARTING:
+        return running_loop()
+
+
+@cache
+def running_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="asking", daemon=True).start()
+    return loop
 
 
 async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> None:
@@ -87,26 +115,73 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                 asker.leases.pop(outcome.held.call_id, None)
             await asyncio.sleep(rest)
 
+        async def give_back(unsent: Sequence[Held]) -> None:
+            for held in unsent:
+                asker.leases.pop(held.call_id, None)
+            await in_thread(thread, claiming.give_back, unsent)
+
         async def tell_successor() -> None:
             await in_thread(thread, hand_over)
 
         try:
             async with connected(server_of(bout)) as ask:
+                taker = taker_for(bout)
                 loop = Loop(
                     claim=claim,
-                    ask=lambda held: put_to_judge(asker, ask, held),
+                    ask=lambda held: ask_in_place(taker, taker.sent(time.monotonic()), asker, ask, held),
                     store=store,
+                    give_back=give_back,
                     hand_over=tell_successor,
                     clock=time.monotonic,
                     work_until=until,
-                    in_flight=bout.in_flight,
+                    slots=taker,
                     is_leaving=LEAVING.is_set,
                 )
+                taker.wake = loop.wake
                 keeping = asyncio.create_task(keep_leases(asker, thread))
-                await loop.run()
-                keeping.cancel()
+                try:
+                    await loop.run()
+                finally:
+                    keeping.cancel()
+                    taker.leave()
         finally:
             await in_thread(thread, connections.close_all)
+
+
+def taker_for(bout: Bout) -> Taker:
+    assert bout.judge.endpoint is not None
+    return sharing.capacity_of(bout.judge.endpoint).join()
+
+
+async def ask_in_place(taker: Taker, sent: Sent, asker: Asker, ask: Ask, held: Held) -> Outcome:
+    """One call, in the place that was taken for it; how its request went is told to the capacity."""
+
+    async def watched(request: Request) -> Answer:
+        try:
+            answer = await ask(request)
+        except LLMError as error:
+            note_error(taker, sent, error)
+            raise
+        taker.capacity.answered(sent, time.monotonic(), tokens_of(answer))
+        return answer
+
+    try:
+        return await put_to_judge(asker, watched, held)
+    finally:
+        taker.ended()
+
+
+def note_error(taker: Taker, sent: Sent, error: LLMError) -> None:
+    if isinstance(error, TimedOut):
+        taker.capacity.timed_out(sent, time.monotonic())
+    elif isinstance(error, Retry) and error.busy:
+        taker.capacity.turned_away(sent, time.monotonic(), error.after)
+
+
+def tokens_of(answer: Answer) -> int | None:
+    if answer.tokens_in is None or answer.tokens_out is None:
+        return None
+    return answer.tokens_in + answer.tokens_out
 
 
 async def in_thread(thread: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -20,7 +20,7 @@ from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
 from evaluations.models import Call, Endpoint, Run
 from evaluations.models.many import update_many
-from evaluations.services.judging import budgeting, reusing
+from evaluations.services.judging import budgeting, reusing, sharing
 from evaluations.services.judging.pricing import usd, worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
@@ -73,12 +73,16 @@ def room_at_endpoint(bout: Bout, room: int, held: int) -> tuple[int, float | Non
     """
     if bout.judge.endpoint is None:
         return room, None
+    to_count = sharing.must_count(bout.judge.endpoint)
     # Locked, so that two workers do not both see the last free place.
-    endpoint = Endpoint.objects.select_for_update().annotate(now=Now()).get(pk=bout.judge.endpoint.pk)
+    endpoints = Endpoint.objects.select_for_update() if to_count else Endpoint.objects.all()
+    endpoint = endpoints.annotate(now=Now()).get(pk=bout.judge.endpoint.pk)
     if endpoint.paused_until is not None and endpoint.paused_until > endpoint.now:
         return 0, (endpoint.paused_until - endpoint.now).total_seconds()
+    if not to_count:
+        return room, None
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
-    room -= max(running - held, 0)
+    room = min(room, (endpoint.max_in_flight or 0) - running)
     return (room, None) if room > 0 else (0, 0.2)
 
 

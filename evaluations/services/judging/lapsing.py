@@ -15,6 +15,7 @@ from evaluations.services.judging.running import finish
 from evaluations.services.judging.storing import last_numbers
 from evaluations.services.pacing import ROWS_AT_ONCE, paced
 
+WORTH_JOINING: Final = 2 * ROWS_AT_ONCE  # calls that wait
 LOST_AT_MOST: Final = 8  # a call that takes its worker down every time is given up
 
 
@@ -84,3 +85,11 @@ def runs_to_nudge() -> list[int]:
     paused = Q(judge__endpoint__paused_until__gt=Now())
     idle = Q(Exists(due) & ~Exists(worked), state=RunState.RUNNING) & ~paused
     return list(Run.objects.filter(Q(state=RunState.PLANNING) | idle).order_by("pk").values_list("pk", flat=True))
+
+
+def runs_to_join() -> list[int]:
+    """Runs at work with so much to do that another worker, if one is idle, should help."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"), state=CallState.PENDING, not_before__isnull=True)
+    paused = Q(judge__endpoint__paused_until__gt=Now())
+    large = Exists(calls[WORTH_JOINING : WORTH_JOINING + 1])
+    return list(Run.objects.filter(large, ~paused, state=RunState.RUNNING).order_by("pk").values_list("pk", flat=True))

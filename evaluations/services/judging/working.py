@@ -26,10 +26,9 @@ from evaluations.judge.retrying import Patience
 from evaluations.models import Judge, Price, Rater, Run
 from evaluations.services.judging.judging import is_two_step, shape_of
 from evaluations.services.judging.pricing import price_for
-from evaluations.services.pacing import ROWS_AT_ONCE
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
-IN_FLIGHT: Final = 32  # at an endpoint that names no limit
+IN_FLIGHT: Final = 32  # what an estimate assumes at an endpoint that names no limit
 
 
 @dataclass
@@ -44,11 +43,6 @@ class Bout:
     patience: Patience = field(default_factory=Patience)
     price: Price | None = None
     schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def in_flight(self) -> int:
-        endpoint = self.judge.endpoint
-        return endpoint.max_in_flight or IN_FLIGHT if endpoint else ROWS_AT_ONCE
 
     @property
     def two_steps(self) -> bool:

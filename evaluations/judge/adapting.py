@@ -1,0 +1,394 @@
+"""How many requests a process has at one endpoint, and how fast it sends them: found out, not told.
+
+Pure: every function is told what time it is. Three things decide together, the lowest counts:
+
+- ``Window``: requests at once. It grows while it is full and the server keeps up, halves when the
+  server is overrun, and goes back where growing brought longer waits instead of more answers.
+- ``Pace``: requests a second. Unbounded until the server turns requests away (429). It then stays
+  just under the rate at which that began, and seldom tries a little more.
+- ``Bucket``: the limits that the endpoint's administrator set, or this process's share of them.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+CEILING: Final = 256  # requests at once from one process, where no limit is set
+BEGIN_WITH: Final = 8
+# Before the first sign of trouble the window grows by as much a second, at most by itself a round trip.
+GROWTH_A_SECOND: Final = 1.0
+# Growth by less than a twentieth for a quarter more requests at once is none.
+WORTH_MORE: Final = 1.05
+WORTH_TRYING: Final = 1.25
+JUDGED_BY: Final = 64  # answers at least: how long one takes says little
+PLATEAU_SECONDS: Final = 30.0
+
+STAY_UNDER: Final = 0.96  # of the rate at which the server began to refuse
+STEP_BACK: Final = 0.97
+MUCH_MORE: Final = 1.06  # a try that came so far has found a new limit
+CLIMB_SECONDS: Final = 3.0  # from half the rate back to all of it
+TRY_AFTER_SECONDS: Final = 15.0  # doubled after each vain try
+TRY_AT_MOST_SECONDS: Final = 300.0
+TRY_SOON_SECONDS: Final = 3.0  # where the rate was but half known
+TRY_GROWTH_A_SECOND: Final = 0.03
+BREATH_SECONDS: Final = 0.5  # of silence after a refusal that names no time; doubled while it does not help
+LONGEST_BREATH_SECONDS: Final = 32.0
+MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
+BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
+LIMIT_SECONDS: Final = 60.0
+AHEAD_SECONDS: Final = 0.06  # as long as a claim may take
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an administrator allows, or a process's share of it. None: as much as the server takes."""
+
+    max_in_flight: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request on its way: the ``number``-th, with so many ``flying``. ``tokens`` were taken out for it."""
+
+    at: float
+    number: int
+    flying: int
+    tokens: float
+
+
+@dataclass
+class Bucket:
+    """Fills by ``rate`` a second up to ``most``; what is sent is taken out, and may leave a debt."""
+
+    rate: float
+    most: float
+    level: float = 0.0
+    filled_at: float = -math.inf
+
+    def fill(self, now: float) -> None:
+        if now > self.filled_at:
+            gained = (now - self.filled_at) * self.rate if self.rate else 0.0
+            self.level, self.filled_at = min(self.most, self.level + gained), now
+
+    def wait(self, now: float, amount: float) -> float:
+        """Seconds until so much is there; more than it holds is there when it is full."""
+        self.fill(now)
+        missing = min(amount, self.most) - self.level
+        if missing <= 1e-9:
+            return 0.0
+        return missing / self.rate if self.rate else math.inf
+
+    def change(self, rate: float, most: float, now: float) -> None:
+        self.fill(now)
+        self.rate, self.most = rate, most
+        self.level = min(self.level, most)
+
+
+# ---- requests at once ----------------------------------------------------------------------
+
+
+@dataclass
+class Window:
+    size: float = BEGIN_WITH
+    most: float = CEILING
+    threshold: float = math.inf  # from here on it grows by one a round trip
+    cut_at: float = -math.inf
+    full_at: float = -math.inf
+    mark: tuple[float, float] | None = None  # so many flying, and the answers a second that they gave
+    waited: float = 0.0
+    flew: int = 0
+    counted: int = 0
+    held_until: float = -math.inf
+    vain: int = 0
+
+    def grow(self, sent: Sent, now: float) -> None:
+        """After an answer, if it was full meanwhile: by one a round trip, before the first trouble by up to double."""
+        if self.full_at < sent.at or sent.at < self.cut_at:
+            return
+        self.count(sent, now)
+        if now >= self.held_until:
+            early = min(1.0, (now - sent.at) * GROWTH_A_SECOND)
+            self.size = min(self.most, self.size + (early if self.size < self.threshold else 1 / self.size))
+
+    def cut(self, sent: Sent, now: float, back_to: float) -> bool:
+        """Halve; what was sent before the last cut belongs to the same burst, and cuts nothing."""
+        if sent.at < self.cut_at:
+            return False
+        self.threshold = max(1.0, self.size * back_to)
+        self.size, self.cut_at = max(1.0, self.size / 2), now
+        self.mark = None
+        self.begin_count()
+        return True
+
+    def count(self, sent: Sent, now: float) -> None:
+        """Once a round trip: whether more at once brought more answers."""
+        self.waited, self.flew, self.counted = self.waited + now - sent.at, self.flew + sent.flying, self.counted + 1
+        if self.counted >= max(self.size, JUDGED_BY):
+            if now >= self.held_until:
+                self.judge(self.flew / self.counted, self.flew / max(self.waited, 1e-9), now)
+            self.begin_count()
+
+    def begin_count(self) -> None:
+        self.waited, self.flew, self.counted = 0.0, 0, 0
+
+    def judge(self, flying: float, gives: float, now: float) -> None:
+        if self.mark is None or gives > WORTH_MORE * self.mark[1]:
+            self.mark = (flying, gives)
+        elif flying > WORTH_TRYING * self.mark[0]:
+            self.size = self.threshold = self.mark[0]
+            self.held_until = now + PLATEAU_SECONDS * 2 ** min(self.vain, 4)
+            self.vain, self.mark = self.vain + 1, None
+
+
+# ---- requests a second ---------------------------------------------------------------------
+
+
+@dataclass
+class Pace:
+    """``limit`` is the rate at which the server was found to refuse; None until it did."""
+
+    limit: float | None = None
+    bucket: Bucket = field(default_factory=lambda: Bucket(math.inf, math.inf))
+    changed_at: float = 0.0
+    held_since: float = 0.0
+    try_after: float = TRY_SOON_SECONDS
+    trying: bool = False
+    silent_until: float = -math.inf
+    breath: float = BREATH_SECONDS
+    lately: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
+    refused: int = 0
+    mark: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
+
+    @property
+    def rate(self) -> float:
+        return self.bucket.rate if self.limit is not None else math.inf
+
+    @property
+    def aim(self) -> float:
+        return STAY_UNDER * self.limit if self.limit is not None else math.inf
+
+    def wait(self, now: float) -> float:
+        silence = max(self.silent_until - now, 0.0)
+        if self.limit is None:
+            return silence
+        self.climb(now)
+        return max(silence, self.bucket.wait(now, 1))
+
+    def sent(self, now: float, number: int) -> None:
+        if self.limit is None:
+            self.lately.append((now, number))
+            while self.lately[0][0] < now - 2 * MEASURE_SECONDS:
+                self.lately.popleft()
+        else:
+            self.bucket.level -= 1
+
+    def climb(self, now: float) -> None:
+        """Back to just under the limit; after a while there, and if it is what holds us back, a little beyond."""
+        assert self.limit is not None
+        seconds, self.changed_at = max(now - self.changed_at, 0.0), max(now, self.changed_at)
+        if now < self.silent_until:
+            self.held_since = now
+        elif self.rate < self.aim:
+            self.set_rate(min(self.aim, self.rate + self.limit / 2 / CLIMB_SECONDS * seconds), now)
+            self.held_since = now
+        elif now - self.held_since >= self.try_after and self.bucket.level < 1:
+            self.trying = True
+            self.set_rate(self.rate * (1 + TRY_GROWTH_A_SECOND * seconds), now)
+
+    def set_rate(self, rate: float, now: float) -> None:
+        self.bucket.change(rate, 1 + rate * BURST_SECONDS, now)
+
+    def refuse(self, sent: Sent) -> None:
+        """Count one refusal, with those before the mark or after it."""
+        self.refused += 1
+        if self.mark is not None and sent.at <= self.mark[0]:
+            self.mark = (self.mark[0], self.mark[1] - 1)
+
+    def slow_down(self, sent: Sent, now: float, after: float | None) -> None:
+        """A burst of refusals began with this request: learn the rate, and be silent for a moment."""
+        helped = sent.at > self.silent_until + MEASURE_SECONDS
+        self.breath = BREATH_SECONDS if helped else min(self.breath * 2, LONGEST_BREATH_SECONDS)
+        self.silent_until = now + (self.breath if after is None else after)
+        taken = sent.number - self.refused
+        if self.mark is None:
+            self.limit = self.taken_before(sent)
+            self.set_rate(self.limit / 2, now)
+        elif sent.at - self.mark[0] >= MEASURE_SECONDS:
+            self.learn((taken - self.mark[1]) / (sent.at - self.mark[0]), now)
+        else:
+            self.set_rate(self.rate / 2, now)
+        self.mark = (self.silent_until, taken)
+        self.held_since = self.changed_at = self.silent_until
+
+    def taken_before(self, sent: Sent) -> float:
+        """How many were taken within the last second before this one: the first guess at the limit."""
+        lately = [number for at, number in self.lately if at >= sent.at - MEASURE_SECONDS and number < sent.number]
+        return max(len(lately) / MEASURE_SECONDS, BEGIN_WITH)
+
+    def learn(self, sustained: float, now: float) -> None:
+        """What the server took from one burst to the next is what it can sustain, or less where it was left idle."""
+        assert self.limit is not None
+        if not self.trying:
+            between = (min(sustained, self.rate) + self.rate) / 2
+            self.limit, self.try_after = max(between * STEP_BACK, 1 / LIMIT_SECONDS), TRY_SOON_SECONDS
+        elif self.rate > MUCH_MORE * self.limit:
+            self.limit, self.try_after = STEP_BACK * self.rate, TRY_AFTER_SECONDS
+        else:
+            self.try_after = min(max(self.try_after * 2, TRY_AFTER_SECONDS), TRY_AT_MOST_SECONDS)
+        self.trying = False
+        self.set_rate(min(self.rate, self.aim), now)
+
+
+# ---- all together --------------------------------------------------------------------------
+
+
+@dataclass
+class Capacity:
+    """One endpoint as one process finds it. ``takers``: who asks there, and how many each has in flight."""
+
+    limits: Limits = field(default_factory=Limits)
+    window: Window = field(default_factory=Window)
+    pace: Pace = field(default_factory=Pace)
+    requests: Bucket | None = None
+    tokens: Bucket | None = None
+    takers: "list[Taker]" = field(default_factory=list)
+    in_flight: int = 0
+    number: int = 0
+    latency: float = 0.0
+    tokens_a_call: float = 0.0
+
+    def set_limits(self, limits: Limits, now: float) -> None:
+        """A stated number of requests at once is where it begins, too: whoever set it knows the server."""
+        most = CEILING if limits.max_in_flight is None else limits.max_in_flight
+        if self.number == 0 and limits.max_in_flight is not None:
+            self.window.size = max(most, 1)
+        self.window.most, self.limits = most, limits
+        self.requests = changed(self.requests, limits.requests_per_minute, now, 1)
+        self.tokens = changed(self.tokens, limits.tokens_per_minute, now, 0)
+
+    def join(self) -> "Taker":
+        taker = Taker(self)
+        self.takers.append(taker)
+        return taker
+
+    @property
+    def at_once(self) -> int:
+        return int(min(self.window.size, self.window.most))
+
+    def wait(self, now: float) -> float:
+        """Seconds until time alone allows one more request."""
+        waits = [self.pace.wait(now)]
+        if self.requests is not None:
+            waits.append(self.requests.wait(now, 1))
+        if self.tokens is not None:
+            waits.append(self.tokens.wait(now, self.tokens_a_call))
+        return max(waits)
+
+    def sent(self, now: float) -> Sent:
+        self.in_flight += 1
+        self.number += 1
+        if self.in_flight >= self.at_once:
+            self.window.full_at = now
+        self.pace.sent(now, self.number)
+        if self.requests is not None:
+            self.requests.level -= 1
+        if self.tokens is not None:
+            self.tokens.level -= self.tokens_a_call
+        return Sent(now, self.number, self.in_flight, self.tokens_a_call)
+
+    def may_send(self, now: float, seconds: float) -> int:
+        """How many the pace and the limits a minute allow by then."""
+        buckets = [self.requests] if self.requests is not None else []
+        if self.pace.limit is not None:
+            buckets.append(self.pace.bucket)
+        return int(min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.at_once) + 1e-6)
+
+    def end(self) -> None:
+        self.in_flight -= 1
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        for taker in self.takers:
+            taker.wake()
+
+    def answered(self, sent: Sent, now: float, tokens: int | None = None) -> None:
+        """The server kept up. What it counted corrects what was taken out for this request."""
+        took = now - sent.at
+        self.latency += (took - self.latency) / (8 if self.latency else 1)
+        if tokens is not None:
+            self.tokens_a_call += (tokens - self.tokens_a_call) / (8 if self.tokens_a_call else 1)
+            if self.tokens is not None:
+                self.tokens.level += sent.tokens - tokens
+        self.window.grow(sent, now)
+
+    def turned_away(self, sent: Sent, now: float, after: float | None = None) -> None:
+        """429: too many, or too fast. One burst counts once; the time that the server named is kept."""
+        self.pace.refuse(sent)
+        if self.window.cut(sent, now, back_to=1):
+            self.pace.slow_down(sent, now, after)
+        elif after is not None:
+            self.pace.silent_until = max(self.pace.silent_until, now + after)
+
+    def timed_out(self, sent: Sent, now: float) -> None:
+        self.window.cut(sent, now, back_to=0.5)
+
+
+@dataclass(eq=False)
+class Taker:
+    """One bout at an endpoint that it may share with others; ``hungry`` while it has more to send."""
+
+    capacity: Capacity
+    wake: Callable[[], None] = lambda: None
+    in_flight: int = 0
+    hungry: bool = True
+
+    def room(self, now: float) -> int:
+        """How many it may have more in flight, whatever the pace: its part, and what others leave."""
+        capacity = self.capacity
+        others = sum(taker.hungry for taker in capacity.takers if taker is not self)
+        part = math.ceil(capacity.at_once / (1 + others))
+        return max(min(capacity.at_once - capacity.in_flight, part - self.in_flight), 0)
+
+    def wait(self, now: float) -> float:
+        return self.capacity.wait(now)
+
+    def soon(self, now: float) -> int:
+        """Its free places, those that will become free in a moment, and no more than the pace allows by then."""
+        capacity = self.capacity
+        wait = capacity.wait(now)
+        if wait > AHEAD_SECONDS:
+            return 0
+        ending = int(AHEAD_SECONDS * self.in_flight / capacity.latency) if capacity.latency else 0
+        return min(self.room(now) + ending, capacity.may_send(now, AHEAD_SECONDS))
+
+    def want(self, more: bool) -> None:
+        self.hungry = more
+
+    def sent(self, now: float) -> Sent:
+        self.in_flight += 1
+        return self.capacity.sent(now)
+
+    def ended(self) -> None:
+        """After what became of it was told to the capacity: its place is free for anybody."""
+        self.in_flight -= 1
+        self.capacity.end()
+
+    def leave(self) -> None:
+        self.capacity.takers.remove(self)
+        self.capacity.wake_all()
+
+
+def changed(bucket: Bucket | None, per_minute: float | None, now: float, least: float) -> Bucket | None:
+    """A bucket that in no minute lets through more than so many."""
+    if per_minute is None:
+        return None
+    most = least + per_minute / LIMIT_SECONDS * BURST_SECONDS
+    rate = max(per_minute - most + least, 0) / LIMIT_SECONDS
+    if bucket is None:
+        return Bucket(rate, most, most, now)
+    bucket.change(rate, most, now)
+    return bucket

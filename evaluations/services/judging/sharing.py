@@ -1,0 +1,122 @@
+"""What this process may send to an endpoint: its share of the limits, and how much the server takes.
+
+The living workers divide the limits of an endpoint by rank of their names. One that has just come
+counts what all have in flight instead (`must_count`), until every other has noticed it and what
+they sent before that has ended. So the shares of all never add up to more than the limit.
+"""
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db.models.functions import Now
+
+from evaluations.judge.adapting import Capacity, Limits
+from evaluations.models import Endpoint, Worker
+from evaluations.models.runs import WorkerQuerySet
+
+# By then a request that was sent before its sender noticed the newcomer has ended.
+SETTLING_SECONDS: Final = settings.REQUEST_TIMEOUT_SECONDS + 5
+# A report that old may be taken for a dead worker's by others.
+STALE_SECONDS: Final = 15.0
+NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
+
+
+@dataclass
+class Standing:
+    """This process among the living workers, as of its last report. Times are of the monotonic clock."""
+
+    rank: int = 0
+    workers: int = 1
+    reported_at: float | None = None
+    settled_at: float | None = None
+
+
+@dataclass
+class Shared:
+    """What this process knows of one endpoint, and as what it last read it."""
+
+    capacity: Capacity = field(default_factory=Capacity)
+    limits: Limits = field(default_factory=Limits)
+
+
+STANDING: Final = Standing()
+KNOWN: Final[dict[tuple[int, str], Shared]] = {}
+
+
+def capacity_of(endpoint: Endpoint) -> Capacity:
+    """The one that all bouts of this process share, within its share of the limits as they are now."""
+    shared = KNOWN.setdefault((endpoint.pk, endpoint.base_url), Shared())
+    shared.limits = limits_of(endpoint)
+    apply_share(shared)
+    return shared.capacity
+
+
+def limits_of(endpoint: Endpoint) -> Limits:
+    return Limits(endpoint.max_in_flight, endpoint.requests_per_minute, endpoint.tokens_per_minute)
+
+
+def apply_shares() -> None:
+    """After a report: every endpoint that this process asks at, by the latest count of workers."""
+    for shared in list(KNOWN.values()):
+        apply_share(shared)
+
+
+def apply_share(shared: Shared) -> None:
+    shared.capacity.set_limits(share_of(shared.limits, STANDING.rank, STANDING.workers), time.monotonic())
+
+
+def share_of(limits: Limits, rank: int, workers: int) -> Limits:
+    """The first ones take what is left over when the places at once do not divide evenly."""
+    places, requests, tokens = limits.max_in_flight, limits.requests_per_minute, limits.tokens_per_minute
+    return Limits(
+        None if places is None else places // workers + (rank < places % workers),
+        None if requests is None else requests / workers,
+        None if tokens is None else tokens / workers,
+    )
+
+
+def must_count(endpoint: Endpoint) -> bool:
+    """Whether its places at once must be counted over all workers: this one cannot rely on its share yet."""
+    if endpoint.max_in_flight is None:
+        return False
+    now = time.monotonic()
+    standing = STANDING
+    is_fresh = standing.reported_at is not None and now - standing.reported_at < STALE_SECONDS
+    return not (is_fresh and standing.settled_at is not None and now >= standing.settled_at)
+
+
+def in_flight() -> int:
+    return sum(shared.capacity.in_flight for shared in list(KNOWN.values()))
+
+
+def take_place(name: str) -> None:
+    """After each report of this process: who else lives, and whether all of them know of it."""
+    now = time.monotonic()
+    others = Worker.objects.alive().exclude(name=name)
+    names = sorted([*others.values_list("name", flat=True), name])
+    STANDING.rank, STANDING.workers = names.index(name), len(names)
+    if STANDING.reported_at is None or now - STANDING.reported_at > STALE_SECONDS:
+        Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
+        STANDING.settled_at = None
+    STANDING.reported_at = now
+    if STANDING.settled_at is None and is_known_to(name, others):
+        STANDING.settled_at = now + (SETTLING_SECONDS if len(names) > 1 else 0)
+
+
+def is_known_to(name: str, others: WorkerQuerySet) -> bool:
+    """Each of them has reported, and so looked round, clearly after this one first did."""
+    began = Worker.objects.values_list("started_at", flat=True).get(name=name)
+    return not others.filter(seen_at__lte=began + NOTICED_AFTER).exists()
+
+
+def idle_workers() -> int:
+    """Living workers that have nothing in flight."""
+    return Worker.objects.alive().filter(in_flight=0).count()
+
+
+def forget_standing() -> None:
+    """This process is no worker any more."""
+    STANDING.rank, STANDING.workers, STANDING.reported_at, STANDING.settled_at = 0, 1, None, None
