@@ -9,13 +9,13 @@ from django.utils import timezone
 from evaluations.domain import AttemptStep, CallState, InputRefused, Orders, RunState, Shown
 from evaluations.judge.builtin import SUMMARY_RATING_NAME
 from evaluations.judge.retrying import Patience
-from evaluations.models import Call, Evaluation, Event, Judge, Response, Run
+from evaluations.models import Call, Evaluation, Event, Judge, Query, Response, Run
 from evaluations.services.judging import claiming, running, selecting, working
 from evaluations.services.judging.pricing import set_price
 from evaluations.services.preparing.preparing import begin_builtin
 from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.llm_server import failing, good, llm_server
-from tests.making import make_comparison, make_evaluation, make_user
+from tests.making import make_comparison, make_evaluation, make_response, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -215,7 +215,7 @@ def pointwise(evaluation: Evaluation) -> Judge:
 def test_a_pointwise_judge_is_sent_through_responses(evaluation: Evaluation, pointwise: Judge) -> None:
     run = planned(pointwise, samples=2)
     calls = Call.objects.filter(run=run, comparison=None).order_by("pk").values_list("response_id", "shown", "sample")
-    ids = Response.objects.filter(query__evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
+    ids = Response.objects.filter(query__evaluation=evaluation).order_by("query", "pk").values_list("pk", flat=True)
     assert list(calls) == [(pk, "as_stored", sample) for pk in ids for sample in (0, 1)]
     assert (run.orders, run.planned) == (Orders.AS_STORED, 20)
     evaluation.refresh_from_db()
@@ -470,3 +470,22 @@ def test_samples_that_would_all_be_the_same_are_refused(evaluation: Evaluation) 
 def test_a_run_over_nothing_is_refused() -> None:
     with pytest.raises(InputRefused, match="import comparisons first"):
         running.start_run(make_baseline(make_evaluation()), user=None)
+
+
+def test_queries_without_responses_and_queries_with_many_are_passed_in_parts(
+    evaluation: Evaluation, pointwise: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "ROWS_AT_ONCE", 3)
+    query = evaluation.comparisons.order_by("pk")[0].query
+    for number in range(7):
+        make_response(query, f"more {number}", "text")
+    for number in range(8):
+        Query.objects.create(
+            evaluation=evaluation, key=f"empty {number}", cluster="c", messages=[], sha256="0", metadata={}
+        )
+    last = make_comparison(evaluation)
+    run = planned(pointwise)
+    asked = list(Call.objects.filter(run=run).order_by("pk").values_list("response_id", flat=True))
+    ordered = Response.objects.filter(query__evaluation=evaluation).order_by("query", "pk")
+    assert asked == list(ordered.values_list("pk", flat=True))
+    assert asked[-1] == last.response_b_id

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -33,10 +33,9 @@ from evaluations.services.judging.selecting import (
     SelectionOptions,
     Subject,
     calls_to_retry,
-    comparisons_of,
     orders_for,
     refuse_impossible,
-    responses_of,
+    rows_after,
     seed_of,
     selection,
     selection_of,
@@ -239,19 +238,6 @@ def next_to_plan(run: Run, wanted: Selection) -> list[int]:
     if rows:
         run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
     return [row[-1] for row in rows]
-
-
-def rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[tuple[int, ...]]:
-    """The next rows of the walk as (place …, primary key), at most so many."""
-    if most <= 0:
-        return []
-    if wanted.column == "response":
-        responses = responses_of(wanted.judge).filter(**({"pk": wanted.response} if wanted.response else {}))
-        return list((responses.filter(pk__gt=after[0]) if after else responses).values_list("pk")[:most])
-    comparisons = comparisons_of(wanted.judge).filter(**({"pk": wanted.comparison} if wanted.comparison else {}))
-    if after:
-        comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(shuffle=after[0], pk__gt=after[1]))
-    return list(comparisons.values_list("shuffle", "pk")[:most])
 
 
 def may_take_over(run: Run, call: Call) -> bool:

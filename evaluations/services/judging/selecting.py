@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict, Unpack
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from evaluations.domain import (
     ACTIVE_RUN_STATES,
@@ -19,7 +19,7 @@ from evaluations.domain import (
     RubricKind,
     Shown,
 )
-from evaluations.models import Call, Comparison, Judge, Response, Run
+from evaluations.models import Call, Comparison, Judge, Query, Response, Run
 
 # Calls that were answered, but not usably: paid for, and asked again only if that is wanted.
 KEPT_FAILURES: Final = tuple(state for state in FAILURE_STATES if state != CallState.FAILED)
@@ -175,7 +175,7 @@ def comparisons_of(judge: Judge) -> "QuerySet[Comparison]":
 
 
 def responses_of(judge: Judge) -> "QuerySet[Response]":
-    return Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("pk")
+    return Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
 
 
 def subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
@@ -186,6 +186,44 @@ def subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
         rows = rows.filter(pk=one)
     ids = rows.values_list("pk", flat=True)
     return ids[: wanted.limit] if wanted.limit else ids
+
+
+Row = tuple[int, ...]  # its place in the order of planning, the primary key last
+
+
+def rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[Row]:
+    """The next rows of a selection, at most so many, after the place of the last one."""
+    if most <= 0:
+        return []
+    if wanted.is_one:
+        return [] if after else [(pk,) for pk in subject_ids(wanted)]
+    if wanted.column == "response":
+        return responses_after(wanted.judge, after or (0, 0), most)
+    comparisons = comparisons_of(wanted.judge)
+    if after:
+        # The first condition alone lets an index find the place.
+        comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(pk__gt=after[1]), shuffle__gte=after[0])
+    return list(comparisons.values_list("shuffle", "pk")[:most])
+
+
+def responses_after(judge: Judge, after: Sequence[int], most: int) -> list[Row]:
+    """By way of some queries at a time: all responses of a study at once would be sorted for every few."""
+    query, response = after
+    while True:
+        some = list(queries_from(judge, query)[: most + 1])  # the first of them may have been passed already
+        rest = Response.objects.filter(query__in=some).exclude(query=query, pk__lte=response)
+        rows: list[Row] = list(rest.order_by("query", "pk").values_list("query", "pk")[:most])
+        if rows:
+            return rows
+        if len(some) < 2:
+            return []
+        query, response = some[-1], 0
+
+
+def queries_from(judge: Judge, query: int) -> "QuerySet[Query, int]":
+    return (
+        Query.objects.filter(evaluation=judge.evaluation_id, pk__gte=query).order_by("pk").values_list("pk", flat=True)
+    )
 
 
 def is_narrowed(wanted: Selection) -> bool:
