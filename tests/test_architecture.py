@@ -68,6 +68,7 @@ PIPE = [
     "judging.working",
     "judging.observing",
     "judging.estimating",
+    "judging.trying",
     "judging.filing",
     "judging.recalling",
     "judging.reusing",

@@ -1,15 +1,21 @@
 """One judge: what it is, for good, and what exactly it is sent."""
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evaluations import access
-from evaluations.domain import Shown
-from evaluations.models import Comparison, Evaluation, Judge, User
+from evaluations.access import Action
+from evaluations.domain import FAILURE_STATES, JudgeKind, Shown
+from evaluations.models import Comparison, Evaluation, Judge, Response, User
+from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.judging import preview
+from evaluations.services.judging.selecting import is_pointwise
+from evaluations.services.judging.trying import Subject, Trial, call_about, neighbours, only_this, subject_of
 
 RELATED = ("endpoint", "rubric_version__rubric")
 ORDERS = ((Shown.AS_STORED, "A first"), (Shown.SWAPPED, "B first"))
@@ -18,29 +24,78 @@ RUNS_SHOWN = 5
 
 @require_safe
 def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The page; ``subject`` and ``shown`` say what its prompt is about."""
     evaluation = access.evaluation_for(cast(User, request.user), slug)
-    row = get_object_or_404(Judge.objects.select_related(*RELATED), evaluation=evaluation, pk=pk)
-    shown = Shown.SWAPPED if request.GET.get("shown") == Shown.SWAPPED else Shown.AS_STORED
-    comparison = comparison_for(request, evaluation)
-    context = {
+    return shown_page(request, judge_for(evaluation, pk))
+
+
+def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> HttpResponse:
+    context: dict[str, Any] = {
         "page": "judges",
-        "evaluation": evaluation,
+        "evaluation": row.evaluation,
         "judge": row,
-        "comparison": comparison,
-        "shown": shown,
-        "orders": ORDERS,
-        "preview": preview(row, comparison, shown) if comparison else None,
+        "is_pointwise": is_pointwise(row),
         "runs": row.runs.order_by("-pk")[:RUNS_SHOWN],
+        "tried": tried,
     }
+    if row.kind == JudgeKind.LLM and (subject := subject_asked(request.GET, row)):
+        context |= prompt_shown(request, row, subject, order_asked(request.GET))
     return render(request, "judge/judge.html", context)
 
 
-def comparison_for(request: HttpRequest, evaluation: Evaluation) -> Comparison | None:
-    """The comparison asked for, or the one that people meet first."""
-    comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
-    wanted = request.GET.get("comparison", "")
-    if not wanted:
-        return comparisons.order_by("shuffle", "pk").first()
-    if not (wanted.isdecimal() and len(wanted) < 19):
+def prompt_shown(request: HttpRequest, row: Judge, subject: Subject, shown: Shown) -> dict[str, Any]:
+    """The exact messages, the way to others, and for those who may see it what is known of an answer."""
+    user, (before, after) = cast(User, request.user), neighbours(row, subject)
+    sees_calls = access.may(user, Action.SEE_ALL, row.evaluation)
+    call = call_about(row, subject, shown) if sees_calls else None
+    may_try = access.may(user, Action.MANAGE, row.evaluation)
+    return {
+        "subject": subject,
+        "responses": [subject] if isinstance(subject, Response) else in_order(subject, shown),
+        "shown": shown,
+        "orders": ORDERS,
+        "before": before,
+        "after": after,
+        "preview": preview(row, subject, shown),
+        "call": call,
+        "has_failed": call is not None and call.state in FAILURE_STATES,
+        "estimate": estimate(row, **only_this(subject, shown)) if may_try else None,
+    }
+
+
+def in_order(comparison: Comparison, shown: Shown) -> list[Response]:
+    responses = [comparison.response_a, comparison.response_b]
+    return responses[::-1] if shown == Shown.SWAPPED else responses
+
+
+def judge_for(evaluation: Evaluation, pk: int) -> Judge:
+    row = get_object_or_404(Judge.objects.select_related(*RELATED), evaluation=evaluation, pk=pk)
+    row.evaluation = evaluation
+    return row
+
+
+# ---- what the prompt is about --------------------------------------------------------------
+
+
+def subject_asked(given: Mapping[str, str], row: Judge) -> Subject | None:
+    """The comparison or response of that number, or the first; 404 for one that this judge cannot be asked about."""
+    wanted = given.get("subject", "")
+    found = subject_of(row, number_in(wanted) if wanted else None)
+    if wanted and found is None:
         raise Http404
-    return get_object_or_404(comparisons, pk=wanted)
+    return found
+
+
+def number_in(text: str) -> int:
+    """The number of a row; 404 for what can be none."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Http404
+    return int(text) or -1
+
+
+def order_asked(given: Mapping[str, str]) -> Shown:
+    return Shown.SWAPPED if given.get("shown") == Shown.SWAPPED else Shown.AS_STORED
+
+
+def query_of(subject: Subject, shown: Shown) -> str:
+    return urlencode({"subject": subject.pk, "shown": str(shown)})

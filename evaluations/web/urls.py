@@ -29,6 +29,7 @@ from evaluations.web.imports import (
 )
 from evaluations.web.judge import judge
 from evaluations.web.judge_new import judge_new
+from evaluations.web.judge_try import judge_tried, judge_try
 from evaluations.web.judges import judges
 from evaluations.web.people import people, people_link, people_remove, people_role
 from evaluations.web.report import report
@@ -121,6 +122,8 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/judges", judges, name="judges"),
     path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
     path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),
+    path("e/<slug:slug>/judges/<int:pk>/try", judge_try, name="judge_try"),
+    path("e/<slug:slug>/judges/<int:pk>/tried", judge_tried, name="judge_tried"),
     # runs
     path("e/<slug:slug>/runs", runs, name="runs"),
     path("e/<slug:slug>/runs/new", run_new, name="run_new"),

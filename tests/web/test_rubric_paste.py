@@ -121,11 +121,15 @@ def pasted(client: Client, address: str, text: str, **chosen: str) -> Values:
 
 
 def judge_of(client: Client, evaluation: Evaluation, editor: Values) -> Judge:
-    """The rubric is written as the editor stands, and a judge is made of it."""
+    """The rubric is written as the editor stands, a judge is made of it, and its page shows what it is sent."""
     answer = client.post(reverse("rubric_write", args=["study"]), editor | {"name": "pasted"})
     assert answer.status_code == 302, answer.content.decode()
     make_comparison(evaluation, query="Why is the sky blue?", response_a="Rayleigh.", response_b="The sea.")
-    return make_judge(evaluation, "http://127.0.0.1:9/v1", version=RubricVersion.objects.get(rubric__name="pasted"))
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", version=RubricVersion.objects.get(rubric__name="pasted"))
+    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    assert "Why is the sky blue?" in page
+    assert "Rayleigh." in page
+    return judge
 
 
 @pytest.mark.data
