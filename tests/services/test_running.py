@@ -276,6 +276,18 @@ def test_a_paused_run_is_asked_nothing_until_it_is_resumed(judge: Judge) -> None
     assert len(claiming.claim(bout, 5, 0).questions) == 5
 
 
+def test_as_long_as_answers_are_on_their_way_a_paused_run_is_looked_at_again_soon(judge: Judge) -> None:
+    run = planned(judge)
+    bout = working.begin(run.pk, Patience())
+    assert bout is not None
+    held = len(claiming.claim(bout, 4, 0).questions)
+    running.pause(run, user=None)
+    assert claiming.claim(bout, 4, held).wait == 1
+    assert claiming.claim(bout, 4, 0).wait is None
+    running.cancel(run, user=None)
+    assert claiming.claim(bout, 4, held).wait is None
+
+
 def test_a_run_paused_while_it_is_planned_goes_on_being_planned(judge: Judge) -> None:
     run = running.start_run(judge, user=None)
     running.pause(run, user=None)

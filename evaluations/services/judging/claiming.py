@@ -28,6 +28,8 @@ from evaluations.services.judging.working import LEASE, Bout, Held
 
 # A wait longer than this is left to the sweep: no task sits idle for it.
 WAIT_AT_MOST_SECONDS: Final = 5.0
+# A paused run may be resumed while its last answers are on their way.
+LOOK_AT_PAUSED_SECONDS: Final = 1.0
 # How soon to look again for money that requests in flight give back.
 LOOK_AGAIN_SECONDS: Final = 0.2
 # How long a question waits while an equal one is asked.
@@ -39,7 +41,7 @@ def claim(bout: Bout, room: int, held: int) -> Claimed[Held]:
     """Up to ``room`` calls under a new lease; ``held`` are those that this bout holds already."""
     now = clock_while_running(bout.run)
     if now is None:
-        return Claimed()
+        return Claimed(wait=LOOK_AT_PAUSED_SECONDS if held and is_paused(bout.run) else None)
     room, wait = room_at_endpoint(bout, room, held)
     if wait is not None:
         return Claimed(wait=wait if wait <= WAIT_AT_MOST_SECONDS else None)
@@ -64,6 +66,10 @@ def clock_while_running(run: Run) -> datetime | None:
     """The database's time, as long as the run is at work."""
     found = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).annotate(now=Now()).values_list("now", flat=True)
     return found.first()
+
+
+def is_paused(run: Run) -> bool:
+    return Run.objects.filter(pk=run.pk, state=RunState.PAUSED).exists()
 
 
 def room_at_endpoint(bout: Bout, room: int, held: int) -> tuple[int, float | None]:
