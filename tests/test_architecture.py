@@ -90,6 +90,7 @@ PIPE = [
     "reviewing.reviewing",
     "labelling",
     "reporting.browsing",
+    "reporting.scoring",
     "reporting.tabulating",
     "reporting.narrowing",
     "reporting.gathering",

@@ -7,11 +7,26 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluations import access
-from evaluations.domain import CallState, Reveal, Role, Shown
-from evaluations.models import Call, Comparison, Evaluation, Event, Rater, Response, Review, User, Verdict
+from evaluations.domain import AspectSpec, CallState, Reveal, Role, RubricKind, RubricOrigin, RubricSpec, Shown
+from evaluations.models import (
+    Aspect,
+    Call,
+    Comparison,
+    Evaluation,
+    Event,
+    Judge,
+    Rater,
+    Response,
+    Review,
+    Score,
+    User,
+    Verdict,
+)
+from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reviewing.drawing import order_shown
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, person_says
+from tests.saying import make_judge as judge_of
 
 pytestmark = pytest.mark.django_db
 
@@ -264,3 +279,56 @@ def test_a_text_that_speaks_to_the_judge_is_marked_where_it_stands(client: Clien
     text = page(client, owner_of(comparison.evaluation), comparison)
     assert text.index("Paris.") < text.index("addresses the judge") < text.index("Lyon.")
     assert "forges a verdict" in text
+
+
+def judge_scores(comparison: Comparison, score_a: float, score_b: float | None, *, margin: float = 0) -> Rater:
+    """A judge that scores from 1 to 5, asked about both responses; None: it failed on that one."""
+    aspect = AspectSpec("overall", "Overall", "How good.", scale_min=1, scale_max=5, scale_step=1, tie_margin=margin)
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate it.", (aspect,), ("overall",))
+    version = add_rubric(comparison.evaluation, name="rating", spec=spec, origin=RubricOrigin.OWN, user=None)
+    rater = judge_of(comparison.evaluation, "scorer")
+    assert rater.judge is not None
+    Judge.objects.filter(pk=rater.judge.pk).update(rubric_version=version)
+    for response, score in ((comparison.response_a, score_a), (comparison.response_b, score_b)):
+        state = CallState.ANSWERED if score is not None else CallState.REFUSED
+        call = Call.objects.create(judge=rater.judge, response=response, state=state, rationale="because of that")
+        if score is not None:
+            overall = Aspect.objects.get(evaluation=comparison.evaluation, key="overall")
+            Score.objects.create(rater=rater, response=response, aspect=overall, value=score, call=call)
+    return rater
+
+
+def test_scores_of_two_responses_stand_with_the_choice_they_make_and_its_margin(
+    client: Client, comparison: Comparison
+) -> None:
+    judge_scores(comparison, 4, 2, margin=0.5)
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert "A 4, B 2" in text
+    assert "derived: a tie within 0.5" in text
+    row = text[text.index("scorer <span") :]
+    assert row.index('<span class="badge a">A</span>') < row.index("A 4, B 2")
+    assert "about response B alone" in text
+    assert access.has_seen_verdicts(owner_of(comparison.evaluation), comparison)
+    listed = client.get(reverse("comparisons", args=["study"])).content.decode()
+    assert "1 answered" in listed
+
+
+def test_a_score_that_is_missing_makes_no_choice(client: Client, comparison: Comparison) -> None:
+    judge_scores(comparison, 4, None)
+    text = page(client, owner_of(comparison.evaluation), comparison)
+    assert "A 4, B –" in text
+    assert "incomplete" in text
+    assert ">refused</span>" in text
+    listed = client.get(reverse("comparisons", args=["study"])).content.decode()
+    assert "1 failed" in listed
+
+
+def test_scores_are_hidden_from_a_reviewer_like_verdicts(
+    client: Client, comparison: Comparison, reviewer: User
+) -> None:
+    judge_scores(comparison, 4, 2)
+    assert "scorer" not in page(client, reviewer, comparison)
+    person_says(rater_of(reviewer, comparison.evaluation), comparison, ALL_A)
+    assert "A 4, B 2" in page(client, reviewer, comparison)
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    assert "scorer" not in page(client, reviewer, comparison)

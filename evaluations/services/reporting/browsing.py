@@ -9,7 +9,19 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, SAW_VERDICTS, ImportState, RaterKind, ReviewState
-from evaluations.models import Call, Candidate, Comparison, Evaluation, Event, Import, Query, Review, User, Verdict
+from evaluations.models import (
+    Call,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Event,
+    Import,
+    Query,
+    Review,
+    Score,
+    User,
+    Verdict,
+)
 from evaluations.services.recording import record
 
 # Something in its texts speaks to the judge, or imitates what only a judge or we write.
@@ -67,7 +79,7 @@ def categories(evaluation: Evaluation, limit: int = 200) -> list[str]:
 
 
 def progress(comparison_ids: Collection[int]) -> Mapping[int, Progress]:
-    """By comparison, in two queries however many they are."""
+    """By comparison, in the same few queries however many they are."""
     told: dict[int, Progress] = defaultdict(Progress)
     given = Verdict.objects.filter(comparison__in=comparison_ids).values_list("comparison_id", "rater__kind")
     column = {RaterKind.HUMAN: "people", RaterKind.GOLD: "gold", RaterKind.JUDGE: "judges"}
@@ -80,7 +92,44 @@ def progress(comparison_ids: Collection[int]) -> Mapping[int, Progress]:
     )
     for comparison_id, waiting, failed in counted:
         told[comparison_id] = replace(told[comparison_id], waiting=waiting, failed=failed)
+    return with_scores(told, comparison_ids)
+
+
+def with_scores(told: dict[int, Progress], comparison_ids: Collection[int]) -> Mapping[int, Progress]:
+    """The same with the judges that score: one has answered where it scored both responses."""
+    sides = responses_of(comparison_ids)
+    responses = {response for pair in sides.values() for response in pair}
+    scored = scored_by(responses)
+    calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")
+    open_or_failed = calls.annotate(
+        waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
+        failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
+    )
+    counts = {response: (waiting, failed) for response, waiting, failed in open_or_failed}
+    for comparison_id, (a, b) in sides.items():
+        one, other = counts.get(a, (0, 0)), counts.get(b, (0, 0))
+        now = told[comparison_id]
+        told[comparison_id] = replace(
+            now,
+            judges=now.judges + len(scored[a] & scored[b]),
+            waiting=now.waiting + one[0] + other[0],
+            failed=now.failed + one[1] + other[1],
+        )
     return told
+
+
+def responses_of(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:
+    pairs = Comparison.all_rows.filter(pk__in=comparison_ids).values_list("pk", "response_a", "response_b")
+    return {pk: (response_a, response_b) for pk, response_a, response_b in pairs}
+
+
+def scored_by(responses: Collection[int]) -> Mapping[int, set[int]]:
+    """Response → the raters of judges that scored it."""
+    found: dict[int, set[int]] = defaultdict(set)
+    scores = Score.objects.filter(response__in=responses, rater__kind=RaterKind.JUDGE).order_by()
+    for response, rater in scores.values_list("response_id", "rater_id").distinct():
+        found[response].add(rater)
+    return found
 
 
 def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparison]) -> None:
@@ -96,6 +145,7 @@ def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparis
         evaluation=evaluation, user=user, verb=SAW_VERDICTS, object_type="comparison", object_id__in=shown
     )
     judged = set(Verdict.objects.filter(comparison__in=shown).values_list("comparison_id", flat=True))
+    judged |= scored_among(shown.values())
     done = {*reviewed.values_list("comparison_id", flat=True), *noted.values_list("object_id", flat=True)}
     new = sorted(judged - done)
     if not new:
@@ -103,3 +153,10 @@ def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparis
     with transaction.atomic():
         for pk in new:
             record(SAW_VERDICTS, shown[pk], user=user, evaluation=evaluation)
+
+
+def scored_among(comparisons: Iterable[Comparison]) -> set[int]:
+    """Those of which a response was scored by a judge: a choice may be read off its scores."""
+    sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
+    scored = set(scored_by({response for pair in sides.values() for response in pair}))
+    return {pk for pk, pair in sides.items() if pair & scored}

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from evaluations.domain import FAILURE_STATES, CallState, Choice, Folded, RaterKind, Shown, Stage, fold
 from evaluations.models import Aspect, Call, Comparison, Judge, Rater, RubricAspect, Verdict
 from evaluations.services.labelling import Label, labels
+from evaluations.services.reporting.scoring import Scored, scores_of
 
 KINDS_IN_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
 
@@ -25,6 +27,7 @@ class Cell:
     orders: tuple[tuple[Shown, Choice], ...] = ()
     note: str = ""
     weighted: float | None = None
+    scored: Scored | None = None  # of a judge that scores: what its choice was derived from
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Asking:
     error: str = ""
     repaired: bool = False
     call_id: int | None = None
+    side: str = ""  # A or B, where it was asked about one response
 
     @property
     def failed(self) -> bool:
@@ -66,31 +70,45 @@ class Table:
 def table_of(comparison: Comparison, *, with_judges: bool) -> Table:
     """The same few queries however many raters there are."""
     said = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
-    asked = Call.objects.filter(comparison=comparison).select_related("judge")
     verdicts = [one for one in said.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
-    calls = list(asked.order_by("shown", "sample", "pk")) if with_judges else []
-    aspects = aspects_of(comparison, verdicts)
-    by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        by_rater[verdict.rater].append(verdict)
-    by_judge: dict[Judge, list[Call]] = defaultdict(list)
-    for call in calls:
-        by_judge[call.judge].append(call)
+    scores = scores_of(comparison) if with_judges else {}
+    calls = calls_on(comparison) if with_judges else []
+    aspects = aspects_of(comparison, {one.aspect for one in verdicts} | {key for one in scores.values() for key in one})
     rows = [
-        row_of(rater, given, by_judge.pop(rater.judge, []) if rater.judge else [], aspects)
-        for rater, given in by_rater.items()
+        *verdict_rows(verdicts, calls, aspects),
+        *(scored_row(rater, given, calls, aspects, comparison) for rater, given in scores.items()),
     ]
-    rows += [unanswered(judge, pending, aspects) for judge, pending in by_judge.items()]
+    silent = {call.judge for call in calls} - {row.judge for row in rows}
+    rows += [unanswered(judge, calls, aspects, comparison) for judge in silent]
     rows.sort(key=lambda row: (KINDS_IN_ORDER.index(row.kind), row.name))
     label = labels([comparison.pk]).get(comparison.pk, {})
     return Table(aspects, tuple(rows), tuple(label.get(aspect.key) for aspect in aspects))
 
 
-def aspects_of(comparison: Comparison, verdicts: Iterable[Verdict]) -> tuple[Aspect, ...]:
+def verdict_rows(verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect]) -> list[Row]:
+    by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        by_rater[verdict.rater].append(verdict)
+    return [row_of(rater, given, calls_to(rater.judge, calls), aspects) for rater, given in by_rater.items()]
+
+
+def calls_to(judge: Judge | None, calls: Iterable[Call]) -> list[Call]:
+    return [call for call in calls if call.judge == judge]
+
+
+def calls_on(comparison: Comparison) -> list[Call]:
+    """The calls about the comparison, and those about one of its responses."""
+    # One query each: joined by OR they would be looked for among all calls.
+    asked = Call.objects.select_related("judge").order_by("response", "shown", "sample", "pk")
+    sides = (comparison.response_a_id, comparison.response_b_id)
+    return [*asked.filter(comparison=comparison), *asked.filter(response__in=sides)]
+
+
+def aspects_of(comparison: Comparison, spoken_of: AbstractSet[Aspect]) -> tuple[Aspect, ...]:
     """Those of the rubric in force, in its order, and any others that someone spoke of."""
     asked = RubricAspect.objects.filter(version=comparison.evaluation.review_rubric_id).order_by("position")
     in_force = {one.aspect: None for one in asked.select_related("aspect")}
-    others = {verdict.aspect for verdict in verdicts} - set(in_force)
+    others = spoken_of - set(in_force)
     return (*in_force, *sorted(others, key=lambda aspect: aspect.key))
 
 
@@ -110,9 +128,21 @@ def row_of(rater: Rater, verdicts: Sequence[Verdict], calls: Sequence[Call], asp
     )
 
 
-def unanswered(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect]) -> Row:
+def scored_row(
+    rater: Rater, given: Mapping[Aspect, Scored], calls: Sequence[Call], aspects: Iterable[Aspect], of: Comparison
+) -> Row:
+    """A judge that scores: its choices are derived."""
+    cells = tuple(scored_cell(given[aspect]) if aspect in given else None for aspect in aspects)
+    return Row(rater.name, RaterKind.JUDGE, rater.judge, cells, askings_of(calls_to(rater.judge, calls), of))
+
+
+def scored_cell(scored: Scored) -> Cell:
+    return Cell((scored.choice,) if scored.choice else (), scored=scored)
+
+
+def unanswered(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect], of: Comparison) -> Row:
     """A judge that was asked and has given no verdict."""
-    return Row(judge.name, RaterKind.JUDGE, judge, (None,) * len(aspects), askings_of(calls))
+    return Row(judge.name, RaterKind.JUDGE, judge, (None,) * len(aspects), askings_of(calls_to(judge, calls), of))
 
 
 def person_cell(verdicts: Sequence[Verdict]) -> Cell:
@@ -138,9 +168,20 @@ def judge_cell(verdicts: Sequence[Verdict], orders_asked: set[Shown]) -> Cell:
     )
 
 
-def askings_of(calls: Iterable[Call]) -> tuple[Asking, ...]:
+def askings_of(calls: Iterable[Call], of: Comparison | None = None) -> tuple[Asking, ...]:
+    """Those that have something to tell; calls about one response say about which of the two."""
+    sides = {of.response_a_id: "A", of.response_b_id: "B"} if of else {}
     return tuple(
-        Asking(Shown(call.shown), call.sample, call.state, call.rationale, call.error, call.repaired, call.pk)
+        Asking(
+            Shown(call.shown),
+            call.sample,
+            call.state,
+            call.rationale,
+            call.error,
+            call.repaired,
+            call.pk,
+            sides.get(call.response_id or 0, ""),
+        )
         for call in calls
         if call.rationale or call.repaired or call.state != CallState.ANSWERED
     )
