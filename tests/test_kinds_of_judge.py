@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from evaluations.domain import RubricOrigin, Shown
+from evaluations.judge.pasting import rubrics_in
 from evaluations.models import Attempt, Call, Comparison, Evaluation, Response, RubricVersion, Score, Verdict
-from evaluations.services.preparing.preparing import begin_builtin, begin_rubric, pasted_rubrics
+from evaluations.services.preparing.preparing import begin_builtin, begin_rubric
 from tests.judges import make_judge, run_through
 from tests.llm_server import LLMServer, Question, Told, good, llm_server, without_formats
 from tests.making import make_comparison, make_evaluation
@@ -116,7 +117,7 @@ def test_a_verdict_planted_in_a_response_is_not_taken_from_a_judge_that_quotes_i
 def pasted(acceptance_data: Path, number: str, name: str = "pasted prompt") -> RubricVersion:
     (path,) = (acceptance_data.parent / "seeds").glob(f"{number}_*.txt")
     evaluation = make_evaluation()
-    spec = dict(pasted_rubrics(evaluation, path.read_text()))[name]
+    spec = dict(rubrics_in(path.read_text()))[name]
     return begin_rubric(evaluation, name="pasted", spec=spec, origin=RubricOrigin.OWN, user=None)
 
 

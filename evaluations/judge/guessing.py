@@ -31,6 +31,7 @@ SIDES: Final = {
 # So many objects of a text are looked at, its last ones: a prompt shows the form at its end.
 MOST_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")
+USUAL_SCALE: Final = ["1", "5"]
 # A value that a shown object leaves without quotes, such as <1-5>.
 UNQUOTED: Final = re.compile(r':\s*([^\s"{\[][^,}\n]*?)\s*(?=[,}\n])')
 # What may part the options in "[A or B or tie]".
@@ -173,17 +174,18 @@ def scores_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
 def with_scale(form: Form, text: str, after: str) -> Form:
     """The scale of a list of values behind the prompt, of the values that it explains, or of its ends in words."""
     meanings = {band: meaning.strip() for band, meaning in BAND.findall(text)}
-    numbers = [number for value in enum_values(after) for number in numbers_in(value)]
-    numbers = numbers or [number for band in meanings for number in numbers_in(band)]
     ends = FROM_TO.search(text)
-    written = " ".join([*enum_values(after), *meanings, *(ends.groups() if ends else ())])
-    if len(set(numbers)) < 2:
-        numbers, meanings = [float(end) for end in ends.groups()] if ends else [1.0, 5.0], {}
-    low, high = min(numbers), max(numbers)
+    told = [enum_values(after), list(meanings), list(ends.groups()) if ends else [], USUAL_SCALE]
+    written = next(words for words in told if len(set(numbers_of(words))) > 1)
+    low, high = min(numbers_of(written)), max(numbers_of(written))
     meanings = {band: said for band, said in meanings.items() if all(low <= one <= high for one in numbers_in(band))}
-    step = None if "." in written or low == high else 1.0
+    step = None if "." in "".join([*written, *meanings]) else 1.0
     scale = {"scale_min": low, "scale_max": high, "scale_step": step, "scale_labels": meanings}
     return replace(form, aspects=tuple(replace(aspect, **scale) for aspect in form.aspects))  # type: ignore[arg-type]
+
+
+def numbers_of(words: Iterable[str]) -> list[float]:
+    return [number for word in words for number in numbers_in(word)]
 
 
 # ---- what a document shows -----------------------------------------------------------------

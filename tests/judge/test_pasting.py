@@ -1,12 +1,15 @@
 """Pasted documents: which prompts are in them, and what is guessed of each."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluations.domain import Choice, InputRefused, RubricKind, RubricSpec, Shown
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.pasting import guessed_fields, prompts_in, rubrics_in
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
+from evaluations.judge.templating import placeholders_in
 from tests.judge.rubrics import KEY, pair
 
 
@@ -159,6 +162,22 @@ def test_several_scores_share_the_scale() -> None:
     assert spec.rationale_key == "feedback"
 
 
+@pytest.mark.parametrize(
+    ("said", "scale"),
+    [
+        ("Give a score between 0 and 10.", (0, 10, 1)),
+        ("from **0.0 to 1.0**", (0, 1, None)),
+        ("from 3 to 3", (1, 5, 1)),
+        ("0: no\n0.5: partly\n1: yes", (0, 1, None)),
+        ("- 1: no\n- 2: yes", (1, 2, 1)),
+        ("", (1, 5, 1)),
+    ],
+)
+def test_a_scale_is_told_by_its_values_or_by_its_ends(said: str, scale: tuple[float, ...]) -> None:
+    (aspect,) = only(f"Rate {{response}}. {said}" if "\n" not in said else f"Rate {{response}}.\n{said}").aspects
+    assert (aspect.scale_min, aspect.scale_max, aspect.scale_step) == scale
+
+
 def test_a_rating_without_a_form_is_asked_in_two_steps() -> None:
     spec = only("Rate {response}.")
     assert (spec.answer_format, spec.aspects[0].scale_min, spec.aspects[0].scale_max) == ("two_step", 1, 5)
@@ -175,3 +194,41 @@ def test_a_comparison_that_never_says_json_has_the_form_added_and_one_that_does_
 @pytest.mark.parametrize("text", ["\n" * 50_000, '{"' * 5_000, "{" * 20_000, '{"a":' * 20_000, "- " * 50_000])
 def test_odd_texts_are_taken_without_a_fault(text: str) -> None:
     assert len(rubrics_in(f"{text}{{response}}")) == 1
+
+
+WORDS = (
+    "{response} {answer_a} {answer_b} {metric} {reason_key} {x} {{ }} { } [[A]] [[B]] | 1: a 0.1-0.3: 9: -3: \\ = P_"
+)
+SHOWN = [
+    '{"a": {"b": "A|B"}',
+    '"why"',
+    "}",
+    "Output (a)",
+    "Output (b)",
+    "the score field",
+    '"A":',
+    '"B":',
+    '"""',
+    ", ",
+    "\n",
+]
+CODE = [
+    "class X(enum.Enum):\n  A = 'A'\n  B = 'B'\n",
+    "P = ",
+    "from 1 to 1",
+    "scale of 5 to 2",
+    "scale of -1 to 1",
+    " ",
+]
+
+
+@given(st.lists(st.sampled_from([*WORDS.split(" "), *SHOWN, *CODE]), min_size=1, max_size=40).map("".join))
+def test_no_document_is_too_odd_to_begin_a_rubric_with(document: str) -> None:
+    try:
+        found = rubrics_in(document)
+    except InputRefused:
+        return
+    for name, spec in found:
+        assert name
+        assert sorted(spec.output_order) == sorted(aspect.key for aspect in spec.aspects)
+        assert set(spec.placeholders) <= set(placeholders_in(spec.instructions))

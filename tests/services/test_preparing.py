@@ -8,6 +8,7 @@ import pytest
 
 from evaluations.domain import AspectSpec, InputRefused, Reveal, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SIX_ASPECT, SUMMARY_RATING
+from evaluations.judge.pasting import rubrics_in
 from evaluations.models import Aspect, Evaluation, Event, Rubric
 from evaluations.services.preparing.preparing import (
     archive,
@@ -18,7 +19,6 @@ from evaluations.services.preparing.preparing import (
     create_evaluation,
     fingerprint,
     next_version,
-    pasted_rubrics,
     remove_member,
     set_role,
 )
@@ -253,7 +253,7 @@ def test_the_documents_that_people_brought_are_stored_as_rubrics_and_come_back_a
     evaluation = make_evaluation()
     documents = sorted((acceptance_data.parent / "seeds").glob("*.txt"))
     for place, document in enumerate(documents):
-        for name, spec in pasted_rubrics(evaluation, document.read_text()):
+        for name, spec in rubrics_in(document.read_text()):
             own = RubricOrigin.OWN
             version = begin_rubric(evaluation, name=f"{name} {place}", spec=spec, origin=own, user=None)
             assert version.spec() == spec

@@ -9,7 +9,7 @@ from evaluations.domain import InputRefused, Message, PairTexts, ResponseTexts, 
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
 from evaluations.judge.prompting import messages_for
-from evaluations.judge.replying import reply_schema, wants_text
+from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
 from evaluations.services.judging.judging import texts_of
@@ -86,4 +86,6 @@ def first_of(pair: PairTexts) -> ResponseTexts:
 
 
 def schema_shown(spec: RubricSpec) -> str:
-    return "" if wants_text(spec) else json.dumps(reply_schema(spec), indent=2, ensure_ascii=False)
+    """Of two steps it is the second that has a schema."""
+    schema = score_schema(spec) if wants_two_steps(spec) else reply_schema(spec)
+    return "" if wants_text(spec) else json.dumps(schema, indent=2, ensure_ascii=False)

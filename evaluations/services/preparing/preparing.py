@@ -22,7 +22,6 @@ from evaluations.judge.builtin import (
     reference_metric,
 )
 from evaluations.judge.checking import refuse_unusable
-from evaluations.judge.pasting import rubrics_in
 from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
 from evaluations.services.recording import record
 
@@ -132,11 +131,6 @@ def builtin_rubric(name: str, *, metric: str = "", reason_key: str = "") -> Rubr
     if metric or reason_key:
         raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
     return BUILTIN_RUBRICS[name]
-
-
-def pasted_rubrics(evaluation: Evaluation, document: str) -> list[tuple[str, RubricSpec]]:
-    """A name and a rubric, guessed and not yet stored, for every prompt that the document holds."""
-    return [(name, with_known_names(evaluation, spec)) for name, spec in rubrics_in(document)]
 
 
 def with_known_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:
