@@ -259,14 +259,12 @@ class Preview:
 
 
 def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Preview | None:
-    """The exact messages about this in this order; None for a judge that is sent nothing.
-
-    Of a comparison, a judge of single responses is shown the one that would stand first.
-    """
+    """The exact messages about this in this order; None for a judge that is sent nothing."""
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
-    two_steps, texts = is_two_step(judge, spec), texts_judged(spec, subject, shown)
+    two_steps = is_two_step(judge, spec)
+    texts = texts_of_response(subject) if isinstance(subject, Response) else texts_of(subject)
     first = messages_for(spec, texts, shown, judge.fence_key, two_steps=two_steps)
     shape = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA
     if not two_steps:
@@ -292,14 +290,6 @@ def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
     if judge.asked_as:
         return ReplyShape(judge.asked_as)
     return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
-
-
-def texts_judged(spec: RubricSpec, subject: Comparison | Response, shown: Shown) -> PairTexts | ResponseTexts:
-    if isinstance(subject, Response):
-        return texts_of_response(subject)
-    if spec.kind == RubricKind.PAIRWISE:
-        return texts_of(subject)
-    return texts_of_response(subject.response_b if shown == Shown.SWAPPED else subject.response_a)
 
 
 def texts_of(comparison: Comparison) -> PairTexts:
