@@ -258,6 +258,7 @@ FAILURE_STATES: Final = (
     CallState.FAILED,
 )
 OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
+OPEN_BATCH_STATES: Final = (BatchState.SENDING, BatchState.SUBMITTED, BatchState.COLLECTING)
 ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)
 
 # The verbs of Events that decide something later.

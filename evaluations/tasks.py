@@ -68,6 +68,14 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
 
 @shared_task(base=DjangoTask)
+def look_after_batch(batch_id: int) -> None:
+    """See how far a batch is, and store its answers once its server has ended it."""
+    from evaluations.services.judging import batching  # noqa: PLC0415 - openai once more
+
+    batching.look_after(batch_id)
+
+
+@shared_task(base=DjangoTask)
 def store_import(import_id: int) -> None:
     """Check a file, or store it for a while; a successor goes on where this one stops."""
     if importing.go_on(Import.objects.get(pk=import_id), seconds=STORE_SECONDS):
@@ -97,6 +105,8 @@ def sweep() -> None:
     for run_id in lapsing.runs_to_join():
         for _ in range(sharing.idle_workers()):
             nudge(work_run, run_id, expires=SWEEP_SECONDS)
+    for batch_id in lapsing.batches_to_nudge():
+        nudge(look_after_batch, batch_id, expires=SWEEP_SECONDS)
     for judge_id in rereading.judges_left_off():
         nudge(reread_replies, judge_id)
     for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):

@@ -209,6 +209,7 @@ CELERY_TIMEZONE = "UTC"
 # How long one request may take, and how long a dead worker's calls stay its own.
 REQUEST_TIMEOUT_SECONDS = whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
 LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
+BATCH_POLL_SECONDS = whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 3600)
 OLLAMA_URL = ollama_url()
 
 # ---- people --------------------------------------------------------------------------------

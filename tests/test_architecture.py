@@ -80,6 +80,7 @@ PIPE = [
     "judging.ruling",
     "judging.probing",
     "judging.conversing",
+    "judging.batching",
     "judging.answering",
     "judging.attending",
     "judging.consolidating",

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, Orders, RunState
 from evaluations.management.run_told import in_usd, told
 from evaluations.models import Call, Evaluation, Judge, Run, Worker
-from evaluations.services.judging import answering, attending, lapsing, running
+from evaluations.services.judging import answering, attending, batching, lapsing, running
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.tasks import nudge, work_run
@@ -126,6 +126,8 @@ def work_here(runs: Sequence[Run]) -> None:
         lapsing.put_back_expired()
         for run in runs:
             answering.work(run.pk, hand_over=lambda: None)
+        for batch_id in lapsing.batches_to_nudge():
+            batching.look_after(batch_id)
 
 
 def again(runs: Sequence[Run]) -> list[Run]:

@@ -20,9 +20,9 @@ from evaluations.domain import JudgeKind
 from evaluations.judge.adapting import Sent, Taker
 from evaluations.judge.asking import Claimed, Loop
 from evaluations.judge.retrying import Patience
-from evaluations.outside.llm import Answer, Ask, LLMError, Request, Retry, Server, StopRun, TimedOut, connected
-from evaluations.services.judging import claiming, running, sharing, storing, working
-from evaluations.services.judging.conversing import Asker, put_to_judge
+from evaluations.outside.llm import Answer, Ask, LLMError, Request, Retry, StopRun, TimedOut, connected
+from evaluations.services.judging import batching, claiming, running, sharing, storing, working
+from evaluations.services.judging.conversing import Asker, put_to_judge, server_of
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
 from evaluations.services.judging.working import Bout, Held, Outcome
@@ -57,6 +57,8 @@ def work(
         return
     if bout.judge.kind == JudgeKind.RULE:
         apply_rule(bout, until=until, hand_over=hand_over)
+    elif bout.batched:
+        batching.send(bout, until=until, hand_over=hand_over)
     else:
         work_by_asking(bout, until, hand_over)
     running.finish(bout.run)
@@ -135,7 +137,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                     clock=time.monotonic,
                     work_until=until,
                     slots=taker,
-                    is_leaving=LEAVING.is_set,
+                    is_leaving=lambda: LEAVING.is_set() or bout.batched,
                 )
                 taker.wake = loop.wake
                 keeping = asyncio.create_task(keep_leases(asker, thread))
@@ -213,10 +215,3 @@ async def keep_leases(asker: Asker, thread: ThreadPoolExecutor) -> None:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
         if asker.leases:
             await in_thread(thread, claiming.refresh, dict(asker.leases))
-
-
-def server_of(bout: Bout) -> Server:
-    endpoint = bout.judge.endpoint
-    if endpoint is None:
-        raise StopRun("This judge has no endpoint to ask.")
-    return Server(endpoint.base_url, endpoint.key_variable, settings.REQUEST_TIMEOUT_SECONDS)

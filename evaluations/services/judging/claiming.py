@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain import AttemptStep, CallState, PairTexts, ResponseTexts, RubricKind, RunState, Shown
 from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
-from evaluations.models import Call, Endpoint, Run
+from evaluations.models import Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.services.judging import budgeting, reusing, sharing
 from evaluations.services.judging.pricing import usd, worst_case
@@ -46,6 +46,18 @@ def claim(bout: Bout, room: int, held: int) -> Claimed[Held]:
     if wait is not None:
         return Claimed(wait=wait if wait <= WAIT_AT_MOST_SECONDS else None)
     return take(bout, due(bout, room, now), now)
+
+
+@transaction.atomic
+def claim_for(batch: Batch, bout: Bout, room: int) -> Claimed[Held]:
+    """Up to ``room`` calls that go out with the batch: no lease of theirs runs out while it is away."""
+    now = clock_while_running(bout.run)
+    if now is None:
+        return Claimed()
+    claimed = take(bout, due(bout, room, now), now)
+    mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.questions])
+    mine.update(batch=batch, lease_until=None)
+    return claimed
 
 
 def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
@@ -129,9 +141,12 @@ SELECT c.id, c.comparison_id, c.response_id, c.shown, c.sample, c.step, c.reuse_
    WHERE a.call_id = c.id AND a.run_id = c.run_id AND a.outcome IN ('retry', 'lost')),
   q.messages, q.context, q.reference, {texts}
 FROM evaluations_call c {joins} JOIN evaluations_query q ON q.id = {of}.query_id
-WHERE c.run_id = %s AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s)
-ORDER BY c.id LIMIT %s
+WHERE {{where}}
 """
+WAITING: Final = (
+    "c.run_id = %s AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s) ORDER BY c.id LIMIT %s"
+)
+IN_BATCH: Final = "c.batch_id = %s AND c.state = 'running' AND c.id IN ({marks}) ORDER BY c.id"
 DUE_OF_KIND: Final = {
     RubricKind.PAIRWISE: DUE.format(
         texts="one.messages, two.messages",
@@ -152,12 +167,15 @@ def due(bout: Bout, room: int, now: datetime) -> list[Due]:
     What another worker is claiming at this moment is passed over, not waited for; on SQLite the
     transaction itself keeps others out.
     """
-    statement = DUE_OF_KIND[bout.spec.kind]
+    where = WAITING
     if connection.features.has_select_for_update_skip_locked:
-        statement += " FOR UPDATE OF c SKIP LOCKED"
-    moment = connection.ops.adapt_datetimefield_value(now)
+        where += " FOR UPDATE OF c SKIP LOCKED"
+    return rows_of(bout, where, [bout.run.pk, connection.ops.adapt_datetimefield_value(now), room])
+
+
+def rows_of(bout: Bout, where: str, values: Sequence[str | int | None]) -> list[Due]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, [bout.run.pk, moment, room])
+        cursor.execute(DUE_OF_KIND[bout.spec.kind].format(where=where), values)
         return [Due(*row) for row in cursor.fetchall()]
 
 
@@ -206,6 +224,14 @@ def texts_of(bout: Bout, row: Due) -> PairTexts | ResponseTexts:
     return PairTexts(messages, first, json.loads(row.second), row.context, row.reference)
 
 
+def sent_in(batch: Batch, bout: Bout, call_ids: Sequence[int]) -> list[Held]:
+    """Those of these calls that are still out with the batch, as they were claimed for it."""
+    marks = ", ".join(["%s"] * len(call_ids))
+    rows = rows_of(bout, IN_BATCH.format(marks=marks), [batch.pk, *call_ids]) if call_ids else []
+    leases = dict(Call.all_rows.filter(pk__in=[row.call_id for row in rows]).values_list("pk", "lease"))
+    return [replace(one, lease=leases[one.call_id] or one.lease) for one in with_all_to_send(bout, rows)]
+
+
 # ---- keeping and giving back ---------------------------------------------------------------
 
 LEASED: Final = ("id", "state", "lease", "lease_until", "not_before", "reuse_key", "reserved")
@@ -223,13 +249,18 @@ def refresh(held: Mapping[int, uuid.UUID]) -> None:
     mine.update(lease_until=Now() + LEASE)
 
 
-@transaction.atomic
 def give_back(held: Sequence[Held]) -> None:
     """Calls that were claimed and not sent wait again at once, and cost nothing."""
     leases = {one.lease for one in held}
-    mine = Call.all_rows.filter(pk__in=[one.call_id for one in held], lease__in=leases, state=CallState.RUNNING)
+    free(Call.all_rows.filter(pk__in=[one.call_id for one in held], lease__in=leases, state=CallState.RUNNING))
+
+
+@transaction.atomic
+def free(mine: "QuerySet[Call]") -> None:
+    """These running calls wait again, and no money is kept back for them."""
     calls = list(mine.select_for_update().order_by("pk").only("run_id", "reserved"))
-    mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
+    freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
+    freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
     for call in calls:
         budgeting.book(call.run_id or 0, spent=0, released=call.reserved)
 

@@ -6,12 +6,14 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.conf import settings
+
 from evaluations.domain import AttemptOutcome, AttemptStep, CallState, ReplyShape
 from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
 from evaluations.judge.replying import is_verdict_alone
-from evaluations.outside.llm import Answer, Ask, FormatRefused, LLMError, RecordOnCall, Request, Retry
+from evaluations.outside.llm import Answer, Ask, FormatRefused, LLMError, RecordOnCall, Request, Retry, Server, StopRun
 from evaluations.services.judging.probing import Probe
 from evaluations.services.judging.working import Bout, Held, Outcome
 
@@ -51,6 +53,13 @@ class Asker:
         """The sum of what was asked, which the claim could not know while it was being found out."""
         form = self.bout.form(held.step, held.before, request.shape)
         return held.prompt_sha256 or prompt_sha256(held.messages, form)
+
+
+def server_of(bout: Bout) -> Server:
+    endpoint = bout.judge.endpoint
+    if endpoint is None:
+        raise StopRun("This judge has no endpoint to ask.")
+    return Server(endpoint.base_url, endpoint.key_variable, settings.REQUEST_TIMEOUT_SECONDS)
 
 
 async def put_to_judge(asker: Asker, ask: Ask, held: Held) -> Outcome:

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
-from evaluations.models import Attempt, Call, Run
+from evaluations.domain import OPEN_BATCH_STATES, OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
+from evaluations.models import Attempt, Batch, Call, Run
 from evaluations.services.judging import budgeting
 from evaluations.services.judging.running import finish
 from evaluations.services.judging.storing import last_numbers
@@ -93,3 +93,12 @@ def runs_to_join() -> list[int]:
     paused = Q(judge__endpoint__paused_until__gt=Now())
     large = Exists(calls[WORTH_JOINING : WORTH_JOINING + 1])
     return list(Run.objects.filter(large, ~paused, state=RunState.RUNNING).order_by("pk").values_list("pk", flat=True))
+
+
+def batches_to_nudge() -> list[int]:
+    """Batches that it is time to look at, with nobody at it. One to be cancelled is not waited for."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+    to_cancel = Q(run__state=RunState.CANCELLED) & ~Q(remote_state__startswith="cancel")
+    due = Q(not_before__isnull=True) | Q(not_before__lte=Now()) | to_cancel
+    waiting = Batch.objects.filter(free, due, state__in=OPEN_BATCH_STATES)
+    return list(waiting.order_by("pk").values_list("pk", flat=True))

@@ -165,7 +165,7 @@ class Book:
         )
         mine = row.is_held_by(held)
         run_id = row.run_id if mine else lost.run_id if lost else self.bout.run.pk
-        cost = cost_of(self.bout.price, *(said.get(key) for key in TOKENS), batched=self.bout.batched)
+        cost = cost_of(self.bout.price, *(said.get(key) for key in TOKENS), batched=said.get("batch_id") is not None)
         at_most = row.reserved or None if mine and cost is None and is_billed(outcome) else None
         if lost and cost is not None:
             self.withdraw(lost)

@@ -66,7 +66,8 @@ class Bout:
 
     @property
     def batched(self) -> bool:
-        return self.run.channel == Channel.BATCH
+        """Whether its calls go out in files; what the server takes is found out by one that does not."""
+        return self.run.channel == Channel.BATCH and self.shape is not None
 
     def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape) -> dict[str, Any] | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""
