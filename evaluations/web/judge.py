@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_safe
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import FAILURE_STATES, JudgeKind, Shown
-from evaluations.models import Comparison, Evaluation, Judge, Response, User
+from evaluations.models import Comparison, Evaluation, Judge, Response, Run, User
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.judging import preview
 from evaluations.services.judging.selecting import is_pointwise
@@ -35,7 +36,7 @@ def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> 
         "evaluation": row.evaluation,
         "judge": row,
         "is_pointwise": is_pointwise(row),
-        "runs": row.runs.order_by("-pk")[:RUNS_SHOWN],
+        "runs": latest_runs(row),
         "tried": tried,
     }
     if row.kind == JudgeKind.LLM and (subject := subject_asked(request.GET, row)):
@@ -61,6 +62,11 @@ def prompt_shown(request: HttpRequest, row: Judge, subject: Subject, shown: Show
         "has_failed": call is not None and call.state in FAILURE_STATES,
         "estimate": estimate(row, **only_this(subject, shown)) if may_try else None,
     }
+
+
+def latest_runs(row: Judge) -> "QuerySet[Run]":
+    runs: QuerySet[Run] = row.runs.order_by("-pk")
+    return runs[:RUNS_SHOWN]
 
 
 def in_order(comparison: Comparison, shown: Shown) -> list[Response]:

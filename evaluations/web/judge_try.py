@@ -18,7 +18,7 @@ from evaluations.services.judging.trying import Trial, only_this, trial_of
 from evaluations.services.reporting.browsing import note_seen
 from evaluations.tasks import nudge, work_run
 from evaluations.web.call import comparisons_of
-from evaluations.web.judge import judge_for, number_in, order_asked, query_of, shown_page, subject_asked
+from evaluations.web.judge import judge_for, latest_runs, number_in, order_asked, query_of, shown_page, subject_asked
 from evaluations.web.run import STOP_POLLING
 
 
@@ -51,8 +51,10 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         note_seen(user, row.evaluation, list(comparisons_of(tried.call)))
     if not request.htmx or tried is None:  # type: ignore[attr-defined]
         return shown_page(request, row, tried)
-    context = {"evaluation": row.evaluation, "judge": row, "tried": tried, "call": tried.call}
-    return render(request, "judge/_tried.html", context, status=200 if tried.is_moving else STOP_POLLING)
+    context = {"evaluation": row.evaluation, "judge": row, "tried": tried}
+    if tried.is_moving:
+        return render(request, "judge/_tried.html", context)
+    return render(request, "judge/_ended.html", context | {"runs": latest_runs(row)}, status=STOP_POLLING)
 
 
 def trial_asked(request: HttpRequest, row: Judge) -> Trial | None:

@@ -1,18 +1,16 @@
 """A rubric while it is being written: what a judge with it would be sent, before anything is stored."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluations.domain import InputRefused, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec, Shown
+from evaluations.domain import InputRefused, PairTexts, ReplyShape, ResponseTexts, RubricKind, RubricSpec, Shown
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
-from evaluations.judge.prompting import messages_for
-from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
+from evaluations.judge.replying import wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
-from evaluations.services.judging.judging import texts_of
+from evaluations.services.judging.judging import Preview, previewed, texts_of
 from evaluations.services.preparing.preparing import with_known_names
 
 # Where nothing was imported yet.
@@ -31,8 +29,7 @@ MADE_UP: Final = PairTexts(
 class Look:
     """What would be sent about ``comparison``, None for a made-up one; or why nothing can be."""
 
-    messages: Sequence[Message] = ()
-    schema: str = ""
+    preview: Preview | None = None
     comparison: Comparison | None = None
     problem: str = ""
 
@@ -49,6 +46,10 @@ class Draft:
     def unknown(self) -> list[str]:
         """The placeholders whose name does not say what they stand for."""
         return unknown_placeholders(self.spec.instructions, self.spec.placeholders)
+
+    @property
+    def form_was_added(self) -> bool:
+        return self.spec.instructions != self.prompt.text
 
 
 def drafts_in(document: str) -> list[Draft]:
@@ -71,8 +72,9 @@ def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
     comparison = comparisons.order_by("shuffle", "pk").first()
     pair = texts_of(comparison) if comparison else MADE_UP
     texts = pair if spec.kind == RubricKind.PAIRWISE else first_of(pair)
-    messages = messages_for(spec, texts, Shown.AS_STORED, key_in_use(evaluation))
-    return Look(messages, schema_shown(spec), comparison)
+    shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
+    requests = previewed(spec, texts, Shown.AS_STORED, key_in_use(evaluation), shape, two_steps=wants_two_steps(spec))
+    return Look(requests, comparison)
 
 
 def key_in_use(evaluation: Evaluation) -> str:
@@ -83,9 +85,3 @@ def key_in_use(evaluation: Evaluation) -> str:
 
 def first_of(pair: PairTexts) -> ResponseTexts:
     return ResponseTexts(pair.messages, pair.response_a, pair.context, pair.reference)
-
-
-def schema_shown(spec: RubricSpec) -> str:
-    """Of two steps it is the second that has a schema."""
-    schema = score_schema(spec) if wants_two_steps(spec) else reply_schema(spec)
-    return "" if wants_text(spec) else json.dumps(schema, indent=2, ensure_ascii=False)

@@ -263,10 +263,22 @@ def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Previ
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
-    two_steps = is_two_step(judge, spec)
+    shape, two_steps = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step(judge, spec)
     texts = texts_of_response(subject) if isinstance(subject, Response) else texts_of(subject)
-    first = messages_for(spec, texts, shown, judge.fence_key, two_steps=two_steps)
-    shape = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA
+    return previewed(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
+
+
+def previewed(
+    spec: RubricSpec,
+    texts: PairTexts | ResponseTexts,
+    shown: Shown,
+    fence_key: str,
+    shape: ReplyShape,
+    *,
+    two_steps: bool,
+) -> Preview:
+    """The requests for a rubric that no judge needs to have yet."""
+    first = messages_for(spec, texts, shown, fence_key, two_steps=two_steps)
     if not two_steps:
         return Preview(first, schema_shown(reply_schema(spec), shape), shape)
     added = later_messages(spec, first, [ITS_EVALUATION], AttemptStep.SCORE)[len(first) :]
