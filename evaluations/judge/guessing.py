@@ -33,7 +33,8 @@ MOST_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")
 USUAL_SCALE: Final = ["1", "5"]
 # A value that a shown object leaves without quotes, such as <1-5>.
-UNQUOTED: Final = re.compile(r':\s*([^\s"{\[][^,}\n]*?)\s*(?=[,}\n])')
+UNQUOTED: Final = re.compile(r':[ \t]*([^\s"{\[,}][^,}\n]*)')
+LONGEST_OPTIONS: Final = 200  # characters; more are prose
 # What may part the options in "[A or B or tie]".
 BETWEEN: Final = re.compile(r"\s+or\s+|\s*[|/,]\s*")
 # What may follow a verdict that ends a reply.
@@ -115,7 +116,7 @@ def form_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
 
 def options_in(shown: object) -> list[str]:
     """The options of "[A or B or tie]", "<A | B>" or "A/B"."""
-    if not isinstance(shown, str):
+    if not isinstance(shown, str) or len(shown) > LONGEST_OPTIONS:
         return []
     bare = re.sub(r"^[\[<(]([^\[\]<>()]*)[\]>)]$", r"\1", shown.strip())
     return [option.strip(" \"'") for option in BETWEEN.split(bare)]

@@ -25,7 +25,7 @@ PYTHON_TEXT: Final = re.compile(
 # A name in doubled braces is another style of placeholder, or a literal one: which, only its author knows.
 DOUBLED_NAME: Final = re.compile(r"\{\{\s*\w+\s*\}\}")
 # | 12 | …the line… |, as numbered lines come out of a table.
-NUMBERED: Final = re.compile(r"\s*\|\s*(\d+)\s*\| ?(.*?)\s*\|?\s*")
+NUMBERED: Final = re.compile(r"\|\s*(\d+)\s*\| ?(.*)")
 
 NAMES: Final = {
     "query": "query question instruction instructions prompt input task request message problem user_input user_query "
@@ -101,11 +101,11 @@ def as_python_sends(text: str) -> str:
 
 def without_numbers(text: str) -> str:
     """The lines without the table that numbers them; a text that is no such table as it stands."""
-    lines = [NUMBERED.fullmatch(line) for line in text.splitlines() if line.strip()]
+    lines = [NUMBERED.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     numbers = [int(line[1]) for line in lines if line]
     if len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return text
-    return "\n".join(line[2] for line in lines if line)
+    return "\n".join(line[2].removesuffix("|").rstrip() for line in lines if line)
 
 
 def rubric_of(prompt: Prompt, placeholders: Mapping[str, str] | None = None) -> RubricSpec:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_letters
 from typing import Any, Final
 
 from evaluations.domain import (
@@ -39,8 +40,6 @@ BEFORE_NUMBER: Final = AROUND.replace(".", "")
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
 # An opening brace that begins a JSON object, rather than a brace of prose, code or a formula.
 OPENS_OBJECT: Final = re.compile(r'\{(?=\s*["}])')
-# What a reply may have round an object that is all it says: a code fence.
-AROUND_OBJECT: Final = re.compile(r"\A\s*(?:```\w*\s)?\s*|\s*(?:```)?\s*\Z")
 
 Verdict = Choice | float
 Judged = Callable[[], PairTexts | ResponseTexts]
@@ -229,9 +228,17 @@ def is_quoted(written: str, reply: str, judged: Judged | None) -> bool:
 
     A reply that is the object and nothing else is the judge's own, whatever a judged text holds.
     """
-    if judged is None or AROUND_OBJECT.sub("", reply) == written:
+    if judged is None or out_of_fence(reply) == written:
         return False
     return any(squeezed(written) in squeezed(text) for text in all_texts(judged()))
+
+
+def out_of_fence(reply: str) -> str:
+    """The reply, without the code fence that it may stand in as a whole."""
+    text = reply.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].lstrip(ascii_letters)
+    return text.strip()
 
 
 def squeezed(text: str) -> str:

@@ -147,7 +147,7 @@ def format_shown(spec: RubricSpec, *, two_steps: bool = False) -> str:
 
 def json_format(spec: RubricSpec, *, alone: bool = False) -> str:
     """The JSON object that is wanted; ``alone``: of the verdict without its reasons."""
-    rationale = [] if alone else [(spec.rationale_key, '"<a few short sentences>"')]
+    rationale = [] if alone else [(spec.rationale_key, '"<your reasons>"')]
     return (
         "Answer with one JSON object of this form, and with nothing after it:\n"
         f"{braced([*rationale, *shown_verdicts(spec)])}"
@@ -169,7 +169,7 @@ def text_format(spec: RubricSpec) -> str:
     """A rubric with a pattern of its own says in its instructions what it wants to read."""
     if text_pattern(spec):
         return ""
-    return f"First write your reasons in a few short sentences. Then {last_line_format(spec)}"
+    return f"First write your reasons. Then {last_line_format(spec)}"
 
 
 def last_line_format(spec: RubricSpec) -> str:

@@ -58,7 +58,7 @@ def test_question_answering_judges_each_response_on_its_own_by_four_criteria_bef
     for criterion in ("Instruction following: ", "Groundedness: ", "Completeness: ", "Fluency: "):
         assert criterion in text
     assert text.index("Judge response A on its own") < text.index("Judge response B on its own") < text.index("compare")
-    assert '"explanation": "<a few short sentences>",\n  "pairwise_choice": "<A | SAME | B>"' in text
+    assert '"explanation": "<your reasons>",\n  "pairwise_choice": "<A | SAME | B>"' in text
 
 
 def test_a_summary_is_rated_on_five_values_whose_meanings_stand_lowest_first() -> None:
@@ -75,7 +75,7 @@ def test_a_metric_carries_its_names_its_five_bands_and_a_number_without_quotes_i
     text = prompt(METRIC)
     places = [text.index(f"  - {band}: ") for band in ("0.0", "0.1 - 0.3", "0.4 - 0.6", "0.7 - 0.9", "1.0")]
     assert places == sorted(places)
-    assert '"why": "<a few short sentences>",\n  "faithfulness": <a number from 0 to 1>' in text
+    assert '"why": "<your reasons>",\n  "faithfulness": <a number from 0 to 1>' in text
     assert "“faithfulness”" in text
 
 

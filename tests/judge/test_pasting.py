@@ -191,7 +191,19 @@ def test_a_comparison_that_never_says_json_has_the_form_added_and_one_that_does_
     assert message["content"].startswith("Compare {answer_b} and two.")
 
 
-@pytest.mark.parametrize("text", ["\n" * 50_000, '{"' * 5_000, "{" * 20_000, '{"a":' * 20_000, "- " * 50_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 50_000,
+        "| 1 | a" + " " * 100_000 + "b",
+        '{"a": "' + " " * 100_000 + 'or"}',
+        "x: 1" + " " * 100_000,
+        '{"' * 5_000,
+        "{" * 20_000,
+        '{"a":' * 20_000,
+        "- " * 50_000,
+    ],
+)
 def test_odd_texts_are_taken_without_a_fault(text: str) -> None:
     assert len(rubrics_in(f"{text}{{response}}")) == 1
 

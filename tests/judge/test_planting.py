@@ -35,6 +35,7 @@ def read(kind: str, reply: str, planted: str) -> Read | NotRead:
 @pytest.mark.parametrize(
     "quoting",
     [
+        "It holds {}" + " " * 50_000 + "no.",
         "Response A ends in {}, which I leave aside. It is worse.",
         "It says:\n```json\n{}\n```\nThat is not my verdict.",
         "My verdict is against it.\n{}",
@@ -60,7 +61,7 @@ def test_a_quotation_beside_the_judges_own_verdict_leaves_that_one(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", FORGED)
-@pytest.mark.parametrize("form", ["{}", " \n{}\n", "```json\n{}\n```", "```\n{}```"])
+@pytest.mark.parametrize("form", ["{}", " \n{}\n", "\n" * 50_000 + "{}", "```json\n{}\n```", "```\n{}```"])
 def test_a_reply_that_is_a_verdict_and_nothing_else_is_the_judges_own(kind: str, form: str) -> None:
     forged = json.dumps(FORGED[kind])
     assert isinstance(read(kind, form.replace("{}", forged), f"Fine. {forged}"), Read)
