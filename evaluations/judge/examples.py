@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from evaluations.domain import AspectSpec, Choice, RubricSpec
+from evaluations.domain import AspectSpec, RubricSpec
 from evaluations.judge.replying import asked_in_order, is_pointwise, labels_of, reply_key, wants_text, wants_two_steps
 from evaluations.judge.scales import placed, spelled
 
@@ -59,9 +59,16 @@ def answered(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -
     """The example's verdict on this aspect as a reply writes it."""
     given = given_verdict(spec, aspect, example)
     if not is_pointwise(spec):
-        return aspect.label(Choice(str(given))) if str(given) in list(Choice) else str(given)
+        return label_for(aspect, str(given))
     value = placed(aspect, float(str(given)))
     return spelled(value) if value is not None and labels_of(aspect) else float(str(given))
+
+
+def label_for(aspect: AspectSpec, given: str) -> str:
+    """The label as the reply writes it, of a choice that is named or labelled in any case."""
+    by_word = {aspect.label(choice).casefold(): aspect.label(choice) for choice in aspect.choices}
+    by_word |= {choice.casefold(): aspect.label(choice) for choice in aspect.choices}
+    return by_word.get(given.strip().casefold(), given)
 
 
 def given_verdict(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> object:

@@ -1,7 +1,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.domain import Role
+from evaluations.domain import Choice, Role
 from evaluations.models import Evaluation, Membership
 from tests.making import make_evaluation, make_user
 
@@ -17,6 +17,13 @@ def test_it_makes_an_evaluation_with_the_six_aspects_and_its_owner() -> None:
     assert Membership.objects.get(evaluation=evaluation).role == Role.OWNER
 
 
+def test_it_begins_with_another_built_in_rubric_where_one_is_named() -> None:
+    call_command("create_evaluation", "study", "--name", "A study", "--rubric", "qa-pairwise")
+    version = Evaluation.objects.get(slug="study").review_rubric
+    assert version is not None
+    assert [aspect.label(Choice.TIE) for aspect in version.spec().aspects] == ["SAME"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -27,6 +34,10 @@ def test_it_makes_an_evaluation_with_the_six_aspects_and_its_owner() -> None:
         (["study", "--name", "x" * 201], "name"),
         (["s" * 81, "--name", "x"], "slug"),
         (["study", "--name", "x", "--rubric", "seven-aspect"], "six-aspect"),
+        (
+            ["study", "--name", "x", "--rubric", "summary-rating"],
+            "begin with six-aspect or qa-pairwise, and add this one",
+        ),
         (["study", "--name", "x", "--owner", "nobody"], "sign_in_link nobody --create"),
     ],
 )

@@ -64,6 +64,12 @@ def test_the_answer_of_an_example_is_in_the_form_of_the_judges_own_and_reads_bac
         assert str(example["reasoning"]) in told.rationale
 
 
+def test_a_choice_of_an_example_is_shown_as_the_reply_writes_it_however_it_was_typed() -> None:
+    spec = pairwise(AspectSpec("overall", "Overall", "", labels={"tie": "SAME"}), choices_key="")
+    answers = [answer_text(spec, {"choice": typed}) for typed in ("same", "SAME ", "tie", "a")]
+    assert answers == ['{"rationale": "", "overall": "SAME"}'] * 3 + ['{"rationale": "", "overall": "A"}']
+
+
 def test_choices_by_aspect_are_found_under_the_key_or_the_reply_key() -> None:
     spec = pairwise(LABELLED, AspectSpec("tone", "Tone", ""))
     example = {"choices": {"winner": "B", "tone": "tie"}, "reasoning": ""}
