@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evaluations.domain import RubricOrigin, Shown
-from evaluations.judge.pasting import rubrics_in
 from evaluations.models import Attempt, Call, Comparison, Evaluation, Response, RubricVersion, Score, Verdict
 from evaluations.services.preparing.preparing import begin_builtin, begin_rubric
+from tests.judge.rubrics import rubrics_in
 from tests.judges import make_judge, run_through
 from tests.llm_server import LLMServer, Question, Told, good, llm_server, without_formats
 from tests.making import make_comparison, make_evaluation

@@ -117,3 +117,16 @@ def verdict_shown(example: Mapping[str, Any], form: type[ExampleForm]) -> dict[s
 
 def number_shown(value: Any) -> Any:
     return f"{value:.10g}" if isinstance(value, int | float) else value
+
+
+def examples_shown(spec: RubricSpec) -> list[list[tuple[str, str]]]:
+    """What each example holds, under the names that its form has for it."""
+    form = FORM_OF[spec.kind]()
+    return [
+        [
+            (str(form[name].label), str(form.fields[name].prepare_value(row[name])))
+            for name in form.fields
+            if row.get(name)
+        ]
+        for row in example_values(spec)
+    ]

@@ -54,11 +54,6 @@ class Prompt:
     after: str = ""
 
 
-def rubrics_in(document: str) -> list[tuple[str, RubricSpec]]:
-    """A name and a rubric for every prompt of the document, at least one."""
-    return [(prompt.name, rubric_of(prompt)) for prompt in prompts_in(document)]
-
-
 def prompts_in(document: str) -> list[Prompt]:
     """The texts that Python code names in it; without any, the whole, less the numbers of its lines."""
     document = document.replace("\r\n", "\n")

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import RubricOrigin
+from evaluations.forms.examples import examples_shown
 from evaluations.models import Rubric, RubricVersion, User
 
 
@@ -30,6 +31,7 @@ def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "spec": spec,
         "answer": answer,
         "pattern": pattern,
+        "examples": examples_shown(spec),
         "judges": list(version.judges.order_by("name")),
         "can_be_continued": can_be_continued(found),
     }

@@ -3,6 +3,7 @@
 from typing import Any
 
 from evaluations.domain import AspectSpec, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec
+from evaluations.judge.pasting import prompts_in, rubric_of
 
 KEY = "k" * 32
 
@@ -33,3 +34,8 @@ def pointwise(*aspects: AspectSpec, **columns: Any) -> RubricSpec:
     asked = aspects or (scale(),)
     columns = {"instructions": "Rate.", "choices_key": "", **columns}
     return RubricSpec(RubricKind.POINTWISE, aspects=asked, output_order=tuple(one.key for one in asked), **columns)
+
+
+def rubrics_in(document: str) -> list[tuple[str, RubricSpec]]:
+    """A name and a rubric for every prompt of the document, as they are guessed."""
+    return [(prompt.name, rubric_of(prompt)) for prompt in prompts_in(document)]

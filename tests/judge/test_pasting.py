@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from evaluations.domain import Choice, InputRefused, RubricKind, RubricSpec, Shown
 from evaluations.judge.checking import refuse_unusable
-from evaluations.judge.pasting import guessed_fields, prompts_in, rubrics_in
+from evaluations.judge.pasting import guessed_fields, prompts_in
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from evaluations.judge.templating import placeholders_in
-from tests.judge.rubrics import KEY, pair
+from tests.judge.rubrics import KEY, pair, rubrics_in
 
 
 def only(document: str) -> RubricSpec:

@@ -8,12 +8,11 @@ import pytest
 
 from evaluations.domain import AttemptStep, CallState, Choice, Message, RubricKind, RubricSpec, Shown
 from evaluations.judge.checking import refuse_unusable
-from evaluations.judge.pasting import rubrics_in
 from evaluations.judge.prompting import later_messages, messages_for
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from evaluations.judge.replying import json_format, reply_schema, score_schema
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
-from tests.judge.rubrics import KEY, pair, response
+from tests.judge.rubrics import KEY, pair, response, rubrics_in
 
 pytestmark = pytest.mark.data
 

@@ -8,7 +8,6 @@ import pytest
 
 from evaluations.domain import AspectSpec, InputRefused, Reveal, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SIX_ASPECT, SUMMARY_RATING
-from evaluations.judge.pasting import rubrics_in
 from evaluations.models import Aspect, Evaluation, Event, Rubric
 from evaluations.services.preparing.preparing import (
     archive,
@@ -22,6 +21,7 @@ from evaluations.services.preparing.preparing import (
     remove_member,
     set_role,
 )
+from tests.judge.rubrics import rubrics_in
 from tests.making import make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db
