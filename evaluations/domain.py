@@ -557,6 +557,11 @@ def derived_choice(score_a: float | None, score_b: float | None, margin: float) 
     return Choice.A if difference > 0 else Choice.B
 
 
+def derived_remark(margin: float) -> str:
+    """What must be said of such a choice wherever it is shown."""
+    return f"derived from scores, margin {margin}"
+
+
 def plurality(choices: Sequence[Choice]) -> Choice:
     """The choice made most often; a tie where no single one leads. Needs at least one."""
     counts = {choice: choices.count(choice) for choice in choices}

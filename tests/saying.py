@@ -4,9 +4,34 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from evaluations.domain import CallState, Choice, ImportState, ReviewState, Shown, Stage
+from evaluations.domain import (
+    AspectSpec,
+    CallState,
+    Choice,
+    ImportState,
+    ReviewState,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Shown,
+    Stage,
+)
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Aspect, Call, Comparison, Evaluation, Import, Judge, Rater, Review, Verdict
+from evaluations.models import (
+    Aspect,
+    Call,
+    Comparison,
+    Endpoint,
+    Evaluation,
+    Import,
+    Judge,
+    Rater,
+    Response,
+    Review,
+    Score,
+    Verdict,
+)
+from evaluations.services.preparing.preparing import add_rubric
 
 Choices = Mapping[str, str]
 
@@ -95,6 +120,40 @@ def judge_says(
                 call=call,
             )
     return rater
+
+
+def make_scorer(evaluation: Evaluation, name: str = "scorer", *, margin: float = 0.0, aspect: str = "overall") -> Rater:
+    """A judge of single responses, on a scale from 1 to 5, with its rater; the same one for the same name."""
+    known = Rater.objects.filter(evaluation=evaluation, kind="judge", name=name).first()
+    if known is not None:
+        return known
+    asked = AspectSpec(aspect, aspect.title(), "", scale_min=1, scale_max=5, scale_step=1, tie_margin=margin)
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), (aspect,))
+    version = add_rubric(evaluation, name=f"rubric of {name}", spec=spec, origin=RubricOrigin.OWN, user=None)
+    endpoint, _ = Endpoint.objects.get_or_create(name="nowhere", defaults={"base_url": "http://127.0.0.1:9/v1"})
+    judge = Judge.objects.create(
+        evaluation=evaluation,
+        name=name,
+        kind="llm",
+        model="model",
+        rubric_version=version,
+        endpoint=endpoint,
+        fingerprint=uuid.uuid4().hex,
+    )
+    return Rater.objects.create(evaluation=evaluation, kind="judge", name=name, judge=judge)
+
+
+def scorer_says(
+    rater: Rater, response: Response, value: float | str, *, aspect: str = "overall", **columns: Any
+) -> Call:
+    """A score, or where it is a word a call in that state."""
+    assert rater.judge is not None
+    state = value if isinstance(value, str) else CallState.ANSWERED
+    call = Call.objects.create(judge=rater.judge, response=response, state=state, **columns)
+    if not isinstance(value, str):
+        about = aspect_of(rater.evaluation, aspect)
+        Score.objects.create(rater=rater, response=response, aspect=about, value=value, sample=call.sample, call=call)
+    return call
 
 
 def make_import(evaluation: Evaluation, state: str = ImportState.DONE) -> Import:

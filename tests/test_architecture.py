@@ -94,6 +94,8 @@ PIPE = [
     "reporting.scoring",
     "reporting.tabulating",
     "reporting.narrowing",
+    "reporting.packing",
+    "reporting.deriving",
     "reporting.gathering",
     "reporting.reporting",
     "exporting.collecting",

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import RULES_IN_WORDS, AskingMode, JudgeKind, RaterKind, ReplyShape
+from evaluations.domain import RULES_IN_WORDS, AskingMode, JudgeKind, RaterKind, ReplyShape, RubricKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
@@ -111,6 +111,11 @@ class Judge(Row):
     def is_baseline(self) -> bool:
         """A rule, not a model: pages, reports and exports must say so."""
         return self.kind == JudgeKind.RULE
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether it scores single responses, so that a choice between two is only derived."""
+        return self.rubric_version is not None and self.rubric_version.rubric.kind == RubricKind.POINTWISE
 
     @property
     def rule(self) -> str:

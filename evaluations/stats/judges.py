@@ -1,16 +1,17 @@
 """One judge on one aspect: against people, against gold, against itself in the other order, and its failures."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
 
-from evaluations.domain import OPEN_CALL_STATES, CallState, Coding, Rules
+from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, CallState, Coding, Rules
 from evaluations.stats.agreement import NOTHING_SHARED, Block, MajorityBlock, block
 from evaluations.stats.coding import MISSING, IntArray, cross_table
 from evaluations.stats.confusion import Confusion, confusion
 from evaluations.stats.consolidation import STATES, Consolidated, Unanswered, Verdicts, consolidate
+from evaluations.stats.deriving import Derived, Member, panel_of
 from evaluations.stats.majority import Majority
 from evaluations.stats.position import EachOrder, Position, each_order, position
 from evaluations.stats.shown import NO_ORDER, by_place, common_order
@@ -18,18 +19,31 @@ from evaluations.stats.votes import Votes
 
 MAJORITY: Final = "majority of people"
 GOLD: Final = "gold"
+PANEL: Final = "panel"
 
 
 @dataclass(frozen=True)
 class JudgeMaterial:
-    """What the database holds of one judge on one aspect. ``label`` is what must be said wherever it is shown."""
+    """What the database holds of one judge on one aspect. ``label`` is what must be said wherever it is shown.
+
+    ``derived``: where its choices come from, if no call gave them. ``states``: those of its calls
+    without an answer, where they are not calls on comparisons. A panel has no rater.
+    """
 
     name: str
-    rater_id: int
+    rater_id: int | None
     kind: str
     label: str | None
     verdicts: Verdicts
     unanswered: Unanswered
+    repaired: int = 0
+    derived: Derived | None = None
+    states: IntArray | None = None
+
+    @property
+    def open_states(self) -> IntArray:
+        """The state of each call that brought no verdict on this aspect, once."""
+        return self.unanswered.without(self.verdicts).state if self.states is None else self.states
 
 
 @dataclass(frozen=True)
@@ -78,10 +92,14 @@ class Failed:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    rater_id: int
+    """``repaired`` counts calls whose verdict came when asked a second time; they are among the others."""
+
+    rater_id: int | None
     kind: str
     label: str | None
+    derived: Derived | None
     verdicts: int
+    repaired: int
     judge_human: JudgeHuman
     judge_gold: JudgeGold
     each_order: EachOrder
@@ -107,13 +125,31 @@ def judge_report(
         rater_id=judge.rater_id,
         kind=judge.kind,
         label=judge.label,
+        derived=judge.derived,
+        repaired=judge.repaired,
         verdicts=int((own.choice != MISSING).sum()),
         judge_human=judge_human(against_people, people, len(offered), rules.coding),
         judge_gold=judge_gold(in_terms_of(own, gold), gold, offered, rules.coding),
         each_order=each_order(judge.verdicts, own.by_order, gold_choice),
         confusion=confusion(cross_table(against_people, people.majority.choice), offered, rules.coding, MAJORITY),
         position=position(own.by_order),
-        failed=failed(unanswered, own),
+        failed=failed(judge.open_states, own),
+    )
+
+
+def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int, rules: Rules) -> JudgeMaterial:
+    """Several judges as one rater: what most of them say. Their failures and repairs are the panel's."""
+    panel = panel_of([Member(one.name, one.verdicts, one.unanswered) for one in judges], items, rules)
+    return JudgeMaterial(
+        name=name,
+        rater_id=None,
+        kind=PANEL,
+        label=f"majority of {len(judges)} judges",
+        verdicts=panel.verdicts,
+        unanswered=panel.unanswered,
+        repaired=sum(one.repaired for one in judges),
+        derived=panel.derived,
+        states=np.concatenate([one.open_states for one in judges]),
     )
 
 
@@ -150,15 +186,15 @@ def against(choice: IntArray, found: Majority, q: int, coding: Coding) -> Majori
     return MajorityBlock(held.with_ties, held.without_ties, held.dropped, n_split)
 
 
-def failed(unanswered: Unanswered, own: Consolidated) -> Failed:
-    calls = dict(zip(STATES, np.bincount(unanswered.state, minlength=len(STATES)).tolist(), strict=True))
+def failed(states: IntArray, own: Consolidated) -> Failed:
+    calls = dict(zip(STATES, np.bincount(states, minlength=len(STATES)).tolist(), strict=True))
     return Failed(
         unreadable=calls[CallState.UNREADABLE],
         refused=calls[CallState.REFUSED],
         truncated=calls[CallState.TRUNCATED],
         too_long=calls[CallState.TOO_LONG],
         failed=calls[CallState.FAILED],
-        calls=int(unanswered.failed.sum()),
+        calls=sum(calls[state] for state in FAILURE_STATES),
         waiting=sum(calls[state] for state in OPEN_CALL_STATES),
         cancelled=calls[CallState.CANCELLED],
         incomplete=int(own.incomplete.sum()),

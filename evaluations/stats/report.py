@@ -1,7 +1,7 @@
 """The report: every number of every aspect, in the shape in which it is printed as JSON."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evaluations.domain import Coding, Rules, SplitRule
@@ -14,6 +14,7 @@ from evaluations.stats.judges import (
     in_terms_of,
     judge_human,
     judge_report,
+    panel_material,
 )
 from evaluations.stats.majority import majority
 from evaluations.stats.people import HumanHuman, human_human
@@ -27,7 +28,8 @@ class AspectMaterial:
     """What the database holds on one aspect of ``items`` comparisons.
 
     ``people``: votes that count, ``late``: votes of reviews that saw the judge first. ``offered``: the codes of the
-    choices that the rubrics offer. ``names``: what the rater numbers stand for.
+    choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of.
+    ``names``: what the rater numbers stand for.
     """
 
     name: str
@@ -37,6 +39,7 @@ class AspectMaterial:
     gold: Votes
     blind: int
     judges: tuple[JudgeMaterial, ...]
+    panels: Mapping[str, tuple[str, ...]]
     names: tuple[str, ...]
     offered: frozenset[int]
     rubric_versions: tuple[str, ...]
@@ -100,6 +103,7 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
     gold = reference(material.gold, material.items, SplitRule.DROP, rules.coding)
     gold_choice = majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
+    material = replace(material, judges=(*material.judges, *panels(material, rules)))
     return AspectReport(
         name=material.name,
         rubric_versions=material.rubric_versions,
@@ -111,6 +115,14 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
         },
         saw_judge_first=saw_judge_first(material, rules),
     )
+
+
+def panels(material: AspectMaterial, rules: Rules) -> Iterator[JudgeMaterial]:
+    """The panels of which every judge was asked about this aspect."""
+    by_name = {judge.name: judge for judge in material.judges}
+    for name, members in material.panels.items():
+        if by_name.keys() >= set(members):
+            yield panel_material(name, [by_name[member] for member in members], material.items, rules)
 
 
 def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:

@@ -279,6 +279,7 @@ def test_every_cell_counts_the_comparisons_that_it_opens(evaluation: Evaluation,
     made = make_small_study(evaluation)
     rules = Rules(split_rule=split_rule)
     judge = reported(evaluation, rules).judges["longest"]
+    assert judge.rater_id is not None
     found: list[int] = []
     for row, counts in zip(judge.confusion.choices, judge.confusion.counts, strict=True):
         for column, count in zip(judge.confusion.choices, counts, strict=True):

@@ -2,16 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
 from evaluations.domain import CallState, RaterKind, ReviewState, Stage
 from evaluations.models import Call, Comparison, Rater, Verdict
+from evaluations.services.reporting.deriving import Scored, read_scored
+from evaluations.services.reporting.packing import (
+    CHOICE_WIDTH,
+    KNEW_WIDTH,
+    MARK_WIDTH,
+    ORDER_WIDTH,
+    STATE_WIDTH,
+    Rows,
+    code,
+    groups,
+    read,
+    split_states,
+)
 from evaluations.stats.coding import CHOICES, ORDERS, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
 from evaluations.stats.votes import Votes
@@ -19,21 +30,10 @@ from evaluations.stats.votes import Votes
 # What a vote of a person knew of the judge: the code is the place.
 SAW_JUDGE, BLIND, UNKNOWN = range(3)
 
-# Several small columns travel as one number: that halves the time a row takes on its way. Each
-# part has this many values.
-KNEW_WIDTH: Final = 4
-MARK_WIDTH: Final = 2
-CHOICE_WIDTH: Final = len(CHOICES)
-ORDER_WIDTH: Final = len(ORDERS)
-STATE_WIDTH: Final = len(STATES)
-
 # Agreement reads first choices: of finished reviews, and imported ones, which have only one.
 FIRST_CHOICES: Final = Q(review__isnull=True) | Q(
     stage=Stage.FIRST.value, review__state__in=[ReviewState.FIRST.value, ReviewState.FINAL.value]
 )
-
-Rows = npt.NDArray[np.void]
-ROW: Final = np.dtype([("rater", np.int64), ("comparison", np.int64), ("aspect", np.int64), ("packed", np.int64)])
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Gathered:
     """``comparisons``: their ids in order; a comparison's place in it is its item number everywhere else.
 
     The rest by aspect id, or by rater id and aspect id; a call belongs to every aspect of its rater.
+    Choices that judges of single responses did not give themselves are among the verdicts; ``scored``
+    tells where they come from. ``repaired`` counts calls that were answered when asked a second time.
     """
 
     comparisons: IntArray
@@ -59,6 +61,8 @@ class Gathered:
     gold: Mapping[int, PeopleRows]
     verdicts: Mapping[tuple[int, int], Verdicts]
     unanswered: Mapping[int, Unanswered]
+    repaired: Mapping[int, int]
+    scored: Scored
 
     def aspects(self) -> set[int]:
         return {*self.people, *self.gold, *(aspect for _, aspect in self.verdicts)}
@@ -72,19 +76,19 @@ def gather(comparisons: QuerySet[Comparison], raters: Iterable[Rater], aspect: i
     if aspect is not None:
         verdicts = verdicts.filter(aspect=aspect)
     place = {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.HUMAN])}
+    pointwise = [rater for rater in by_kind[RaterKind.JUDGE] if rater.judge and rater.judge.is_pointwise]
+    pairwise = [rater for rater in by_kind[RaterKind.JUDGE] if rater not in pointwise]
+    scored = read_scored(comparisons, ids, pointwise, aspect)
+    unanswered, repaired = read_unanswered(comparisons, pairwise, ids)
     return Gathered(
         comparisons=ids,
         people=read_votes(verdicts, place, ids),
         gold=read_votes(verdicts, {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.GOLD])}, ids),
-        verdicts=read_verdicts(verdicts, by_kind[RaterKind.JUDGE], ids),
-        unanswered=read_unanswered(comparisons, by_kind[RaterKind.JUDGE], ids),
+        verdicts={**read_verdicts(verdicts, pairwise, ids), **scored.verdicts},
+        unanswered={**unanswered, **scored.unanswered},
+        repaired={**repaired, **scored.repaired},
+        scored=scored,
     )
-
-
-def code(column: str, words: Iterable[StrEnum]) -> Case:
-    """The place of the column's word in the list."""
-    places = [When(**{column: word.value}, then=Value(place)) for place, word in enumerate(words)]
-    return Case(*places, output_field=IntegerField())
 
 
 def packed_verdict() -> Combinable:
@@ -101,27 +105,6 @@ def packed_vote() -> Combinable:
         output_field=IntegerField(),
     )
     return (code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)) * KNEW_WIDTH + knew
-
-
-def read(rows: QuerySet[Any], ids: IntArray) -> Rows:
-    """The rows as one array, comparisons by place. What was stored after the ids were read is left out."""
-    found = np.fromiter(rows.iterator(chunk_size=10_000), dtype=ROW)
-    place = np.searchsorted(ids, found["comparison"])
-    known = place < len(ids)
-    known[known] = ids[place[known]] == found["comparison"][known]
-    found["comparison"] = place
-    return found[known]
-
-
-def groups(rows: Rows, *columns: str) -> Iterable[tuple[tuple[int, ...], Rows]]:
-    """The rows by the values of these columns; within a group they keep their order."""
-    order = np.lexsort([rows[column] for column in reversed(columns)])
-    rows = rows[order]
-    keys = np.stack([rows[column] for column in columns], axis=1)
-    starts = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
-    for part in np.split(rows, starts):
-        if len(part):
-            yield tuple(int(part[column][0]) for column in columns), part
 
 
 def read_votes(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, PeopleRows]:
@@ -158,16 +141,23 @@ def unpacked_verdicts(rows: Rows) -> Verdicts:
     return Verdicts(rows["comparison"], shown, sample, choice, marked.astype(bool))
 
 
-def read_unanswered(comparisons: QuerySet[Comparison], judges: Iterable[Rater], ids: IntArray) -> dict[int, Unanswered]:
-    """Calls without an answer by rater id. Answered ones are left unread: their verdicts tell of them."""
+def read_unanswered(
+    comparisons: QuerySet[Comparison], judges: Iterable[Rater], ids: IntArray
+) -> tuple[dict[int, Unanswered], dict[int, int]]:
+    """By rater id the calls without an answer, and how many others were repaired.
+
+    Calls that were answered at once are left unread: their verdicts tell of them.
+    """
     rater_of = {rater.judge_id: rater.pk for rater in judges}
     if not rater_of:
-        return {}
+        return {}, {}
     calls = Call.objects.filter(comparison__in=comparisons.order_by().values("pk"), judge__in=list(rater_of))
-    packed = (F("sample") * ORDER_WIDTH + code("shown", ORDERS)) * STATE_WIDTH + code("state", STATES)
-    wanted = calls.exclude(state=CallState.ANSWERED.value)
+    packed = (F("sample") * ORDER_WIDTH + code("shown", ORDERS)) * STATE_WIDTH + code("state", STATES, len(STATES))
+    wanted = calls.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value))
     rows = read(wanted.values_list("judge_id", "comparison_id", Value(0), packed), ids)
-    return {rater_of[judge]: unpacked_calls(part) for (judge,), part in groups(rows, "rater")}
+    parts = {rater_of[judge]: split_states(part) for (judge,), part in groups(rows, "rater")}
+    unanswered = {rater: unpacked_calls(without) for rater, (without, _) in parts.items()}
+    return unanswered, {rater: repaired for rater, (_, repaired) in parts.items()}
 
 
 def unpacked_calls(rows: Rows) -> Unanswered:

@@ -57,7 +57,8 @@ def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
 
     A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
     """
-    raters = list(Rater.objects.filter(evaluation=evaluation).select_related("judge").order_by("name", "pk"))
+    known = Rater.objects.filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    raters = list(known.order_by("name", "pk"))
     matching = {rater.pk for rater in raters if fnmatchcase(rater.name, rules.raters)}
     if raters and not matching:
         raise InputRefused(f"No rater's name matches “{rules.raters}”.")

@@ -3,6 +3,8 @@
 What a report is made of is handed on from here, for the doors that show it.
 """
 
+import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,13 +12,22 @@ from typing import Final
 import numpy as np
 from django.db.models import QuerySet
 
-from evaluations.domain import BASELINE_REMARK, Choice, InputRefused, RaterKind, ReviewState, Rules
-from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect
+from evaluations.domain import (
+    BASELINE_REMARK,
+    Choice,
+    InputRefused,
+    RaterKind,
+    ReviewState,
+    Rules,
+    derived_remark,
+)
+from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, Run
 from evaluations.services.reporting.gathering import BLIND, SAW_JUDGE, UNKNOWN, Gathered, PeopleRows, gather
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
 from evaluations.stats.agreement import Block as Block
 from evaluations.stats.coding import CHOICES, A, B
 from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
+from evaluations.stats.deriving import Derived
 from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.majority import majority
 from evaluations.stats.numbers import Number as Number
@@ -59,10 +70,11 @@ def make_report(
     gathered = gather(wanted, raters)
     asked = what_was_asked(evaluation, wanted, raters)
     judged = judged_aspects(gathered, raters, asked)
+    panels = panels_of(evaluation, raters)
     aspects = aspects_in_order(evaluation, asked)
     heard = gathered.aspects().union(*judged.values())
     reports = {
-        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged), rules)
+        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels), rules)
         for aspect in aspects
         if aspect.pk in heard
     }
@@ -80,6 +92,17 @@ def is_wanted(rater: Rater, with_judges: bool, only_judge: int | None) -> bool:
     if rater.kind != RaterKind.JUDGE:
         return True
     return with_judges and only_judge in (None, rater.pk)
+
+
+def panels_of(evaluation: Evaluation, raters: Sequence[Rater]) -> dict[str, tuple[str, ...]]:
+    """The judges that were started together, all of them among these raters; by the name of their panel."""
+    names = {rater.judge_id: rater.name for rater in raters if rater.judge}
+    batches: dict[uuid.UUID, set[int]] = defaultdict(set)
+    for batch, judge in Run.objects.filter(evaluation=evaluation).values_list("batch", "judge_id"):
+        batches[batch].add(judge)
+    panels = {frozenset(judges) for judges in batches.values() if len(judges) > 1 and names.keys() >= judges}
+    members = sorted(tuple(sorted(names[judge] for judge in judges)) for judges in panels)
+    return {f"panel: {', '.join(one)}": one for one in members}
 
 
 def what_was_asked(evaluation: Evaluation, comparisons: QuerySet[Comparison], raters: Sequence[Rater]) -> Asked:
@@ -117,7 +140,12 @@ def judged_aspects(gathered: Gathered, raters: Sequence[Rater], asked: Asked) ->
 
 
 def material(
-    aspect: Aspect, gathered: Gathered, raters: Sequence[Rater], asked: Asked, judged: Mapping[int, set[int]]
+    aspect: Aspect,
+    gathered: Gathered,
+    raters: Sequence[Rater],
+    asked: Asked,
+    judged: Mapping[int, set[int]],
+    panels: Mapping[str, tuple[str, ...]],
 ) -> AspectMaterial:
     people = gathered.people.get(aspect.pk, NO_PEOPLE)
     rows = asked.about(aspect.pk)
@@ -131,6 +159,7 @@ def material(
         judges=tuple(
             judge_material(rater, aspect, gathered) for rater in raters if aspect.pk in judged.get(rater.pk, ())
         ),
+        panels=panels,
         names=tuple(rater.name for rater in raters if rater.kind == RaterKind.HUMAN),
         offered=offered_by(rows),
         rubric_versions=tuple(f"{row.version.rubric.name}, version {row.version.number}" for row in rows),
@@ -140,13 +169,18 @@ def material(
 
 def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered) -> JudgeMaterial:
     assert rater.judge is not None
+    margin = gathered.scored.margins.get((rater.pk, aspect.pk), 0.0) if rater.judge.is_pointwise else None
+    derived = None if margin is None else derived_remark(margin)
     return JudgeMaterial(
         name=rater.name,
         rater_id=rater.pk,
         kind=rater.judge.kind,
-        label=BASELINE_REMARK if rater.judge.is_baseline else None,
+        label=BASELINE_REMARK if rater.judge.is_baseline else derived,
         verdicts=gathered.verdicts.get((rater.pk, aspect.pk), NO_VERDICTS),
         unanswered=gathered.unanswered.get(rater.pk, NO_CALLS),
+        repaired=gathered.repaired.get(rater.pk, 0),
+        derived=None if margin is None else Derived("scores", margin=margin),
+        states=None if margin is None else gathered.scored.states.get(rater.pk, NOTHING),
     )
 
 

@@ -1,0 +1,128 @@
+"""What judges of single responses say of two: their scores and calls from the database, turned into choices."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from django.db.models import F, Q, QuerySet
+
+from evaluations.domain import CallState
+from evaluations.models import Call, Comparison, Rater, RubricAspect, Score
+from evaluations.services.reporting.packing import STATE_WIDTH, code, groups, split_states
+from evaluations.stats.coding import FOLDED, IntArray
+from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
+from evaluations.stats.deriving import from_scores, means
+
+SIDES: Final = np.dtype([("comparison", np.int64), ("a", np.int64), ("b", np.int64)])
+SCORE: Final = np.dtype([("rater", np.int64), ("response", np.int64), ("aspect", np.int64), ("value", np.float64)])
+CALL: Final = np.dtype([("judge", np.int64), ("response", np.int64), ("packed", np.int64)])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """By rater id and aspect id, or by rater id. ``states``: of each call without a score once, however many
+
+    comparisons its response is in; in ``unanswered`` it stands with each of them.
+    """
+
+    verdicts: Mapping[tuple[int, int], Verdicts] = field(default_factory=dict)
+    margins: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    unanswered: Mapping[int, Unanswered] = field(default_factory=dict)
+    states: Mapping[int, IntArray] = field(default_factory=dict)
+    repaired: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The responses that occur, by id in order, and per comparison the places of its two among them."""
+
+    responses: IntArray
+    a: IntArray
+    b: IntArray
+
+    def known(self, ids: IntArray) -> tuple[IntArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        """The place of each id among the responses, and whether it is one of them."""
+        place = np.minimum(np.searchsorted(self.responses, ids), max(len(self.responses) - 1, 0))
+        return place, self.responses[place] == ids if len(self.responses) else np.zeros(len(ids), dtype=bool)
+
+    def comparisons_with(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """Every comparison in which one of these responses stands, and the number of the response in ``places``."""
+        item, number = [], []
+        for side in (self.a, self.b):
+            order = np.argsort(side, kind="stable")
+            first, last = (np.searchsorted(side[order], places, edge) for edge in ("left", "right"))
+            count = last - first
+            start = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+            item.append(order[start + np.arange(count.sum())])
+            number.append(np.repeat(np.arange(len(places)), count))
+        return np.concatenate(item), np.concatenate(number)
+
+
+def read_scored(
+    comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater], aspect: int | None = None
+) -> Scored:
+    """What these judges' scores come to on the comparisons, whose ids stand in order; nothing where there are none."""
+    if not judges or not len(ids):
+        return Scored()
+    sides = read_sides(comparisons, ids)
+    margins = margins_of(judges)
+    verdicts = read_derived(sides, [rater.pk for rater in judges], margins, aspect)
+    unanswered, states, repaired = read_calls(sides, judges)
+    return Scored(verdicts, margins, unanswered, states, repaired)
+
+
+def read_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Sides:
+    rows = np.fromiter(
+        comparisons.order_by("pk").values_list("pk", "response_a_id", "response_b_id").iterator(chunk_size=10_000),
+        dtype=SIDES,
+    )
+    rows = rows[np.isin(rows["comparison"], ids)]  # one that came meanwhile has no place
+    responses, places = np.unique(np.concatenate([rows["a"], rows["b"]]), return_inverse=True)
+    return Sides(responses, *np.split(places, 2))
+
+
+def margins_of(judges: Iterable[Rater]) -> dict[tuple[int, int], float]:
+    """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
+    version = {rater.pk: rater.judge.rubric_version_id for rater in judges if rater.judge}
+    rows = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
+    told = list(rows.values_list("version_id", "aspect_id", "tie_margin"))
+    return {(rater, one): margin for rater, asked in version.items() for by, one, margin in told if by == asked}
+
+
+def read_derived(
+    sides: Sides, raters: Sequence[int], margins: Mapping[tuple[int, int], float], aspect: int | None
+) -> dict[tuple[int, int], Verdicts]:
+    given = Score.objects.filter(rater__in=raters)
+    if aspect is not None:
+        given = given.filter(aspect=aspect)
+    columns = given.order_by().values_list("rater_id", "response_id", "aspect_id", "value")
+    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE)
+    place, known = sides.known(rows["response"])
+    rows["response"] = place
+    found = {}
+    for (rater, about), part in groups(rows[known], "rater", "aspect"):
+        mean = means(part["response"], part["value"], len(sides.responses))
+        found[rater, about] = from_scores(mean[sides.a], mean[sides.b], margins.get((rater, about), 0.0))
+    return found
+
+
+def read_calls(
+    sides: Sides, judges: Sequence[Rater]
+) -> tuple[dict[int, Unanswered], dict[int, IntArray], dict[int, int]]:
+    """Calls without a score, their states, and how many verdicts were repaired, each by rater id."""
+    rater_of = {rater.judge_id: rater.pk for rater in judges}
+    wanted = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
+    packed = F("sample") * STATE_WIDTH + code("state", STATES, len(STATES))
+    calls = wanted.filter(judge__in=list(rater_of)).order_by().values_list("judge_id", "response_id", packed)
+    rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL)
+    place, known = sides.known(rows["response"])
+    rows["response"] = place
+    unanswered, states, repaired = {}, {}, {}
+    for (judge,), part in groups(rows[known], "judge"):
+        rater = rater_of[judge]
+        part, repaired[rater] = split_states(part)
+        sample, states[rater] = np.divmod(part["packed"], STATE_WIDTH)
+        item, number = sides.comparisons_with(part["response"])
+        unanswered[rater] = Unanswered(item, np.full(len(item), FOLDED), sample[number], states[rater][number])
+    return unanswered, states, repaired

@@ -1,0 +1,98 @@
+"""Derived choices: from scores, and from the judges of a panel."""
+
+import numpy as np
+import pytest
+
+from evaluations.domain import CallState, Choice, FailedRule, Rules, Shown, SplitRule, derived_choice
+from evaluations.stats.coding import CHOICES, FOLDED, ORDERS
+from evaluations.stats.consolidation import STATES, Unanswered, Verdicts, consolidate
+from evaluations.stats.deriving import Derived, Member, from_scores, means, panel_of
+
+A, B, TIE, BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
+NAN = float("nan")
+
+
+def numbers(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    return np.array(values, dtype=np.int64)
+
+
+def test_the_mean_is_taken_over_the_samples_and_is_missing_where_there_is_none() -> None:
+    # Unit 0: (2 + 3) / 2; unit 1: none; unit 2: 4.
+    found = means(numbers(0, 2, 0), np.array([2.0, 4.0, 3.0]), 3)
+    assert found.tolist()[::2] == [2.5, 4.0]
+    assert np.isnan(found[1])
+
+
+def test_the_higher_score_wins_and_within_the_margin_it_is_a_tie() -> None:
+    # 4 : 3 A, 2 : 5 B, 3 : 3 tie, 0.8 : 0.7 exactly the margin of 0.1, ? : 3 and 3 : ? missing.
+    a, b = np.array([4, 2, 3, 0.8, NAN, 3]), np.array([3, 5, 3, 0.7, 3, NAN])
+    found = from_scores(a, b, 0.1)
+    assert found.item.tolist() == [0, 1, 2, 3]
+    assert [CHOICES[code] for code in found.choice] == [A, B, TIE, TIE]
+    assert set(found.shown.tolist()) == {FOLDED}
+
+
+def known(score: float) -> float | None:
+    return None if np.isnan(score) else float(score)
+
+
+def test_at_random_it_is_what_the_domain_says_one_by_one() -> None:
+    rng = np.random.default_rng(1)
+    for margin in (0.0, 0.1, 0.5):
+        a, b = (np.where(rng.random(300) < 0.2, NAN, rng.integers(0, 11, 300) / 10) for _ in range(2))
+        found = from_scores(a, b, margin)
+        told = {int(item): CHOICES[code] for item, code in zip(found.item, found.choice, strict=True)}
+        pairs = zip(map(known, a), map(known, b), strict=True)
+        one_by_one = [derived_choice(one, other, margin) for one, other in pairs]
+        assert [told.get(item) for item in range(300)] == one_by_one
+
+
+def member(name: str, choices: "list[Choice | CallState | None]") -> Member:
+    """A judge asked once, in the stored order; a state is a call without an answer, None was never asked."""
+    given = [(item, CHOICES.index(one)) for item, one in enumerate(choices) if isinstance(one, Choice)]
+    lacking = [(item, STATES.index(one)) for item, one in enumerate(choices) if isinstance(one, CallState)]
+    item, choice = numbers(*(one for one, _ in given)), numbers(*(code for _, code in given))
+    at, state = numbers(*(one for one, _ in lacking)), numbers(*(code for _, code in lacking))
+    order = ORDERS.index(Shown.AS_STORED)
+    return Member(
+        name,
+        Verdicts(item, np.full(len(item), order), item * 0, choice, item != item),
+        Unanswered(at, np.full(len(at), order), at * 0, state),
+    )
+
+
+def panel_says(rules: Rules, *members: Member) -> "tuple[list[Choice | None], int | None, list[int]]":
+    """The panel's choices, its splits, and the comparisons on which it is incomplete."""
+    items = 5
+    panel = panel_of(members, items, rules)
+    told = {int(item): CHOICES[code] for item, code in zip(panel.verdicts.item, panel.verdicts.choice, strict=True)}
+    own = consolidate(panel.verdicts, panel.unanswered, items, rules.failed)
+    incomplete = [int(item) for item in np.flatnonzero(own.incomplete)]
+    assert panel.derived == Derived("panel", judges=tuple(one.name for one in members), n_split=panel.derived.n_split)
+    return [told.get(item) for item in range(items)], panel.derived.n_split, incomplete
+
+
+def test_a_panel_says_what_most_of_its_judges_say_where_all_of_them_have_a_choice() -> None:
+    # 0: A A B → A. 1: B B B → B. 2: A tie B → split. 3: the second failed. 4: the third was never asked.
+    one = member("one", [A, B, A, A, A])
+    two = member("two", [A, B, TIE, CallState.UNREADABLE, A])
+    three = member("three", [B, B, B, A, None])
+    assert panel_says(Rules(), one, two, three) == ([A, B, TIE, None, None], 1, [3])
+
+
+@pytest.mark.parametrize(
+    ("rule", "second"), [(SplitRule.TIE, TIE), (SplitRule.DROP, None), (SplitRule.FIRST, B)], ids=list(SplitRule)
+)
+def test_a_split_panel_follows_the_rule_for_splits(rule: SplitRule, second: Choice | None) -> None:
+    # 0: A A → A. 1: B A → split, whose first judge says B. The others were asked nothing.
+    one, two = member("one", [A, B, None, None, None]), member("two", [A, A, None, None, None])
+    assert panel_says(Rules(split_rule=rule), one, two) == ([A, second, None, None, None], 1, [])
+
+
+def test_failures_that_count_as_ties_are_votes_of_the_panel_and_what_waits_is_not() -> None:
+    # 0: B tie tie → tie, the two failed for good. 1: B B and one that waits: nobody knows yet. 2: never asked by one.
+    failed, waits = CallState.FAILED, CallState.PENDING
+    one = member("one", [B, B, failed, None, None])
+    two = member("two", [failed, B, failed, None, None])
+    three = member("three", [failed, waits, None, None, None])
+    assert panel_says(Rules(failed=FailedRule.TIE), one, two, three) == ([TIE, None, None, None, None], 0, [1])
