@@ -51,7 +51,7 @@ def test_failures_are_shown_by_kind_with_what_came_back(owner: User, evaluation:
         return broken(question) if len(server.questions) % 2 else Told(refusal="I will not.")
 
     with llm_server(one_of_each) as server:
-        run = run_through(make_judge(evaluation, server.base_url, max_in_flight=1))
+        run = run_through(make_judge(evaluation, server.base_url, max_in_flight=1, repairs=False))
     shown = page(owner, run)
     assert "JSON object that is broken" in shown
     assert "I will not." in shown

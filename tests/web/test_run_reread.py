@@ -43,7 +43,7 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     from evaluations.tasks import reread_replies
 
     sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(reread_replies, "delay", lambda *ids: sent.append(ids))
+    monkeypatch.setattr(reread_replies, "apply_async", lambda ids, **options: sent.append(ids))
     return sent
 
 

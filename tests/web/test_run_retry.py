@@ -49,7 +49,7 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     from evaluations.tasks import work_run
 
     sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "delay", lambda *ids: sent.append(ids))
+    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
     return sent
 
 

@@ -41,7 +41,7 @@ def quiet_broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     from evaluations.tasks import work_run
 
     sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "delay", lambda *ids: sent.append(ids))
+    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
     return sent
 
 
@@ -131,10 +131,10 @@ def test_a_message_that_cannot_be_sent_is_no_error_for_the_person(
 ) -> None:
     from evaluations.tasks import work_run
 
-    def unreachable(*ids: int) -> None:
+    def unreachable(ids: tuple[int, ...], **options: object) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(work_run, "delay", unreachable)
+    monkeypatch.setattr(work_run, "apply_async", unreachable)
     fields = {"judge": make_baseline(evaluation).pk, "orders": "both", "samples": 1}
     assert signed_in(owner).post(reverse("run_new", args=["study"]), fields).status_code == 302
     assert "no broker" in caplog.text
