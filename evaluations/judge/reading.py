@@ -33,6 +33,9 @@ from evaluations.judge.replying import (
 )
 from evaluations.judge.scales import placed, range_shown, spelled, values_of
 
+# How servers of reasoning models mark what was thought before the reply.
+THOUGHTS: Final = "<think>"
+THOUGHTS_END: Final = "</think>"
 # What may stand round a label that is alone on a line, and says nothing.
 AROUND: Final = " \t*_`\"'“”."
 # Before a number a point says something: .5 is no 5.
@@ -100,11 +103,11 @@ def read_reply(
     alone = is_verdict_alone(step, before)
     try:
         read = read_alone if alone else read_whole
-        verdicts, rationale = read(spec, reply.text, judged)
+        verdicts, rationale = read(spec, spoken(reply.text), judged)
     except Unreadable as error:
         return NotRead(CallState.UNREADABLE, storable(str(error)))
     # JSON can spell out in escapes what the reply itself could not hold.
-    rationale = storable(before[0].strip() if alone and before else rationale)
+    rationale = storable(spoken(before[0]).strip() if alone and before else rationale)
     return Read(choices_of(verdicts, shown), rationale, scores_of(verdicts))
 
 
@@ -114,7 +117,7 @@ def read_evaluation(reply: Reply) -> NotRead | None:
     An evaluation has no form, so that there is nothing to repair in one.
     """
     unheard = unheard_for(reply)
-    if unheard is None and not reply.text.strip():
+    if unheard is None and not spoken(reply.text).strip():
         return NotRead(CallState.UNREADABLE, "The evaluation is empty.")
     return unheard
 
@@ -126,6 +129,13 @@ def unheard_for(reply: Reply) -> NotRead | None:
     if reply.refusal or reply.finish_reason in ("content_filter", "refusal"):
         return NotRead(CallState.REFUSED, storable(f"The model refused to judge. {reply.refusal}".strip()))
     return None
+
+
+def spoken(text: str) -> str:
+    """The reply without the thoughts before it, which some servers pass on: what is drafted there is no verdict."""
+    if not text.lstrip().startswith(THOUGHTS):
+        return text
+    return text.rpartition(THOUGHTS_END)[2] if THOUGHTS_END in text else ""
 
 
 def read_whole(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict[str, Verdict], str]:

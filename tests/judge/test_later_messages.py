@@ -61,5 +61,5 @@ def test_a_second_step_is_read_for_its_verdict_and_takes_its_reasons_from_the_fi
 
 def test_an_evaluation_that_is_empty_or_cut_off_is_not_gone_on_with() -> None:
     assert read_evaluation(Reply("It is brief.")) is None
-    for reply in (Reply(" \n"), Reply("It is", "length"), Reply("", "content_filter")):
+    for reply in (Reply(" \n"), Reply("<think>It is"), Reply("It is", "length"), Reply("", "content_filter")):
         assert read_evaluation(reply) is not None

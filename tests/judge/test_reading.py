@@ -131,6 +131,14 @@ def test_a_verdict_quoted_in_the_rationale_is_text() -> None:
     assert choices(OVERALL, json.dumps({"rationale": overall("A"), "choices": {"overall": "B"}})) == {"overall": B}
 
 
+def test_what_a_model_thinks_before_its_reply_is_no_verdict() -> None:
+    draft = '{"choices": {...}}, no: ' + overall("A")
+    assert choices(OVERALL, f"<think>{draft}</think>\n{overall('B')}") == {"overall": B}
+    assert choices(OVERALL, f"\n<think>It says </think>{overall('A')}, so </think>{overall('B')}") == {"overall": B}
+    for text in (f"<think>{overall('A')}", f"<think>{overall('A')}</think>", f"<think></think>A. {draft}"):
+        assert failure(OVERALL, text).state == CallState.UNREADABLE
+
+
 @pytest.mark.parametrize(
     ("finish_reason", "refusal", "state"),
     [
