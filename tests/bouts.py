@@ -31,8 +31,8 @@ def bout_on(judge: Judge, **options: Any) -> Bout:
     return work_on(run)
 
 
-def claimed(bout: Bout, room: int = 64, held: int = 0) -> list[Held]:
-    return list(claiming.claim(bout, room, held).questions)
+def claimed(bout: Bout, room: int = 64) -> list[Held]:
+    return list(claiming.claim(bout, room).questions)
 
 
 def answered(bout: Bout, held: Held, choice: Choice = Choice.A, **said: Any) -> Outcome:

@@ -37,19 +37,26 @@ NO_EXAMPLES = "(none)"
 
 
 def messages_for(
-    spec: RubricSpec, texts: PairTexts | ResponseTexts, shown: Shown, fence_key: str, *, two_steps: bool = False
+    spec: RubricSpec,
+    texts: PairTexts | ResponseTexts,
+    shown: Shown,
+    fence_key: str,
+    *,
+    two_steps: bool = False,
+    system: str = "",
 ) -> list[Message]:
     """The first messages about this pair in this order, or about this response.
 
     A rubric with placeholders is sent as it was pasted. ``two_steps``: the judge is asked for its
-    verdict in a second request even where the rubric does not say so.
+    verdict in a second request even where the rubric does not say so. ``system``: the system text
+    of this judge, where it was built before.
     """
     judged = judged_texts(texts, shown)
     if spec.placeholders:
         return [user_turn(fill(spec.instructions, spec.placeholders, values_for(spec, texts, judged)))]
     token = fence_token(fence_key, all_texts(texts))
     return [
-        {"role": "system", "content": system_text(spec, fence_key, two_steps=two_steps)},
+        {"role": "system", "content": system or system_text(spec, fence_key, two_steps=two_steps)},
         user_turn(material(spec, texts, judged, token)),
     ]
 

@@ -139,7 +139,7 @@ class Call(Row):
         indexes = [
             # In the order of claims, so that the next few are found without sorting all that wait.
             models.Index(fields=["run", "state", "id"], name="call_of_run"),
-            models.Index(fields=["lease_until"], condition=Q(state=CallState.RUNNING.value), name="call_leased"),
+            models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="call_leased"),
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
         ]
 

@@ -69,7 +69,7 @@ def test_of_the_calls_that_wait_as_many_are_claimed_as_the_budget_holds(judge: J
     bout = bout_on(judge, budget=worst * 2 + 1)
     held = claimed(bout)
     assert len(held) == 2
-    again = claiming.claim(bout, 64, 2)
+    again = claiming.claim(bout, 64)
     assert (again.questions, again.wait) == ((), claiming.LOOK_AGAIN_SECONDS)
     assert Run.objects.get(pk=bout.run.pk).state == RunState.RUNNING
 
@@ -78,7 +78,7 @@ def test_a_run_whose_next_request_does_not_fit_stops_once_nothing_is_in_flight(j
     worst = worst_of_one(judge)
     bout = bout_on(judge, budget=worst + COST - 1)
     storing.store(bout, [answered(bout, one, **TOKENS) for one in claimed(bout)])
-    assert claiming.claim(bout, 64, 0) == Claimed()
+    assert claiming.claim(bout, 64) == Claimed()
     bout.run.refresh_from_db()
     assert bout.run.state == RunState.STOPPED
     assert bout.run.stop_reason == (

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection, connections, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.domain import AttemptStep, CallState, PairTexts, ResponseTexts
 from evaluations.judge.asking import Claimed
@@ -56,17 +57,17 @@ def rating() -> Judge:
 
 def test_no_call_is_claimed_twice(judge: Judge) -> None:
     bout = bout_on(judge)
-    first, second = claimed(bout, 4), claimed(bout, 4, held=4)
+    first, second = claimed(bout, 4), claimed(bout, 4)
     assert (len(first), len(second)) == (4, 2)
     assert len({one.call_id for one in first + second}) == 6
-    assert claiming.claim(bout, 4, 6).wait is None
+    assert claiming.claim(bout, 4).wait is None
 
 
 def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> None:
     bout = bout_on(judge)
     held = claimed(bout)
     storing.store(bout, [to_wait(held[0], 3.0), *(answered(bout, one) for one in held[1:])])
-    again = claiming.claim(bout, 4, 0)
+    again = claiming.claim(bout, 4)
     assert not again.questions
     assert again.wait is not None
     assert 2 < again.wait <= 3
@@ -78,7 +79,7 @@ def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> 
 def test_a_long_wait_is_left_to_the_sweep(judge: Judge) -> None:
     bout = bout_on(judge)
     storing.store(bout, [to_wait(one, 60.0) for one in claimed(bout)])
-    assert claiming.claim(bout, 4, 0).wait is None
+    assert claiming.claim(bout, 4).wait is None
     assert lapsing.runs_to_nudge() == []
     Call.objects.update(not_before=Now())
     assert lapsing.runs_to_nudge() == [bout.run.pk]
@@ -87,7 +88,7 @@ def test_a_long_wait_is_left_to_the_sweep(judge: Judge) -> None:
 def test_a_busy_server_is_left_alone_by_every_run_until_it_is_ready(judge: Judge) -> None:
     bout = bout_on(judge)
     storing.store(bout, [to_wait(claimed(bout, 1)[0], 2.0, busy=True)])
-    assert not claiming.claim(bout, 4, 0).questions
+    assert not claiming.claim(bout, 4).questions
     assert lapsing.runs_to_nudge() == []
     Endpoint.objects.update(paused_until=Now())
     assert len(claimed(bout)) == 5
@@ -96,7 +97,7 @@ def test_a_busy_server_is_left_alone_by_every_run_until_it_is_ready(judge: Judge
 def test_a_run_that_is_paused_is_not_claimed_from_until_it_goes_on(judge: Judge) -> None:
     bout = bout_on(judge)
     running.pause(bout.run, user=None)
-    assert claiming.claim(bout, 4, 0) == Claimed()
+    assert claiming.claim(bout, 4) == Claimed()
     running.resume(bout.run, user=None)
     assert len(claimed(bout)) == 6
 
@@ -107,9 +108,7 @@ def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(ju
         pytest.skip("SQLite lets one write at a time: nobody sees a claim half made")
     bout = bout_on(judge)
     with transaction.atomic():
-        now = claiming.clock_while_running(bout.run)
-        assert now is not None
-        mine = {row.call_id for row in claiming.due(bout, 4, now)}
+        mine = {row.call_id for row in claiming.due(bout, 4, timezone.now())}
         with ThreadPoolExecutor(1) as elsewhere:
             theirs = {row.call_id for row in elsewhere.submit(due_elsewhere, bout).result()}
     assert (len(mine), len(theirs)) == (4, 2)
@@ -119,9 +118,7 @@ def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(ju
 def due_elsewhere(bout: Bout) -> list[claiming.Due]:
     try:
         with transaction.atomic():
-            now = claiming.clock_while_running(bout.run)
-            assert now is not None
-            return claiming.due(bout, 4, now)
+            return claiming.due(bout, 4, timezone.now())
     finally:
         connections.close_all()
 
@@ -140,7 +137,7 @@ def claim_until_none_is_left(run: Run) -> list[int]:
     taken: list[int] = []
     try:
         bout = work_on(run)
-        while found := claimed(bout, 5, held=len(taken)):
+        while found := claimed(bout, 5):
             taken += [one.call_id for one in found]
     finally:
         connections.close_all()
@@ -303,7 +300,7 @@ def test_workers_together_keep_to_the_limit_of_the_endpoint() -> None:
     assert other is not None
     assert len(claimed(mine, 2)) == 2
     assert len(claimed(other, 3)) == 1
-    full = claiming.claim(other, 2, 1)
+    full = claiming.claim(other, 2)
     assert (full.questions, full.wait) == ((), 0.2)
 
 

@@ -51,7 +51,7 @@ def test_another_evaluation_that_asks_the_same_gets_the_answers_at_no_cost() -> 
     first = bout_on(judge_of(evaluation_with()))
     answer_all(first)
     bout = bout_on(judge_of(evaluation_with()))
-    assert not claiming.claim(bout, 64, 0).questions
+    assert not claiming.claim(bout, 64).questions
     calls = Call.objects.filter(run=bout.run)
     assert [call.state for call in calls] == ["answered", "answered"]
     sources = {call.copied_from_id for call in calls}
@@ -70,7 +70,7 @@ def test_a_copy_of_a_copy_names_the_call_that_was_asked() -> None:
     answer_all(first)
     for _ in range(2):
         bout = bout_on(judge_of(evaluation_with()))
-        claiming.claim(bout, 64, 0)
+        claiming.claim(bout, 64)
         asked = set(Call.objects.filter(run=first.run).values_list("pk", flat=True))
         assert set(Call.objects.filter(run=bout.run).values_list("copied_from", flat=True)) == asked
 
@@ -94,7 +94,7 @@ def test_probabilities_are_turned_with_the_choice() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation, query="Which?", response_a="That.", response_b="This.")
     bout = bout_on(judge_of(evaluation))
-    claiming.claim(bout, 64, 0)
+    claiming.claim(bout, 64)
     copied = Verdict.objects.filter(call__run=bout.run, aspect__key="clarity").values_list("choice", "weighted")
     assert list(copied) == [("B", 0.25)]
 
@@ -163,7 +163,7 @@ def test_of_two_equal_questions_one_is_asked_and_the_other_waits_for_its_answer(
     (asked,) = claimed(bout)
     due_again()
     assert not claimed(bout)
-    assert claiming.claim(bout, 64, 1).wait is not None
+    assert claiming.claim(bout, 64).wait is not None
     storing.store(bout, [answered(bout, asked)])
     due_again()
     assert not claimed(bout)

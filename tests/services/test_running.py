@@ -270,10 +270,10 @@ def test_a_paused_run_is_asked_nothing_until_it_is_resumed(judge: Judge) -> None
     assert bout is not None
     running.pause(run, user=None)
     assert run.state == RunState.PAUSED
-    assert not claiming.claim(bout, 5, 0).questions
+    assert not claiming.claim(bout, 5).questions
     assert working.begin(run.pk, Patience()) is None
     running.resume(run, user=None)
-    assert len(claiming.claim(bout, 5, 0).questions) == 5
+    assert len(claiming.claim(bout, 5).questions) == 5
 
 
 def test_as_long_as_answers_are_on_their_way_a_paused_run_is_looked_at_again_soon(judge: Judge) -> None:
@@ -327,7 +327,7 @@ def test_what_waited_for_a_server_is_asked_at_once_after_a_resume(judge: Judge) 
     running.resume(run, user=None)
     bout = working.begin(run.pk, Patience())
     assert bout is not None
-    assert len(claiming.claim(bout, 3, 0).questions) == 3
+    assert len(claiming.claim(bout, 3).questions) == 3
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_after_a_cancel_nothing_is_asked_and_what_waited_says_so(judge: Judge) -
     bout = working.begin(run.pk, Patience())
     assert bout is not None
     running.cancel(run, user=None)
-    assert not claiming.claim(bout, 5, 0).questions
+    assert not claiming.claim(bout, 5).questions
     running.cancel_waiting_calls()
     assert running.counts_by_state(run)["cancelled"] == 10
     assert work_off(run).state == RunState.CANCELLED

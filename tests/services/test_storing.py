@@ -215,7 +215,7 @@ def test_what_was_found_out_about_a_server_is_kept_with_the_judge_once() -> None
 
 def test_however_many_answers_a_batch_has_the_statements_are_as_many(judge: Judge) -> None:
     bout = bout_on(judge)
-    few, many = claimed(bout, 1), claimed(bout, 5, held=1)
+    few, many = claimed(bout, 1), claimed(bout, 5)
     with CaptureQueriesContext(connection) as one:
         storing.store(bout, [answered(bout, held) for held in few])
     with CaptureQueriesContext(connection) as more:

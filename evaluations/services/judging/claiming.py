@@ -1,13 +1,14 @@
 """The calls of a run, taken under a lease: as many as may be asked now, each with all that is to be sent.
 
-Raw SQL where every claim passes: putting these statements together took longer than their execution.
+Raw SQL where every claim passes: putting these statements together took longer than their execution. The
+plus in it keeps a planner that knows nothing yet from walking all attempts of the run for each call.
 """
 
 import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.db import connection, transaction
@@ -15,7 +16,7 @@ from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import AttemptStep, CallState, PairTexts, ResponseTexts, RubricKind, RunState, Shown
+from evaluations.domain import AttemptStep, CallState, Message, PairTexts, ResponseTexts, RubricKind, RunState, Shown
 from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
 from evaluations.models import Batch, Call, Endpoint, Run
@@ -37,24 +38,26 @@ WHILE_ASKED: Final = timedelta(seconds=1)
 
 
 @transaction.atomic
-def claim(bout: Bout, room: int, held: int) -> Claimed[Held]:
+def claim(bout: Bout, room: int, held: int = 0) -> Claimed[Held]:
     """Up to ``room`` calls under a new lease; ``held`` are those that this bout holds already."""
-    now = clock_while_running(bout.run)
-    if now is None:
+    standing = standing_of(bout.run)
+    if standing is None:
         return Claimed(wait=LOOK_AT_PAUSED_SECONDS if held and is_paused(bout.run) else None)
-    room, wait = room_at_endpoint(bout, room, held)
-    if wait is not None:
-        return Claimed(wait=wait if wait <= WAIT_AT_MOST_SECONDS else None)
-    return take(bout, due(bout, room, now), now)
+    if standing.pause > 0:
+        return Claimed(wait=standing.pause if standing.pause <= WAIT_AT_MOST_SECONDS else None)
+    room = room_at_endpoint(bout, room)
+    if room <= 0:
+        return Claimed(wait=LOOK_AGAIN_SECONDS)
+    return take(bout, due(bout, room, standing.now), standing.now)
 
 
 @transaction.atomic
 def claim_for(batch: Batch, bout: Bout, room: int) -> Claimed[Held]:
     """Up to ``room`` calls that go out with the batch: no lease of theirs runs out while it is away."""
-    now = clock_while_running(bout.run)
-    if now is None:
+    standing = standing_of(bout.run)
+    if standing is None:
         return Claimed()
-    claimed = take(bout, due(bout, room, now), now)
+    claimed = take(bout, due(bout, room, standing.now), standing.now)
     mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.questions])
     mine.update(batch=batch, lease_until=None)
     return claimed
@@ -74,34 +77,46 @@ def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
     return Claimed(wait=0.0 if found.to_copy else seconds_until_due(bout))
 
 
-def clock_while_running(run: Run) -> datetime | None:
-    """The database's time, as long as the run is at work."""
-    found = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).annotate(now=Now()).values_list("now", flat=True)
-    return found.first()
+class Standing(NamedTuple):
+    """The database's time while a run is at work, and the seconds for which its endpoint is left alone."""
+
+    now: datetime
+    pause: float
 
 
 def is_paused(run: Run) -> bool:
     return Run.objects.filter(pk=run.pk, state=RunState.PAUSED).exists()
 
 
-def room_at_endpoint(bout: Bout, room: int, held: int) -> tuple[int, float | None]:
-    """How many more requests the endpoint may have in flight, from all workers together.
+def standing_of(run: Run) -> Standing | None:
+    """None where the run is not at work."""
+    clock = "STATEMENT_TIMESTAMP()" if connection.vendor == "postgresql" else "NULL"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {clock}, e.paused_until FROM evaluations_run r JOIN evaluations_judge j ON j.id = r.judge_id "
+            "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
+            [run.pk],
+        )
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    now, paused_until = found[0] or timezone.now(), moment(found[1])
+    return Standing(now, (paused_until - now).total_seconds() if paused_until else 0.0)
 
-    Zero comes with the seconds after which to look again.
-    """
-    if bout.judge.endpoint is None:
-        return room, None
-    to_count = sharing.must_count(bout.judge.endpoint)
+
+def moment(stored: datetime | None) -> datetime | None:
+    """A time as raw SQL gives it: what SQLite keeps is in UTC and does not say so."""
+    return stored.replace(tzinfo=UTC) if stored and stored.tzinfo is None else stored
+
+
+def room_at_endpoint(bout: Bout, room: int) -> int:
+    """How many more requests may be claimed where this worker cannot rely on its share of the limit yet."""
+    if bout.judge.endpoint is None or not sharing.must_count(bout.judge.endpoint):
+        return room
     # Locked, so that two workers do not both see the last free place.
-    endpoints = Endpoint.objects.select_for_update() if to_count else Endpoint.objects.all()
-    endpoint = endpoints.annotate(now=Now()).get(pk=bout.judge.endpoint.pk)
-    if endpoint.paused_until is not None and endpoint.paused_until > endpoint.now:
-        return 0, (endpoint.paused_until - endpoint.now).total_seconds()
-    if not to_count:
-        return room, None
+    endpoint = Endpoint.objects.select_for_update().get(pk=bout.judge.endpoint.pk)
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
-    room = min(room, (endpoint.max_in_flight or 0) - running)
-    return (room, None) if room > 0 else (0, 0.2)
+    return min(room, (endpoint.max_in_flight or 0) - running)
 
 
 def seconds_until_due(bout: Bout) -> float | None:
@@ -138,7 +153,7 @@ class Due(NamedTuple):
 DUE: Final = """
 SELECT c.id, c.comparison_id, c.response_id, c.shown, c.sample, c.step, c.reuse_key,
   (SELECT COUNT(*) FROM evaluations_attempt a
-   WHERE a.call_id = c.id AND a.run_id = c.run_id AND a.outcome IN ('retry', 'lost')),
+   WHERE a.call_id = c.id AND +a.run_id = c.run_id AND a.outcome IN ('retry', 'lost')),
   q.messages, q.context, q.reference, {texts}
 FROM evaluations_call c {joins} JOIN evaluations_query q ON q.id = {of}.query_id
 WHERE {{where}}
@@ -191,30 +206,34 @@ def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
 def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:
     """Its messages are written here, so that asking only sends. A rule is sent nothing."""
     shown, texts = Shown(row.shown), texts_of(bout, row)
-    held = Held(row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
+    known = (row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
     if bout.judge.endpoint is None:
-        return held
-    messages = messages_for(bout.spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps)
-    if said is None:
-        return with_sums(bout, replace(held, messages=messages))
-    step = AttemptStep(row.step)
-    messages = later_messages(bout.spec, messages, said.before, step, said.unread)
-    later = replace(held, step=step, before=said.before, unread=said.unread, messages=messages, reuse_key=row.reuse_key)
-    return with_sums(bout, later)
+        return Held(*known)
+    step, said = (AttemptStep(row.step), said) if said else (AttemptStep.ASK, Conversation())
+    messages = first_messages(bout, texts, shown)
+    if step != AttemptStep.ASK:
+        messages = later_messages(bout.spec, messages, said.before, step, said.unread)
+    prompt, key = sums_of(bout, row, step, messages, said.before)
+    most = worst_case(bout.price, messages, bout.largest_schema(), bout.judge.max_tokens, batched=bout.batched)
+    return Held(*known, step, said.before, said.unread, messages, prompt, key, most or 0)
 
 
-def with_sums(bout: Bout, held: Held) -> Held:
-    """With the sum of its prompt, the key under which its answer may be known, and the most that it can cost.
+def first_messages(bout: Bout, texts: PairTexts | ResponseTexts, shown: Shown) -> list[Message]:
+    return messages_for(bout.spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps, system=bout.system)
 
-    Sum and key need the shape that is asked for, and are missing before one is found. The key is
-    that of the question as it was first put, through all steps.
+
+def sums_of(
+    bout: Bout, row: Due, step: AttemptStep, messages: Sequence[Message], before: Sequence[str]
+) -> tuple[str, str]:
+    """The sum of the prompt, and the key under which its answer may be known; neither before a shape is found.
+
+    The key is that of the question as it was first put, through all steps.
     """
-    most = worst_case(bout.price, held.messages, bout.largest_schema(), bout.judge.max_tokens, batched=bout.batched)
-    if bout.shape is None:
-        return replace(held, reserved=most or 0)
-    prompt = prompt_sha256(held.messages, bout.form(held.step, held.before, bout.shape))
-    key = held.reuse_key or reusing.reuse_key(bout, prompt, held.sample, bout.shape)
-    return replace(held, prompt_sha256=prompt, reuse_key=key, reserved=most or 0)
+    shape = bout.shape
+    if shape is None:
+        return "", ""
+    prompt = prompt_sha256(messages, bout.form(step, before, shape))
+    return prompt, reusing.reuse_key(bout, prompt, row.sample, shape) if step == AttemptStep.ASK else row.reuse_key
 
 
 def texts_of(bout: Bout, row: Due) -> PairTexts | ResponseTexts:

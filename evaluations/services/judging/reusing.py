@@ -5,8 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import F, Q, QuerySet
+from django.db import connection
+from django.db.models import F
 
 from evaluations.domain import FLIPPED, CallState, Choice, ReplyShape, Shown
 from evaluations.judge.prompting import prompt_sha256
@@ -20,15 +22,22 @@ COPY_COLUMNS = ("id", "state", "copied_from_id", "reuse_key", "prompt_sha256", "
 
 def reuse_key(bout: Bout, prompt: str, sample: int, shape: ReplyShape) -> str:
     """Endpoint, model, settings, how a reply is read, messages and sample, as one sum."""
-    judge = bout.judge
-    settings = (
-        judge.endpoint.base_url if judge.endpoint else "",
-        *(judge.model, bout.two_steps, shape.value, judge.temperature, judge.max_tokens),
-        None if judge.seed is None else judge.seed + sample,
-        *(judge.reasoning_effort, judge.logprobs),
-        judge.rubric_version.sha256 if judge.rubric_version else "",
-    )
-    return hashlib.sha256(json.dumps([*settings, prompt, sample]).encode()).hexdigest()
+    seed = None if bout.judge.seed is None else bout.judge.seed + sample
+    return hashlib.sha256(f"{settings_sum(bout, shape)} {prompt} {seed} {sample}".encode()).hexdigest()
+
+
+def settings_sum(bout: Bout, shape: ReplyShape) -> str:
+    """What is the same in all questions of a judge, as one sum, built once."""
+    if shape not in bout.settings_sums:
+        judge = bout.judge
+        settings = (
+            judge.endpoint.base_url if judge.endpoint else "",
+            *(judge.model, bout.two_steps, shape.value, judge.temperature, judge.max_tokens),
+            *(judge.reasoning_effort, judge.logprobs),
+            judge.rubric_version.sha256 if judge.rubric_version else "",
+        )
+        bout.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    return bout.settings_sums[shape]
 
 
 def keys_of(bout: Bout, held: Held) -> list[str]:
@@ -73,12 +82,9 @@ class Sorted:
 
 def sort_out(bout: Bout, held: Sequence[Held], now: datetime) -> Sorted:
     keys = {one.call_id: keys_of(bout, one) for one in held}
-    wanted = [key for found in keys.values() for key in found]
-    if not wanted:
-        return Sorted(list(held), [], [])
-    known = Call.all_rows.filter(~Q(reuse_key=""), reuse_key__in=wanted)
-    answered = sources(bout, known)
-    asked = set(known.filter(state=CallState.RUNNING, lease_until__gt=now).values_list("reuse_key", flat=True))
+    known = known_calls([key for mine in keys.values() for key in mine], now)
+    answered = sources(bout, [one for one in known if one.state == CallState.ANSWERED])
+    asked = {one.reuse_key for one in known if one.state == CallState.RUNNING}
     result = Sorted([], [], [])
     for one in held:
         mine = keys[one.call_id]
@@ -93,14 +99,45 @@ def sort_out(bout: Bout, held: Sequence[Held], now: datetime) -> Sorted:
     return result
 
 
-def sources(bout: Bout, known: "QuerySet[Call]") -> dict[str, Source]:
+class Known(NamedTuple):
+    """A call with a key that is asked for."""
+
+    call_id: int
+    copied_from_id: int | None
+    reuse_key: str
+    state: str
+    shown: str
+    repaired: bool
+    rationale: str
+    prompt_sha256: str
+
+
+def known_calls(keys: Sequence[str], now: datetime) -> list[Known]:
+    """The calls with these keys that are answered, or being asked. The condition on '' names the index."""
+    if not keys:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, copied_from_id, reuse_key, state, shown, repaired, rationale, prompt_sha256 "
+            f"FROM evaluations_call WHERE reuse_key IN ({', '.join(['%s'] * len(keys))}) AND NOT (reuse_key = '') "
+            "AND (state = 'answered' OR (state = 'running' AND lease_until > %s)) ORDER BY id DESC",
+            [*keys, connection.ops.adapt_datetimefield_value(now)],
+        )
+        return [Known(*row) for row in cursor.fetchall()]
+
+
+def sources(bout: Bout, answered: Sequence[Known]) -> dict[str, Source]:
     """Key → an answered call with that key and an answer for all that this judge is asked."""
-    columns = ("pk", "copied_from_id", "reuse_key", "shown", "repaired", "rationale", "prompt_sha256")
-    rows = known.filter(state=CallState.ANSWERED).order_by("-pk").values_list(*columns)
     found = {
-        pk: Source(pk, root or pk, key, Shown(shown), repaired, rationale, prompt)
-        for pk, root, key, shown, repaired, rationale, prompt in rows
-        if bout.judge.repairs or not repaired
+        one.call_id: Source(
+            one.call_id,
+            one.copied_from_id or one.call_id,
+            one.reuse_key,
+            Shown(one.shown),
+            *(bool(one.repaired), one.rationale, one.prompt_sha256),
+        )
+        for one in answered
+        if bout.judge.repairs or not one.repaired
     }
     if found:
         add_answers(found)

@@ -14,7 +14,7 @@ def apply_rule(bout: Bout, *, until: float, hand_over: Callable[[], None]) -> No
     """Answer what waits until that moment of the monotonic clock; ``hand_over`` if time is up first."""
     while not time_is_up(until):
         with paced():
-            calls = claiming.claim(bout, ROWS_AT_ONCE, 0).questions
+            calls = claiming.claim(bout, ROWS_AT_ONCE).questions
             if not calls:
                 return
             storing.store(bout, [ruled(bout, held) for held in calls])

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Final
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from evaluations.domain import (
     RunState,
     Shown,
 )
+from evaluations.judge.prompting import system_text
 from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema
 from evaluations.judge.retrying import Patience
 from evaluations.models import Judge, Price, Rater, Run
@@ -43,6 +45,12 @@ class Bout:
     patience: Patience = field(default_factory=Patience)
     price: Price | None = None
     schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
+    settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
+
+    @cached_property
+    def system(self) -> str:
+        """The system text, the same in every call."""
+        return system_text(self.spec, self.judge.fence_key, two_steps=self.two_steps)
 
     @property
     def two_steps(self) -> bool:
