@@ -176,7 +176,7 @@ def refuse_unusable_judge(judge: Judge) -> None:
         raise InputRefused(f"Seed: a whole number from -{FURTHEST_SEED} to {FURTHEST_SEED}.")
     if judge.reasoning_effort not in ("", *REASONING_EFFORTS):
         raise InputRefused(
-            f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}, or none at all for no such setting."
+            f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}. Leave it out where the model has none."
         )
 
 
