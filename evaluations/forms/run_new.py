@@ -1,5 +1,4 @@
-from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
@@ -18,7 +17,6 @@ CHANNELS = [
     (Channel.LIVE, "one by one, as fast as the endpoint allows"),
     (Channel.BATCH, "through the Batch API: about half the price, answers within a day"),
 ]
-BATCH_API_IS_HERE: Final = find_spec("evaluations.services.judging.batching") is not None
 
 
 class BudgetField(forms.CharField):
@@ -77,7 +75,7 @@ class RunForm(forms.Form):
         super().__init__(*args, **kwargs)
         judges = askable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
-        if not (BATCH_API_IS_HERE and judges.filter(kind=JudgeKind.LLM).exists()):
+        if not judges.filter(kind=JudgeKind.LLM).exists():
             del self.fields["channel"]
 
     def options(self) -> dict[str, Any]:

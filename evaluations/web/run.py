@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ACTIVE_RUN_STATES, CallState, InputRefused, RunState
+from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, RunState
 from evaluations.models import Evaluation, Judge, Run, User
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
@@ -112,6 +112,7 @@ def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
         "progress": told,
         "is_active": is_active,
         "is_pointwise": is_pointwise(row.judge),
+        "batches": row.batches.order_by("pk") if row.channel == Channel.BATCH else [],
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
         "sees_calls": sees_calls(request, row.evaluation),

@@ -304,7 +304,7 @@ def test_scores_of_two_responses_stand_with_the_choice_they_make_and_its_margin(
     judge_scores(comparison, 4, 2, margin=0.5)
     text = page(client, owner_of(comparison.evaluation), comparison)
     assert "A 4, B 2" in text
-    assert "derived: a tie within 0.5" in text
+    assert "derived, a tie within 0.5" in text
     row = text[text.index("scorer <span") :]
     assert row.index('<span class="badge a">A</span>') < row.index("A 4, B 2")
     assert "about response B alone" in text

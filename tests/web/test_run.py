@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluations.domain import CallState, Role, RunState
-from evaluations.models import Attempt, Call, Evaluation, Event, Price, Run, User
+from evaluations.models import Attempt, Batch, Call, Evaluation, Event, Price, Run, User
 from evaluations.services.judging import running
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import llm_server
@@ -181,6 +181,18 @@ def test_what_was_spent_stands_beside_the_budget_and_the_unknown_is_not_nothing(
     assert "$1.23 and 1 answer of unknown cost of $5.00" in page(owner, run)
     Attempt.objects.filter(number=1).delete()
     assert "<dd>unknown of $5.00</dd>" in page(owner, run)
+
+
+def test_a_run_through_the_batch_api_shows_its_batches_and_is_looked_at_less_often(owner: User, run: Run) -> None:
+    state(run, channel="batch")
+    said = {"remote_state": "in_progress", "calls_sent": 4}
+    Batch.objects.create(run=run, state="submitted", **said)
+    Batch.objects.create(run=run, state="failed", error="The server lost the file.")
+    shown = page(owner, run)
+    assert "Batch of 4 calls" in shown
+    assert "its server says: in_progress" in shown
+    assert "The server lost the file." in shown
+    assert 'hx-trigger="every 10s"' in shown
 
 
 def test_a_page_that_polls_is_loaded_again_when_someone_else_holds_the_run(owner: User, run: Run) -> None:

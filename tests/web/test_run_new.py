@@ -130,6 +130,19 @@ def test_a_budget_becomes_the_runs(owner: User, evaluation: Evaluation) -> None:
     assert Run.objects.get().budget == 2_500_000_000
 
 
+def test_the_batch_api_is_offered_where_a_model_is_asked(owner: User, evaluation: Evaluation) -> None:
+    baseline = make_baseline(evaluation)
+    assert "Batch API" not in page(owner, judge=baseline.pk)
+    judge = make_judge(evaluation, NOWHERE)
+    assert "about half the price" in page(owner, judge=judge.pk)
+    assert "up to a day" in fragment(owner, judge=judge.pk, channel="batch")
+    refused = post(owner, judge=baseline.pk, channel="batch")
+    assert refused.status_code == 422
+    assert "the Batch API is for models" in refused.content.decode()
+    assert post(owner, judge=judge.pk, channel="batch").status_code == 302
+    assert Run.objects.get().channel == "batch"
+
+
 def test_the_estimate_names_calls_tokens_money_and_time_and_what_they_rest_on(
     owner: User, evaluation: Evaluation
 ) -> None:
