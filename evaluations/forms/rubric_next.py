@@ -30,6 +30,7 @@ ANSWER_FIELDS: Final = ("placeholders", "answer", "pattern", "rationale_key", "c
 class VersionForm(forms.Form):
     instructions = ProseField(
         rows=12,
+        strip=False,  # a pasted prompt is sent word for word
         help_text="What a judge is told before it sees what it judges. Aspects and the form of the answer are added "
         "by themselves, unless you name placeholders below.",
     )
@@ -65,6 +66,12 @@ class VersionForm(forms.Form):
         initial=True,
         help_text="Judges keep the version they were made with: make a new judge for this one.",
     )
+
+    def clean_instructions(self) -> str:
+        instructions: str = self.cleaned_data["instructions"]
+        if not instructions.strip():
+            raise forms.ValidationError("Write what the judge is told.")
+        return instructions
 
     def answer_format(self) -> str:
         answer, pattern = self.cleaned_data["answer"], self.cleaned_data["pattern"].strip()

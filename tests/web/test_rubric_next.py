@@ -1,14 +1,17 @@
 """Writing a rubric's next version, with and without a change, by forms alone."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain import AspectSpec, Role
-from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.judge.builtin import BUILTIN_RUBRICS, SIX_ASPECT
 from evaluations.models import Evaluation, Rubric, RubricVersion, User
+from evaluations.services.preparing.preparing import begin_builtin
 from tests.making import make_evaluation, make_member, make_user
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +95,32 @@ def test_the_form_sent_back_untouched_is_no_new_version(client: Client, address:
     assert answer.status_code == 422
     assert "Nothing was changed" in answer.content.decode()
     assert newest().number == 1
+
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "six-aspect": {
+        "input": "q",
+        "output_a": "a",
+        "output_b": "b",
+        "choices": dict.fromkeys(SIX_ASPECT.output_order, "A"),
+    },
+    "qa-pairwise": {"input": "q", "context": "c", "output_a": "a", "output_b": "b", "reasoning": "r", "choice": "SAME"},
+    "summary-rating": {"input": "q", "output": "a\nb", "score": 4.0},
+    "reference-metric": {"input": "q", "output": "a", "expected_output": "e", "reasoning": "r", "score": 0.25},
+}
+
+
+@pytest.mark.parametrize("builtin", BUILTIN_RUBRICS)
+def test_every_built_in_rubric_comes_through_the_form_unchanged(
+    client: Client, evaluation: Evaluation, builtin: str
+) -> None:
+    version = begin_builtin(evaluation, builtin=builtin, name="mine", few_shot=[EXAMPLES[builtin]], user=None)
+    address = reverse("rubric_next", args=["study", version.rubric_id])
+    untouched = form_of(client.get(address).content)
+    assert "Nothing was changed" in client.post(address, untouched).content.decode()
+    client.post(address, untouched | {"instructions": "  Two.\n"})
+    latest = RubricVersion.objects.get(rubric=version.rubric, number=2).spec()
+    assert latest == replace(version.spec(), instructions="  Two.\n")
 
 
 def test_a_new_wording_keeps_all_the_rest(client: Client, address: str, values: Values) -> None:
