@@ -239,4 +239,5 @@ def said_of_time(judge: Judge, one: OneCall, is_batch: bool) -> str:
     took = (
         f"{seconds.low:.1f} seconds each, as before" if seconds.low == seconds.high else "assumed 2 to 10 seconds each"
     )
-    return f"Time: {endpoint.max_in_flight or IN_FLIGHT} requests at once{minutely}, {took}."
+    at_once = f"{endpoint.max_in_flight} requests" if endpoint.max_in_flight else f"an assumed {IN_FLIGHT} requests"
+    return f"Time: {at_once} at once{minutely}, {took}."

@@ -85,9 +85,9 @@ def alike(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:
 def taken_by(
     judge: Judge, spec: RubricSpec, most: int, tokens_by_rule: Callable[[Judge, RubricSpec, Subject], float]
 ) -> list[Taken]:
-    """The latest calls of this judge whose tokens are known."""
+    """The latest calls of this judge whose tokens are known; what travelled in a file says nothing of time."""
     calls = {call.pk: call for call in latest_answered(judge, most)}
-    rows = Attempt.objects.filter(call__in=calls).order_by().values_list("call_id")
+    rows = Attempt.objects.filter(call__in=calls, batch__isnull=True).order_by().values_list("call_id")
     sums = rows.annotate(Sum("tokens_in"), Sum("tokens_out"), Count("pk"), Sum("latency_ms"))
     return [
         Taken(tokens_by_rule(judge, spec, subject), tokens_in, tokens_out, requests, milliseconds / 1000)
