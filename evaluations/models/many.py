@@ -25,7 +25,8 @@ def insert_many(model: type[models.Model], columns: tuple[str, ...], rows: Rows)
     ready = as_stored(model, columns, rows)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+            # Unlike the cursor's other methods, COPY comes past Django's own names for errors.
+            with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
                 for row in ready:
                     copy.write_row(row)
         else:

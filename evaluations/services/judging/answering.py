@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
@@ -38,6 +39,10 @@ STARTING: Final = threading.Lock()
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class NotStored(Exception):
+    """Answers that the database did not take, however often it was asked to."""
 
 
 def work(
@@ -72,6 +77,16 @@ def work_by_asking(bout: Bout, until: float, hand_over: Callable[[], None]) -> N
         on_shared_loop(ask_all(bout, until, hand_over))
     except StopRun as error:  # before anything could be sent: no key, no usable address
         running.stop(bout.run, str(error))
+    except NotStored as error:
+        logger.error("run %s: %s", bout.run.pk, error)
+        stop_if_that_can_be_stored(bout, error)
+
+
+def stop_if_that_can_be_stored(bout: Bout, error: NotStored) -> None:
+    """Nothing more is bought for a database that takes nothing. One that is away altogether is waited for."""
+    close_old_connections()
+    with suppress(OperationalError, InterfaceError):
+        running.stop(bout.run, f"{error} Make room or mend the database, then resume this run.")
 
 
 def on_shared_loop(work: Coroutine[None, None, T]) -> T:
@@ -205,7 +220,11 @@ def store_surely(bout: Bout, outcomes: Sequence[Outcome]) -> float:
             logger.warning("run %s: %d answers not stored yet: %s", bout.run.pk, len(outcomes), error)
             time.sleep(wait)
             close_old_connections()
-    storing.store(bout, outcomes)
+    try:
+        storing.store(bout, outcomes)
+    except (OperationalError, InterfaceError) as error:
+        why = str(error).partition("\n")[0]
+        raise NotStored(f"{len(outcomes)} answers could not be stored and are lost: {why}.") from error
     return 0.0
 
 

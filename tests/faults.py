@@ -1,0 +1,82 @@
+"""What goes wrong, by a seed; and the one question put to every run that lived through it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+from django.db.models import Count, F, Max, Q
+
+from evaluations.domain import AttemptOutcome, CallState, RunState
+from evaluations.judge.retrying import Patience
+from evaluations.models import Attempt, Call, Run, Score, Verdict
+from evaluations.services.judging import lapsing, running
+from tests.judges import work_off
+from tests.llm_server import LLMServer, Question, Script, good
+from tests.making import make_comparison, make_evaluation
+
+# Never gives up within a test, and never waits long.
+STEADY = Patience(first_seconds=0.01, most_seconds=0.1, tries=60, tries_when_busy=500, tries_unreachable=60)
+ASPECTS = 6
+
+
+def study_of(comparisons: int):  # type: ignore[no-untyped-def]
+    evaluation = make_evaluation()
+    for number in range(comparisons):
+        make_comparison(evaluation, query=f"Question {number}?", response_a=f"a{number}", response_b=f"b{number}")
+    return evaluation
+
+
+def draw(question: Question, seed: str = "") -> float:
+    """From 0 to 1, the same for the same prompt asked for the same time."""
+    digest = hashlib.sha256(f"{seed}{question.times}{question.prompt}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def sometimes(fault: Script, share: float, then: Script = good) -> Script:
+    """The fault on this share of the requests."""
+    return lambda question: (fault if draw(question) < share else then)(question)
+
+
+def in_bursts(fault: Script, bursts: Sequence[range], then: Script = good) -> Script:
+    """The fault on the requests of these places in the order in which they come."""
+    asked = Counter[str]()
+
+    def script(question: Question):  # type: ignore[no-untyped-def]
+        asked["all"] += 1
+        return (fault if any(asked["all"] in burst for burst in bursts) else then)(question)
+
+    return script
+
+
+def worked_to_the_end(run: Run) -> Run:
+    """As many stretches of work as it takes, with the sweep between them."""
+    for _ in range(40):
+        run = work_off(run, patience=STEADY)
+        if run.state not in (RunState.PLANNING, RunState.RUNNING):
+            return run
+        lapsing.put_back_expired()
+        lapsing.finish_ended_runs()
+    raise AssertionError(f"not at its end: {running.counts_by_state(run)}")
+
+
+def assert_nothing_was_bought_twice(run: Run, server: LLMServer, *, in_flight_at_kills: int = 0) -> None:
+    """Every call of the run has its one outcome, and once an answer was stored nothing more was asked.
+
+    Requests in flight at a kill are the only ones that may have been repeated, and each is counted.
+    """
+    calls = Call.objects.filter(run=run)
+    answered = calls.filter(state=CallState.ANSWERED)
+    told = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.ANSWERED))
+    last_told = Max("attempts__number", filter=Q(attempts__outcome=AttemptOutcome.ANSWERED))
+    whole = answered.annotate(told=told, last=Max("attempts__number"), last_told=last_told)
+    assert not whole.exclude(told=1).exists()
+    assert not whole.exclude(last=F("last_told")).exists()
+    assert Verdict.objects.filter(call__in=answered).count() == answered.count() * ASPECTS
+    assert not Verdict.objects.filter(call__in=calls.exclude(state=CallState.ANSWERED)).exists()
+    assert not Score.objects.filter(call__in=calls.exclude(state=CallState.ANSWERED)).exists()
+    attempts = Attempt.objects.filter(run=run)
+    lost = attempts.filter(outcome=AttemptOutcome.LOST).count()
+    requests = sum(server.asked.values())
+    # A lost Attempt stands for a request that was sent, or for one that was just about to be.
+    assert attempts.count() - lost <= requests <= attempts.count()
+    assert lost <= in_flight_at_kills

@@ -1,0 +1,193 @@
+"""Runs through all that a server, a broker or a database does to them: every call ends as it should."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.backends.signals import connection_created
+from django.db.models.functions import Now
+
+from evaluations.domain import CallState, RunState
+from evaluations.models import Attempt, Call, Endpoint, Run
+from evaluations.services.judging import answering, lapsing, running
+from tests.faults import assert_nothing_was_bought_twice, draw, in_bursts, sometimes, study_of, worked_to_the_end
+from tests.judges import IMPATIENT, make_judge
+from tests.llm_server import LLMServer, Question, Script, Told, broken, failing, good, hanging, llm_server
+
+pytestmark = pytest.mark.django_db(transaction=True)
+COMPARISONS = 60
+CALLS = 2 * COMPARISONS
+
+
+def counts(run: Run) -> dict[str, int]:
+    return {state: count for state, count in running.counts_by_state(run).items() if count}
+
+
+@contextmanager
+def judged(script: Script, comparisons: int = COMPARISONS, **settings: Any) -> Iterator[tuple[Run, LLMServer]]:
+    with llm_server(script) as server:
+        judge = make_judge(study_of(comparisons), server.base_url, max_in_flight=16, mode="json_schema", **settings)
+        yield running.start_run(judge, user=None), server
+
+
+def test_thirty_percent_of_500s(settings: Any) -> None:
+    with judged(sometimes(failing(500), 0.3)) as (run, server):
+        run = worked_to_the_end(run)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
+    assert_nothing_was_bought_twice(run, server)
+    faults = Attempt.objects.filter(run=run, http_status=500).count()
+    assert sum(server.asked.values()) == CALLS + faults
+    assert faults > CALLS * 0.2
+
+
+def test_five_percent_that_hang(settings: Any) -> None:
+    # On a busy machine a good answer can be late as well: it is then asked for once more, and counted.
+    settings.REQUEST_TIMEOUT_SECONDS = 2.0
+    with judged(sometimes(hanging, 0.05)) as (run, server):
+        run = worked_to_the_end(run)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
+    assert_nothing_was_bought_twice(run, server)
+    assert sum(server.asked.values()) > CALLS
+
+
+def test_ten_percent_of_broken_json() -> None:
+    """A tenth is broken, and of the repairs of those every second again."""
+    seen: dict[str, str] = {}
+
+    def script(question: Question) -> Told:
+        if len(question.body["messages"]) > 2:
+            bad = draw(question, "repair") < 0.5
+            seen[question.body["messages"][1]["content"]] = "unreadable" if bad else "repaired"
+        else:
+            bad = draw(question) < 0.1
+        return (broken if bad else good)(question)
+
+    with judged(script) as (run, server):
+        run = worked_to_the_end(run)
+    fates = list(seen.values())
+    assert fates.count("repaired") > 0
+    assert fates.count("unreadable") > 0
+    assert counts(run) == {"answered": CALLS - fates.count("unreadable"), "unreadable": fates.count("unreadable")}
+    assert Call.objects.filter(run=run, repaired=True).count() == fates.count("repaired")
+    assert sum(server.asked.values()) == CALLS + len(fates)
+    assert_nothing_was_bought_twice(run, server)
+
+
+def test_bursts_of_429_pause_everything_and_fail_nothing() -> None:
+    bursts = [range(20, 35), range(70, 90)]
+    with judged(in_bursts(failing(429, retry_after=0.2), bursts)) as (run, server):
+        run = worked_to_the_end(run)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
+    assert Attempt.objects.filter(run=run, http_status=429).count() == sum(server.asked.values()) - CALLS > 0
+    assert Endpoint.objects.get().paused_until is not None
+    assert_nothing_was_bought_twice(run, server)
+
+
+# ---- the database --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections that a server could drop")
+def test_every_connection_to_the_database_dropped_in_the_middle() -> None:
+    def script(question: Question) -> Told:
+        if server.asked.total() in (30, 75):
+            drop_connections()
+        return good(question)
+
+    with judged(script) as (run, server):
+        running.plan(run.pk, until=float("inf"))
+        run = worked_to_the_end_on_new_connections(run)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
+    assert_nothing_was_bought_twice(run, server)
+    assert set(server.asked.values()) == {1}
+
+
+def drop_connections() -> None:
+    import psycopg
+
+    given = connection.get_connection_params()
+    where = {key: given[key] for key in ("dbname", "user", "password", "host", "port") if given.get(key)}
+    with psycopg.connect(**where, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def worked_to_the_end_on_new_connections(run: Run) -> Run:
+    """As tasks of a worker do it: each looks at its connections first, and one that fails is not the last."""
+    from django.db import InterfaceError, OperationalError, connections
+
+    for _ in range(10):
+        try:
+            return worked_to_the_end(run)
+        except (OperationalError, InterfaceError):
+            connections.close_all()
+    raise AssertionError("the database did not come back")
+
+
+def test_a_full_disk_is_reported_and_nothing_is_marked_done(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(answering, "STORE_AGAIN_SECONDS", (0.01, 0.02))
+    with judged(good) as (run, server):
+        running.plan(run.pk, until=float("inf"))
+        with disk_full(), caplog.at_level(logging.ERROR):
+            answering.work(run.pk, hand_over=lambda: None, patience=IMPATIENT)
+        bought_in_vain = sum(server.asked.values())
+        assert "could not be stored" in caplog.text
+        run.refresh_from_db()
+        assert run.state == RunState.STOPPED
+        assert run.stop_reason.endswith("full. Make room or mend the database, then resume this run.")
+        assert not Call.objects.filter(run=run, state=CallState.ANSWERED).exists()
+        assert 0 < bought_in_vain <= 32
+        running.resume(run, user=None)
+        Call.objects.filter(state=CallState.RUNNING).update(lease_until=Now() - timedelta(seconds=1))
+        lapsing.put_back_expired()
+        run = worked_to_the_end(run)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
+    assert_nothing_was_bought_twice(run, server, in_flight_at_kills=32)
+
+
+@contextmanager
+def disk_full() -> Iterator[None]:
+    """No Attempt can be written: on SQLite its own limit of pages, on PostgreSQL the very error of a full disk."""
+    fill = full_postgres if connection.vendor == "postgresql" else full_sqlite
+    with fill():
+        yield
+
+
+@contextmanager
+def full_postgres() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION 'could not extend file: disk full' USING ERRCODE = '53100'; END $$"
+        )
+        cursor.execute("CREATE TRIGGER disk_full BEFORE INSERT ON evaluations_attempt EXECUTE FUNCTION disk_full()")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER disk_full ON evaluations_attempt")
+            cursor.execute("DROP FUNCTION disk_full()")
+
+
+@contextmanager
+def full_sqlite() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+        pages = cursor.execute("PRAGMA page_count").fetchone()[0]
+
+    def limit(connection: Any, **told: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA max_page_count = {pages + 2}")
+
+    connection_created.connect(limit)
+    try:
+        yield
+    finally:
+        connection_created.disconnect(limit)
