@@ -39,6 +39,9 @@ COMPLETIONS: Final = "/chat/completions"
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 # What is told of each place of a reply: more is refused by some servers, and a rubric has few labels.
 TOP_LOGPROBS: Final = 5
+# What servers say instead of content_filter and of length.
+FILTERED: Final = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
+CUT_OFF: Final = ("max_tokens", "model_length", "model_context_window_exceeded")
 LONGEST_WAIT_SECONDS: Final = 3600.0
 
 
@@ -222,18 +225,18 @@ def answer_from(status: int, text: str, server: Server, request: Request, key: s
         )
     choice = first_choice(body)
     message = choice.get("message")
-    finish_reason = text_in(choice.get("finish_reason"))
+    finish_reason = ended_by(text_in(choice.get("finish_reason")))
     error = body.get("error") or choice.get("error")
     if error and not text_in(part(choice, "message").get("content")):
         raise error_for(passed_on(error, key), server, request, {})
-    if finish_reason.startswith("content_filter"):  # some say after a colon what was found
-        message, finish_reason = message or {}, "content_filter"
+    if finish_reason == "content_filter":  # often without a message
+        message = message or {}
     if not isinstance(message, dict):
         raise Retry("The server answered without a choice.", http_status=status, body=storable(text[:LONGEST_BODY]))
     usage = part(body, "usage")
     return Answer(
         text=text_in(message.get("content")),
-        finish_reason=finish_reason[:40],
+        finish_reason=finish_reason,
         refusal=text_in(message.get("refusal")),
         model=text_in(body.get("model"))[:200],
         http_status=status,
@@ -242,6 +245,14 @@ def answer_from(status: int, text: str, server: Server, request: Request, key: s
         tokens_cached=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
         logprobs=tokens_in(choice) if request.logprobs else (),
     )
+
+
+def ended_by(given: str) -> str:
+    """Why the model stopped, in the protocol's word where the server has one of its own for a filter or a limit."""
+    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
+    if word in FILTERED:
+        return "content_filter"
+    return "length" if word in CUT_OFF else given[:40]
 
 
 def first_choice(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,7 +375,7 @@ def unknown_model(server: Server, request: Request) -> str:
 def bad_request(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
     """A request that was understood and refused: for its form, for a setting, or for this item alone."""
     why = said.message
-    if request.shape != ReplyShape.TEXT and said.holds(FORMAT_WORDS):
+    if request.shape != ReplyShape.TEXT and (said.states(FORMAT_WORDS) or said.param.startswith("response_format")):
         return format_refused(said, request, known)
     if said.status == 413 or said.holds(TOO_LONG_WORDS):
         return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)

@@ -324,6 +324,29 @@ def test_a_filter_that_leaves_no_message_is_an_answer_for_the_reader() -> None:
     assert (answer.text, answer.finish_reason) == ("", "content_filter")
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("stop", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("SAFETY", "content_filter"),
+        ("eos", "eos"),
+    ],
+)
+def test_why_the_model_stopped_is_told_in_the_protocols_words(given: str, kept: str) -> None:
+    body = {"choices": [{"message": {"content": "A"}, "finish_reason": given}]}
+    assert answer_from(200, json.dumps(body), Server("http://x/v1"), PLAIN).finish_reason == kept
+
+
+def test_words_of_a_judged_text_that_is_sent_back_stop_no_run() -> None:
+    """A body may repeat the prompt: only the server's own sentence says that it does not take a shape or a key."""
+    text = "Explain response_format and json_schema; insufficient_quota; invalid api key; temperature is unsupported."
+    told = error_from(failing(400, "messages[1] is odd", input=text), REQUEST)
+    assert isinstance(told, RecordOnCall)
+    assert told.state == CallState.FAILED
+
+
 def test_logprobs_come_with_the_answer_where_they_were_asked_for() -> None:
     choices = {"type": "object", "properties": {"choice": {"enum": ["A", "B"]}}}
     request = replace(REQUEST, logprobs=True, schema=choices)
