@@ -10,6 +10,7 @@ from evaluations.formats.exported import (
     NEUTRALISED,
     ExportedRow,
     Judge,
+    JudgesChoice,
     Person,
     Raters,
     packed,
@@ -92,10 +93,17 @@ def judge_cells(judge: Judge) -> dict[str, str]:
     for aspect, said in judge["choices"].items():
         flat[f"{name}:{aspect}"] = said["choice"] or ""
         flat[f"{name}:{aspect}:inconsistent"] = yes_or_no(said["inconsistent"])
-        flat[f"{name}:{aspect}:orders"] = " ".join(
-            f"{shown}={','.join(choices)}" for shown, choices in sorted(said["orders"].items())
-        )
+        flat[f"{name}:{aspect}:orders"] = scores_in(said) if "scores" in said else orders_in(said)
     return flat
+
+
+def orders_in(said: JudgesChoice) -> str:
+    return " ".join(f"{shown}={','.join(choices)}" for shown, choices in sorted(said["orders"].items()))
+
+
+def scores_in(said: JudgesChoice) -> str:
+    scores = said["scores"]
+    return f"derived from scores A={scores['A']} B={scores['B']} margin={scores['margin']}"
 
 
 def by_order(rationales: Mapping[str, Sequence[str]]) -> str:

@@ -69,13 +69,25 @@ class Person(TypedDict):
     choices: dict[str, PersonsChoice]
 
 
+class Scores(TypedDict):
+    """Mean scores of the two responses, from which the choice is derived: a tie within the margin."""
+
+    A: float
+    B: float
+    margin: float
+
+
 class JudgesChoice(TypedDict):
-    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each."""
+    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each.
+
+    ``scores`` stand with a choice that is derived from them: the judge was asked about each response alone.
+    """
 
     choice: str | None
     inconsistent: bool
     orders: dict[str, list[str]]
     rationales: NotRequired[dict[str, list[str]]]
+    scores: NotRequired[Scores]
 
 
 class JudgesName(TypedDict):
@@ -89,7 +101,7 @@ class JudgesName(TypedDict):
 
 
 class Judge(JudgesName):
-    """``failures``: failed calls by state. ``rationales``: by the order shown."""
+    """``failures``: failed calls by state. ``rationales``: by the order shown, or by the response they are on."""
 
     choices: dict[str, JudgesChoice]
     rationales: dict[str, list[str]]

@@ -344,6 +344,8 @@ def label_of(asked: AspectSpec, choice: Choice | None) -> str:
 
 
 def consistency(judge: JudgeChoice) -> str:
+    if judge.remark:
+        return judge.remark
     if judge.inconsistent:
         return "inconsistent → tie"
     return "both orders agree" if judge.orders > 1 else "asked in one order"

@@ -20,7 +20,7 @@ from evaluations.services.exporting import collecting, composing, exporting
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from tests.making import make_comparison, make_evaluation, make_human, make_user
-from tests.saying import import_votes, judge_says, make_import, person_says
+from tests.saying import import_votes, judge_says, make_import, make_scorer, person_says, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -315,6 +315,28 @@ def test_what_cannot_be_written_is_refused_with_what_can(evaluation: Evaluation)
     with pytest.raises(InputRefused, match="choose one of jsonl, csv"):
         exporting.begin(evaluation, written_as="parquet", user=None)
     assert not Export.objects.exists()
+
+
+def test_a_judge_of_single_responses_stands_with_its_scores_and_what_they_say(evaluation: Evaluation) -> None:
+    made, failed = make_comparison(evaluation, key="q1"), make_comparison(evaluation, key="q2")
+    scorer = make_scorer(evaluation, margin=0.5)
+    judge_says(made, judge="a rule", as_stored={"overall": A})
+    scorer_says(scorer, made.response_a, 4, rationale="Right.")
+    scorer_says(scorer, made.response_b, 2, rationale="Wrong.")
+    scorer_says(scorer, failed.response_a, 4)
+    scorer_says(scorer, failed.response_b, "refused")
+    first, second = as_json(evaluation)
+    assert [judge["judge"] for judge in first["judges"]] == ["a rule", "scorer"]
+    judge = first["judges"][1]
+    assert (judge["kind"], judge["rubric"], judge["failures"]) == ("llm", "rubric of scorer 1", {})
+    scores = {"A": 4.0, "B": 2.0, "margin": 0.5}
+    assert judge["choices"] == {"overall": {"choice": "A", "inconsistent": False, "orders": {}, "scores": scores}}
+    assert judge["rationales"] == {"response_a": ["Right."], "response_b": ["Wrong."]}
+    assert (second["judges"][0]["choices"], second["judges"][0]["failures"]) == ({}, {"refused": 1})
+    cells, _ = as_csv(evaluation)
+    assert cells["judge:scorer:overall"] == "A"
+    assert cells["judge:scorer:overall:orders"] == "derived from scores A=4.0 B=2.0 margin=0.5"
+    assert cells["judge:scorer (rationale)"] == "response_a: Right.\n\nresponse_b: Wrong."
 
 
 def test_rows_come_in_chunks_of_five_queries_each(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from evaluations.services.reviewing.drawing import drawn, order_shown
 from evaluations.services.reviewing.presenting import Sheet, sheet_for
 from evaluations.services.reviewing.reviewing import rater_of, rubric_in_force, save_final, save_first
 from tests.making import make_comparison, make_evaluation, make_user
-from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, make_judge
+from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, make_judge, make_scorer, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -139,3 +139,44 @@ def test_a_confirmed_sheet_shows_first_and_final_and_the_notes(person: User) -> 
     done = sheet(person, comparison)
     depth = next(line for line in done.lines if line.asked.key == "depth")
     assert (done.stage, depth.first, depth.final, depth.note) == ("done", Choice.B, Choice.A, "More detail.")
+
+
+def scored(person: User, order: Shown) -> Comparison:
+    """A comparison that this person meets in that order; a judge of single responses gave A 4 and B 2.5 on clarity."""
+    evaluation = make_evaluation(person)
+    scorer = make_scorer(evaluation, aspect="clarity", margin=1.0)
+    change_evaluation(evaluation, {"shown_judge": scorer.judge}, user=person)
+    comparison = make_comparison(evaluation)
+    while order_shown(person, comparison) != order:
+        comparison = make_comparison(evaluation)
+    scorer_says(scorer, comparison.response_a, 4, aspect="clarity", rationale="Short and right.")
+    for sample, score in enumerate((2, 3)):
+        scorer_says(scorer, comparison.response_b, score, aspect="clarity", sample=sample, rationale="Wrong.")
+    return comparison
+
+
+@pytest.mark.parametrize(
+    ("order", "choice", "remark", "first"),
+    [
+        (Shown.AS_STORED, Choice.A, "4 to 2.5, derived from scores, margin 1.0", "Short and right."),
+        (Shown.SWAPPED, Choice.B, "2.5 to 4, derived from scores, margin 1.0", "Wrong."),
+    ],
+)
+def test_a_choice_derived_from_scores_is_revealed_as_what_it_is(
+    person: User, order: Shown, choice: Choice, remark: str, first: str
+) -> None:
+    comparison = scored(person, order)
+    save_first(person, comparison, choices=ALL_A, version=0)
+    judge = sheet(person, comparison).judge
+    assert judge is not None
+    assert list(judge.choices) == ["clarity"]
+    assert (judge.choices["clarity"].choice, judge.choices["clarity"].remark) == (choice, remark)
+    assert (judge.rationales[0].text, judge.rationales[0].about) == (first, "A")
+    assert {one.turned for one in judge.rationales} == {False}
+
+
+def test_without_a_score_of_both_there_is_nothing_to_reveal(person: User) -> None:
+    comparison = scored(person, Shown.AS_STORED)
+    comparison.response_b.scores.all().delete()
+    save_first(person, comparison, choices=ALL_A, version=0)
+    assert sheet(person, comparison).judge is None

@@ -16,7 +16,7 @@ from evaluations.models import Comparison, Evaluation, Event, Rater, Review, Use
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation
 from evaluations.services.reviewing.drawing import order_shown
 from tests.making import make_comparison, make_evaluation, make_member, make_user
-from tests.saying import SIX, import_votes, judge_says, make_judge
+from tests.saying import SIX, import_votes, judge_says, make_judge, make_scorer, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -234,6 +234,18 @@ def test_the_whole_way_works_with_plain_forms(browser: Client, evaluation: Evalu
     assert (review.state, review.note, review.active_ms) == (ReviewState.FINAL, "Fine.", 2400)
     depth = review.verdicts.get(stage=Stage.FINAL, aspect__key="depth")
     assert (depth.choice, depth.note) == ("tie", "Really equal.")
+
+
+def test_a_choice_derived_from_scores_says_so_where_it_is_revealed(browser: Client, evaluation: Evaluation) -> None:
+    scorer = make_scorer(evaluation, aspect="clarity")
+    change_evaluation(evaluation, {"shown_judge": scorer.judge}, user=None)
+    comparison = make_comparison(evaluation)
+    for response, score in ((comparison.response_a, 4), (comparison.response_b, 2)):
+        scorer_says(scorer, response, score, aspect="clarity", rationale="Because.")
+    html = save(browser, comparison, follow=True).content.decode()
+    assert "derived from scores, margin 0.0" in html
+    assert "Rationale on A" in html
+    assert "asked in one order" not in html
 
 
 def test_where_there_is_no_judge_the_save_leads_to_the_next(browser: Client, evaluation: Evaluation) -> None:

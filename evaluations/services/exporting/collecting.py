@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evaluations.domain import Message, RaterKind, ReviewState
 from evaluations.formats import exported
 from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Review, RubricAspect, Verdict
+from evaluations.services.judging.consolidating import Derivation, derivations
 
 CHUNK = 500
 
@@ -41,6 +42,11 @@ class Cast:
         return {pk: rater.judge for pk, rater in self.raters.items() if rater.judge}
 
     @cached_property
+    def scorers(self) -> list[Rater]:
+        """The judges that score single responses."""
+        return [self.raters[pk] for pk, judge in self.judges.items() if judge.is_pointwise]
+
+    @cached_property
     def places(self) -> dict[int, int]:
         return {pk: place for place, pk in enumerate(self.raters)}
 
@@ -63,6 +69,8 @@ class Material(NamedTuple):
     candidate_b: str
     response_b: list[Message]
     metadata_b: dict[str, Any]
+    id_a: int
+    id_b: int
 
 
 MATERIAL_COLUMNS = (
@@ -81,6 +89,8 @@ MATERIAL_COLUMNS = (
     "response_b__candidate__name",
     "response_b__messages",
     "response_b__metadata",
+    "response_a_id",
+    "response_b_id",
 )
 
 
@@ -145,6 +155,31 @@ def verdicts_of(ids: Iterable[int], cast: Cast) -> dict[int, dict[int, list[Said
 def reviews_of(ids: Iterable[int]) -> dict[int, Review]:
     saved = Review.objects.filter(comparison__in=ids, state__in=(ReviewState.FIRST, ReviewState.FINAL))
     return {review.pk: review for review in saved.select_related("rubric_version__rubric")}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What judges of single responses say. ``derived``: rater id → comparison id → aspect key.
+
+    ``calls``: rater id → response id → state and rationale of each.
+    """
+
+    derived: Mapping[int, Mapping[int, Mapping[str, Derivation]]]
+    calls: Mapping[int, Mapping[int, list[tuple[str, str]]]]
+
+
+def scoring_of(chunk: Iterable[Material], cast: Cast) -> Scoring:
+    """Nothing is read where no judge scores."""
+    if not cast.scorers:
+        return Scoring({}, {})
+    sides = {one.pk: (one.id_a, one.id_b) for one in chunk}
+    asked: dict[int, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    rater_of = {rater.judge_id: rater.pk for rater in cast.scorers}
+    calls = Call.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, judge__in=list(rater_of))
+    columns = calls.order_by("sample", "pk").values_list("judge_id", "response_id", "state", "rationale")
+    for judge, response, state, rationale in columns:
+        asked[rater_of[judge]][response or 0].append((state, rationale))
+    return Scoring(derivations(cast.scorers, sides), asked)
 
 
 def calls_of(ids: Iterable[int]) -> Mapping[int, Mapping[int, list[Asked]]]:

@@ -27,11 +27,14 @@ from evaluations.services.exporting.collecting import (
     Cast,
     Material,
     Said,
+    Scoring,
     calls_of,
     read_chunk,
     reviews_of,
+    scoring_of,
     verdicts_of,
 )
+from evaluations.services.judging.consolidating import Derivation
 
 
 def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.ExportedRow]:
@@ -46,14 +49,14 @@ def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.Exported
     """Verdicts are read before the reviews and calls they came from: none is met without its own."""
     ids = [one.pk for one in chunk]
     said, labels = verdicts_of(ids, cast), labelling.labels(ids)
-    reviews, calls = reviews_of(ids), calls_of(ids)
+    reviews, calls, scoring = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast)
     for one in chunk:
         by_rater = said.get(one.pk, {})
         yield {
             **material_of(one),
             "labels": {aspect: label_of(label) for aspect, label in labels.get(one.pk, {}).items()},
             "gold": gold_of(by_rater, cast),
-            "judges": judges_of(by_rater, calls.get(one.pk, {}), cast),
+            "judges": in_order([*judges_of(by_rater, calls.get(one.pk, {}), cast), *scorers_of(one, scoring, cast)]),
             "people": people_of(by_rater, reviews, cast),
         }
 
@@ -168,6 +171,30 @@ def judge_of(rater: Rater, said: list[Said], calls: list[Asked], cast: Cast) -> 
         "rationales": by_order((call.shown, call.rationale) for call in calls if call.rationale),
         "failures": dict(Counter(call.state for call in calls if call.state in FAILURE_STATES)),
     }
+
+
+def in_order(judges: list[exported.Judge]) -> list[exported.Judge]:
+    return sorted(judges, key=lambda judge: judge["judge"])
+
+
+def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> Iterator[exported.Judge]:
+    """The judges that were asked about one of the two responses alone; what they choose is derived."""
+    for rater in cast.scorers:
+        asked = scoring.calls.get(rater.pk, {})
+        calls = [(side, *call) for side, pk in (("A", one.id_a), ("B", one.id_b)) for call in asked.get(pk, [])]
+        derived = scoring.derived[rater.pk].get(one.pk, {})
+        if calls or derived:
+            yield {
+                **introduced(cast.judges[rater.pk]),
+                "choices": {key: derived_from(derived[key]) for key in cast.aspects.values() if key in derived},
+                "rationales": by_order((f"response_{side.lower()}", text) for side, _, text in calls if text),
+                "failures": dict(Counter(state for _, state, _ in calls if state in FAILURE_STATES)),
+            }
+
+
+def derived_from(one: Derivation) -> exported.JudgesChoice:
+    scores: exported.Scores = {"A": one.score_a, "B": one.score_b, "margin": one.margin}
+    return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
 
 
 def introduced(judge: Judge) -> exported.JudgesName:

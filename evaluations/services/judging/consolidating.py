@@ -1,17 +1,37 @@
 """A judge's one verdict on a comparison, made when it is read from every order and sample."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
-from evaluations.domain import FAILURE_STATES, Choice, Folded, Shown, fold
-from evaluations.models import Call, Rater, Verdict
+from evaluations.domain import FAILURE_STATES, Choice, Folded, Shown, derived_choice, fold
+from evaluations.models import Call, Comparison, Rater, RubricAspect, Score, Verdict
 
 Choices = Mapping[int, Mapping[str, Folded]]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What the mean scores of two responses say; the judge was asked about each alone."""
+
+    score_a: float
+    score_b: float
+    margin: float
+
+    @property
+    def choice(self) -> Choice:
+        choice = derived_choice(self.score_a, self.score_b, self.margin)
+        assert choice is not None
+        return choice
 
 
 def judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> Choices:
     """What this judge says: comparison id → aspect key → choice. What is incomplete is absent."""
     wanted = list(comparison_ids)
+    if rater.judge is not None and rater.judge.is_pointwise:
+        derived = derivations([rater], sides_of(wanted))[rater.pk]
+        return {pk: {key: Folded(one.choice) for key, one in said.items()} for pk, said in derived.items()}
     given: dict[tuple[int, str], dict[Shown, list[Folded]]] = defaultdict(lambda: defaultdict(list))
     verdicts = Verdict.objects.filter(rater=rater, comparison__in=wanted).values_list(
         "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
@@ -38,6 +58,42 @@ def orders_asked(rater: Rater, comparison_ids: Iterable[int]) -> dict[int, set[S
     for comparison_id, shown in calls.values_list("comparison_id", "shown").distinct():
         asked[comparison_id].add(Shown(shown))
     return asked
+
+
+def sides_of(comparison_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """The ids of the two responses of each comparison."""
+    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
+    return {pk: (a, b) for pk, a, b in rows}
+
+
+def derivations(
+    raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
+) -> Mapping[int, Mapping[int, Mapping[str, Derivation]]]:
+    """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
+
+    The raters are judges of single responses; the same two queries however many they and the comparisons are.
+    """
+    responses = {response for pair in sides.values() for response in pair}
+    given: dict[tuple[int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
+    for rater_id, aspect, response, value in scores.values_list("rater_id", "aspect__key", "response_id", "value"):
+        given[rater_id, aspect][response].append(value)
+    margins = margins_of(raters)
+    told: dict[int, dict[int, dict[str, Derivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, aspect), values in given.items():
+        margin = margins.get((rater_id, aspect), 0.0)
+        for pk, (a, b) in sides.items():
+            if a in values and b in values:
+                told[rater_id][pk][aspect] = Derivation(fmean(values[a]), fmean(values[b]), margin)
+    return told
+
+
+def margins_of(raters: Iterable[Rater]) -> dict[tuple[int, str], float]:
+    """The margin of a tie by rater id and aspect key, as the rubric of each judge has it."""
+    version = {rater.pk: rater.judge.rubric_version_id for rater in raters if rater.judge}
+    asked = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
+    told = list(asked.values_list("version_id", "aspect__key", "tie_margin"))
+    return {(rater, key): margin for rater, one in version.items() for by, key, margin in told if by == one}
 
 
 def failures(rater: Rater, comparison_ids: Iterable[int]) -> dict[int, list[str]]:

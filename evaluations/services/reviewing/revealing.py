@@ -3,27 +3,35 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from evaluations.domain import FLIPPED, Choice, Shown
-from evaluations.models import Comparison, Evaluation, Judge, Rater, Verdict
-from evaluations.services.judging.consolidating import judge_choices
+from evaluations.domain import FLIPPED, Choice, Shown, derived_remark
+from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Verdict
+from evaluations.services.judging.consolidating import Derivation, derivations, judge_choices
 
 
 @dataclass(frozen=True)
 class JudgeChoice:
-    """``choice`` is as shown. ``orders``: how many orders of the two responses it was asked in."""
+    """``choice`` is as shown. ``orders``: how many orders of the two responses it was asked in.
+
+    ``remark``: what must be said of a choice that the judge did not give itself.
+    """
 
     choice: Choice
     inconsistent: bool
     orders: int
     rationale: str
+    remark: str = ""
 
 
 @dataclass(frozen=True)
 class JudgeRationale:
-    """Words of the judge. ``turned``: its A is the person's B, because it saw the other order."""
+    """Words of the judge. ``turned``: its A is the person's B, because it saw the other order.
+
+    ``about``: the one response that they are on, as the person sees it.
+    """
 
     text: str
     turned: bool
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,12 @@ def judge_answer(
     evaluation: Evaluation, comparison: Comparison, aspects: Collection[str], shown: Shown
 ) -> JudgeAnswer | None:
     """The shown judge's choices on these aspects; None where it has not answered one of them."""
-    rater = Rater.objects.filter(judge=evaluation.shown_judge_id).select_related("judge").first()
+    known = Rater.objects.select_related("judge__rubric_version__rubric")
+    rater = known.filter(judge=evaluation.shown_judge_id).first()
     if evaluation.shown_judge_id is None or rater is None or rater.judge is None:
         return None
+    if rater.judge.is_pointwise:
+        return derived_answer(rater, rater.judge, comparison, aspects, shown)
     told = judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
     answered = {key: folded for key, folded in told.items() if key in aspects}
     if not answered:
@@ -60,6 +71,33 @@ def judge_answer(
         for key, folded in answered.items()
     }
     return JudgeAnswer(rater.judge, choices, rationales(verdicts, shown))
+
+
+def derived_answer(
+    rater: Rater, judge: Judge, comparison: Comparison, aspects: Collection[str], shown: Shown
+) -> JudgeAnswer | None:
+    """What its scores of the two responses say, with them and the margin."""
+    sides = (comparison.response_a_id, comparison.response_b_id)
+    told = derivations([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
+    choices = {
+        key: JudgeChoice(turned(one.choice, shown), False, 0, "", remark_on(one, shown))
+        for key, one in told.items()
+        if key in aspects
+    }
+    if not choices:
+        return None
+    calls = Call.objects.filter(judge=judge, response__in=sides).exclude(rationale="").order_by("sample", "pk")
+    as_seen = sides[::-1] if shown == Shown.SWAPPED else sides
+    written = [(as_seen.index(call.response_id or 0), call.rationale) for call in calls]
+    return JudgeAnswer(
+        judge, choices, tuple(JudgeRationale(text, False, "AB"[place]) for place, text in sorted(written))
+    )
+
+
+def remark_on(derived: Derivation, shown: Shown) -> str:
+    scores = (derived.score_a, derived.score_b)
+    first, second = scores[::-1] if shown == Shown.SWAPPED else scores
+    return f"{first:.10g} to {second:.10g}, {derived_remark(derived.margin)}"
 
 
 def orders_of(verdicts: Collection[Verdict]) -> int:
