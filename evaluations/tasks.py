@@ -98,7 +98,7 @@ def look_for_local_server() -> None:
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
     lapsing.put_back_expired()
-    running.cancel_waiting_calls()
+    running.cancel_waiting_calls(seconds=SWEEP_SECONDS)
     lapsing.finish_ended_runs()
     for run_id in lapsing.runs_to_nudge():
         nudge(work_run, run_id, expires=SWEEP_SECONDS)

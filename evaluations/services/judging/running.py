@@ -1,6 +1,7 @@
 """A judge sent through a selection: how a run starts, is planned, is paused and goes on, and ends."""
 
 import secrets
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final, Unpack
@@ -185,7 +186,8 @@ def plan_some(run_id: int) -> bool:
 def plan_retry(run: Run, wanted: Selection) -> bool:
     """The next of the calls to be asked again; the place is kept on the run. False after the last."""
     after = run.filters.get("after", 0)
-    calls = list(calls_to_retry(wanted).filter(pk__gt=after).order_by("pk")[:ROWS_AT_ONCE])
+    again = calls_to_retry(wanted).filter(pk__gt=after).select_for_update(of=("self",))
+    calls = list(again.order_by("pk")[:ROWS_AT_ONCE])
     if calls:
         take_over(run, calls)
         run.planned += len(calls)
@@ -209,8 +211,12 @@ def plan_calls(run: Run, wanted: Selection) -> bool:
 
 
 def calls_of(run: Run, column: str, ids: Sequence[int]) -> dict[Subject, Call]:
-    """What this judge was asked about these, with as much of each call as taking it over needs."""
-    found = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids}).select_related("run")
+    """What this judge was asked about these, with as much of each call as taking it over needs.
+
+    Locked: an answer that came between this look and the taking over would be bought again.
+    """
+    mine = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids})
+    found = mine.select_related("run").select_for_update(of=("self",)).order_by("pk")
     needed = found.only(column, "shown", "sample", "state", "reserved", "run__state")
     return {(getattr(call, column), Shown(call.shown), call.sample): call for call in needed}
 
@@ -359,10 +365,11 @@ def finish(run: Run) -> bool:
     return bool(changed)
 
 
-def cancel_waiting_calls() -> None:
-    """What waited in a cancelled run says so, in short transactions."""
+def cancel_waiting_calls(*, seconds: float | None = None) -> None:
+    """What waited in a cancelled run says so, in short transactions, for so long or until all of it does."""
+    until = None if seconds is None else time.monotonic() + seconds
     waiting = Call.objects.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
-    while ids := list(waiting.values_list("pk", flat=True)[:ROWS_AT_ONCE]):
+    while not time_is_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:ROWS_AT_ONCE])):
         with paced():
             # Asked again inside: a new run may have taken the call over meanwhile.
             waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
