@@ -47,8 +47,7 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk, Action.MANAGE)
-    said = "Paused. Answers on their way are still stored; nothing more is asked until you resume it."
-    return changed(request, row, said, lambda: pause(row, user=cast(User, request.user)))
+    return changed(request, row, lambda: pause(row, user=cast(User, request.user)))
 
 
 @require_POST
@@ -62,7 +61,7 @@ def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         resume(row, user=cast(User, request.user), budget=budget)
         nudge(work_run, row.pk)
 
-    return changed(request, row, "It goes on.", go_on)
+    return changed(request, row, go_on)
 
 
 @require_POST
@@ -74,25 +73,24 @@ def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         given = request.POST.get("budget", "").strip()
         budget = nano_usd(given, "Budget") if given else None
         change_budget(row, budget, user=cast(User, request.user))
+        messages.success(request, "The budget is changed.")
 
-    return changed(request, row, "The budget is changed.", change)
+    return changed(request, row, change)
 
 
 @require_POST
 def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk, Action.MANAGE)
-    said = "Cancelled. Answers on their way are still stored; nothing more is asked."
-    return changed(request, row, said, lambda: cancel(row, user=cast(User, request.user)))
+    return changed(request, row, lambda: cancel(row, user=cast(User, request.user)))
 
 
-def changed(request: HttpRequest, row: Run, said: str, change: Callable[[], None]) -> HttpResponse:
-    """Back to the run once it is changed; its page with the reason where it cannot be."""
+def changed(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpResponse:
+    """Back to the run, which says how it stands, once it is changed; its page with the reason where it cannot be."""
     try:
         change()
     except InputRefused as refused:
         row = run_for(request, row.evaluation.slug, row.pk)
         return render(request, "run/run.html", standing(request, row) | {"refused": str(refused)}, status=422)
-    messages.success(request, said)
     return redirect("run", row.evaluation.slug, row.pk)
 
 

@@ -218,7 +218,9 @@ def test_answers_on_their_way_are_followed_after_the_end(owner: User, run: Run) 
     Call.objects.update(state=CallState.ANSWERED)
     last = signed_in(owner).get(reverse("run_progress", args=["study", run.pk]))
     assert last.status_code == 286
-    assert 'id="run-verdict"' in last.content.decode()
+    for part in ("verdict", "actions", "reread", "budget", "lead"):
+        assert f'id="run-{part}"' in last.content.decode()
+    assert 'name="budget"' not in last.content.decode()
 
 
 def test_a_reviewer_sees_how_far_it_is_and_changes_nothing(evaluation: Evaluation, run: Run) -> None:
