@@ -106,13 +106,17 @@ LIST_OF: Final = {
 
 
 def example_values(spec: RubricSpec) -> Rows:
+    return [{**example, "verdict": verdict_shown(example, spec)} for example in spec.few_shot]
+
+
+def verdict_shown(example: Mapping[str, Any], spec: RubricSpec) -> dict[str, Any]:
+    """As it is typed: alone under an empty key, or by the aspects in the order in which they are asked."""
     form = FORM_OF[spec.kind]
-    return [{**example, "verdict": verdict_shown(example, form)} for example in spec.few_shot]
-
-
-def verdict_shown(example: Mapping[str, Any], form: type[ExampleForm]) -> dict[str, Any]:
-    given = example.get(form.many) or {"": example.get(form.one, "")}
-    return {key: number_shown(value) for key, value in given.items()}
+    if form.many not in example:
+        return {"": number_shown(example.get(form.one, ""))}
+    given = example[form.many]
+    keys = dict.fromkeys((*(aspect.key for aspect in spec.aspects if aspect.key in given), *given))
+    return {key: number_shown(given[key]) for key in keys}
 
 
 def number_shown(value: Any) -> Any:

@@ -158,9 +158,10 @@ def editor_after(kind: RubricKind, data: QueryDict, step: str) -> Editor:
 
 def version_values(spec: RubricSpec) -> dict[str, Any]:
     answer, _, pattern = spec.answer_format.partition(":")
+    by_place = sorted(spec.placeholders, key=spec.instructions.find)
     return {
         "instructions": spec.instructions,
-        "placeholders": spec.placeholders,
+        "placeholders": {placeholder: spec.placeholders[placeholder] for placeholder in by_place},
         "answer": answer,
         "pattern": pattern,
         "rationale_key": spec.rationale_key,

@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="rubricaspect",
             name="scale_labels",
-            field=models.JSONField(default=dict),
+            field=models.JSONField(default=list),
         ),
         migrations.AddField(
             model_name="rubricaspect",

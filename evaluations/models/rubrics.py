@@ -91,7 +91,8 @@ class RubricAspect(Row):
     scale_min = models.FloatField(null=True)
     scale_max = models.FloatField(null=True)
     scale_step = models.FloatField(null=True)
-    scale_labels = models.JSONField(default=dict)
+    # Pairs in the order in which they are shown: PostgreSQL keeps no order of keys.
+    scale_labels = models.JSONField(default=list)
     tie_margin = models.FloatField(default=0.0)
     reply_key = models.CharField(max_length=60, blank=True)
 
@@ -113,7 +114,7 @@ class RubricAspect(Row):
             scale_min=self.scale_min,
             scale_max=self.scale_max,
             scale_step=self.scale_step,
-            scale_labels=cast("dict[str, str]", self.scale_labels),
+            scale_labels=dict(self.scale_labels),
             tie_margin=self.tie_margin,
             reply_key=self.reply_key,
         )

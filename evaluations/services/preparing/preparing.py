@@ -202,7 +202,7 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
             scale_min=asked.scale_min,
             scale_max=asked.scale_max,
             scale_step=asked.scale_step,
-            scale_labels=dict(asked.scale_labels),
+            scale_labels=list(asked.scale_labels.items()),
             tie_margin=asked.tie_margin,
             reply_key=asked.reply_key,
         )
