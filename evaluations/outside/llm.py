@@ -19,6 +19,7 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpe
 
 from evaluations.domain import CallState, InputRefused, Message, ReplyShape, Token, storable
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.outside.completions import count, ended_by, first_choice, part, text_in, tokens_in
 from evaluations.outside.wording import (
     CONTEXT_WORDS,
     CREDIT_WORDS,
@@ -39,9 +40,6 @@ COMPLETIONS: Final = "/chat/completions"
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 # What is told of each place of a reply: more is refused by some servers, and a rubric has few labels.
 TOP_LOGPROBS: Final = 5
-# What servers say instead of content_filter and of length.
-FILTERED: Final = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
-CUT_OFF: Final = ("max_tokens", "model_length", "model_context_window_exceeded")
 LONGEST_WAIT_SECONDS: Final = 3600.0
 
 
@@ -247,62 +245,11 @@ def answer_from(status: int, text: str, server: Server, request: Request, key: s
     )
 
 
-def ended_by(given: str) -> str:
-    """Why the model stopped, in the protocol's word where the server has one of its own for a filter or a limit."""
-    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
-    if word in FILTERED:
-        return "content_filter"
-    return "length" if word in CUT_OFF else given[:40]
-
-
-def first_choice(body: Mapping[str, Any]) -> dict[str, Any]:
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
-
-
 def passed_on(error: Any, key: str) -> Said:
     """An error inside a 200, with the status that it names; one that names none may pass."""
     status = error.get("code") if isinstance(error, dict) else None
     known = status if isinstance(status, int) and 400 <= status < 600 else 502
     return said_by(known, json.dumps({"error": error}, ensure_ascii=False), key)
-
-
-def part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    inside = body.get(name)
-    return inside if isinstance(inside, dict) else {}
-
-
-def count(given: Any) -> int | None:
-    return given if isinstance(given, int) and 0 <= given < 2**31 else None
-
-
-def text_in(given: Any) -> str:
-    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing."""
-    if given is None:
-        return ""
-    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
-        given = "".join(one["text"] for one in given if isinstance(one.get("text"), str))
-    return storable(given if isinstance(given, str) else json.dumps(given))
-
-
-def tokens_in(choice: Mapping[str, Any]) -> tuple[Token, ...]:
-    """The reply's tokens with their probabilities; none where the server sent none, or not of this form."""
-    given = part(choice, "logprobs").get("content")
-    try:
-        return tuple(token_from(one) for one in given or ())
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return ()
-
-
-def token_from(given: Mapping[str, Any]) -> Token:
-    likeliest = ((bytes_of(other), float(other["logprob"])) for other in given.get("top_logprobs") or ())
-    return Token(bytes_of(given), float(given["logprob"]), tuple(likeliest))
-
-
-def bytes_of(token: Mapping[str, Any]) -> bytes:
-    """A token may be half a character: its bytes tell, its text does not."""
-    return bytes(token["bytes"]) if token.get("bytes") is not None else str(token["token"]).encode()
 
 
 # ---- errors --------------------------------------------------------------------------------

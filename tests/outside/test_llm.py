@@ -357,8 +357,17 @@ def test_logprobs_come_with_the_answer_where_they_were_asked_for() -> None:
     assert {text: round(math.exp(logprob), 6) for text, logprob in token.likeliest} == {b"A": 0.75, b"B": 0.25}
 
 
+def test_a_logprob_is_always_a_number_that_can_be_stored() -> None:
+    odd = [("A", -math.inf, None), ("\ud800", 0.3, 10**12), ("é", -1, [195])]
+    content = [{"token": text, "logprob": logprob, "bytes": raw} for text, logprob, raw in odd]
+    body = {"choices": [{"message": {"content": "A"}, "logprobs": {"content": content}}]}
+    told = answer_from(200, json.dumps(body), Server("http://x/v1"), replace(PLAIN, logprobs=True)).logprobs
+    assert [(one.text, one.logprob) for one in told] == [(b"A", -9999.0), (b"?", 0.0), (b"\xc3", -1.0)]
+
+
 def test_logprobs_of_another_form_are_none() -> None:
-    for odd in ({"content": [{"token": "A"}]}, {"content": "A"}, {"tokens": ["A"]}, None, {"content": [7]}):
+    nameless = {"content": [{"token": "A", "logprob": math.nan}]}
+    for odd in ({"content": [{"token": "A"}]}, {"content": "A"}, {"tokens": ["A"]}, None, {"content": [7]}, nameless):
         body = {"choices": [{"message": {"content": "A"}, "logprobs": odd}]}
         answer = answer_from(200, json.dumps(body), Server("http://x/v1"), replace(PLAIN, logprobs=True))
         assert (answer.text, answer.logprobs) == ("A", ())
