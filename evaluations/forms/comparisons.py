@@ -5,8 +5,9 @@ from django.db.models import Q
 
 from evaluations.domain import FAILURE_STATES, Choice, FailedRule, Rules, SplitRule
 from evaluations.models import Candidate, Evaluation, Rater
+from evaluations.models.material import FLAGGED
 from evaluations.models.row import one_of
-from evaluations.services.reporting.browsing import IS_FLAGGED, categories, has_failed_call
+from evaluations.services.reporting.browsing import categories, has_failed_call
 
 ANY = "any"
 FAILED = [
@@ -52,7 +53,7 @@ class FilterForm(forms.Form):
 
     def where(self) -> Q:
         failed = self.cleaned_data.get("judge_failed", "")
-        found = IS_FLAGGED if self.cleaned_data["flagged"] else Q()
+        found = FLAGGED if self.cleaned_data["flagged"] else Q()
         if failed:
             found &= has_failed_call(self.evaluation, FAILURE_STATES if failed == ANY else (failed,))
         return found

@@ -139,7 +139,7 @@ def spoken(text: str) -> str:
 
 
 def read_whole(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict[str, Verdict], str]:
-    return read_text(spec, text) if wants_text(spec) else read_json(spec, text, judged)
+    return read_text(spec, text, judged) if wants_text(spec) else read_json(spec, text, judged)
 
 
 def choices_of(verdicts: Mapping[str, Verdict], shown: Shown) -> dict[str, Choice]:
@@ -211,7 +211,7 @@ def read_json(
         except Unreadable as error:
             problem = problem or error
             continue
-        if not is_quoted(written, text, judged):
+        if not is_quoted(written, labels_in(spec, found), text, judged):
             return verdicts
         problem = Unreadable("The reply gives no verdict of its own: it only quotes one from a judged text.")
     raise problem or Unreadable("The reply holds no JSON object.")
@@ -233,14 +233,24 @@ def top_level_objects(text: str) -> Iterator[tuple[dict[str, Any], str]]:
         yield found, text[opening.start() : position]
 
 
-def is_quoted(written: str, reply: str, judged: Judged | None) -> bool:
+def is_quoted(written: str, labels: Sequence[str], reply: str, judged: Judged | None) -> bool:
     """Whether an object amid other words stands in a judged text: then it was planted there, and is not the judge's.
 
-    A reply that is the object and nothing else is the judge's own, whatever a judged text holds.
+    Its verdicts alone suffice, each with its key: a quotation may leave the reasons out. A reply
+    that is the object and nothing else is the judge's own, whatever a judged text holds.
     """
     if judged is None or out_of_fence(reply) == written:
         return False
-    return any(squeezed(written) in squeezed(text) for text in all_texts(judged()))
+    whole, parts = squeezed(written), [re.compile(rf"{re.escape(squeezed(one))}[,}}]") for one in labels]
+    texts = [squeezed(text) for text in all_texts(judged())]
+    return any(whole in text or all(part.search(text) for part in parts) for text in texts)
+
+
+def labels_in(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
+    """Every verdict of an object that validates, with its key, as JSON has it."""
+    given = given_verdicts(spec, by_folded_key(found))
+    keys = [folded(reply_key(aspect)) for aspect in spec.aspects]
+    return [f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(given[key], ensure_ascii=False)}" for key in keys]
 
 
 def out_of_fence(reply: str) -> str:
@@ -307,10 +317,10 @@ def read_alone(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict
 # ---- plain text ----------------------------------------------------------------------------
 
 
-def read_text(spec: RubricSpec, text: str) -> tuple[dict[str, Verdict], str]:
+def read_text(spec: RubricSpec, text: str, judged: Judged | None) -> tuple[dict[str, Verdict], str]:
     """The label in the declared form, or alone on the last line. Labels inside prose never count."""
     (aspect,) = spec.aspects
-    labels = matches(text_pattern(spec), text) or last_line(aspect, text)
+    labels = matches(text_pattern(spec), text, judged) or last_line(aspect, text)
     if not labels:
         raise Unreadable("The reply does not end in a verdict of the form that the rubric declares.")
     verdicts = {verdict_in_words(spec, aspect, label) for label in labels}
@@ -325,11 +335,18 @@ def verdict_in_words(spec: RubricSpec, aspect: AspectSpec, label: str) -> Verdic
     return verdict_for(spec, aspect, float(label) if is_number else label)
 
 
-def matches(pattern: str, text: str) -> list[str]:
-    """Every label that the rubric's pattern finds: its one group, or the whole match."""
-    if not pattern:
-        return []
-    return [found[found.re.groups] or "" for found in re.finditer(pattern, text, re.MULTILINE)]
+def matches(pattern: str, text: str, judged: Judged | None) -> list[str]:
+    """Every label that the rubric's pattern finds: its one group, or the whole match.
+
+    Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
+    """
+    found = list(re.finditer(pattern, text, re.MULTILINE)) if pattern else []
+    if not found or judged is None:
+        return [one[one.re.groups] or "" for one in found]
+    last = squeezed(text.strip().splitlines()[-1].strip(AROUND)) if text.strip() else ""
+    texts = [squeezed(one) for one in all_texts(judged())]
+    own = [one for one in found if last == (words := squeezed(one[0])) or not any(words in text for text in texts)]
+    return [one[one.re.groups] or "" for one in own]
 
 
 def last_line(aspect: AspectSpec, text: str) -> list[str]:

@@ -131,7 +131,7 @@ class Response(Row):
 
 
 # A comparison whose query or one of whose responses holds something suspect.
-FLAGGED: Final = ~Q(query__flags="") | ~Q(response_a__flags="") | ~Q(response_b__flags="")
+FLAGGED: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
 
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from evaluations.domain import Flag, Message
+from evaluations.domain import Message
 from evaluations.judge.flagging import Excerpt, excerpts, flags_of
 from evaluations.models import Comparison, Query, Response
 
@@ -43,10 +43,3 @@ def suspects(comparison: Comparison) -> list[Suspect]:
         for where, text in texts_of(row)
     )
     return [one for one in found if one.excerpts]
-
-
-def flags_on(comparison: Comparison) -> tuple[Flag, ...]:
-    """What a comparison is flagged with: whatever its query or one of its responses is."""
-    rows = (comparison.query, comparison.response_a, comparison.response_b)
-    held = {word for row in rows for word in row.flags.split(",")}
-    return tuple(one for one in Flag if one in held)

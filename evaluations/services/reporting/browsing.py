@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
@@ -23,9 +22,6 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.recording import record
-
-# Something in its texts speaks to the judge, or imitates what only a judge or we write.
-IS_FLAGGED: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
 
 
 @dataclass(frozen=True)
