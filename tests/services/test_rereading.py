@@ -8,8 +8,10 @@ from django.utils import timezone
 
 from evaluations.domain import CallState, InputRefused
 from evaluations.judge import reading
-from evaluations.models import Attempt, Call, Evaluation, Event, Judge, Verdict
+from evaluations.judge.builtin import SUMMARY_RATING_NAME
+from evaluations.models import Attempt, Call, Evaluation, Event, Judge, Score, Verdict
 from evaluations.services.judging import rereading
+from evaluations.services.preparing.preparing import begin_builtin
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import Question, Told, good, llm_server, verdict
 from tests.making import make_comparison, make_evaluation, make_user
@@ -174,3 +176,28 @@ def test_a_judge_without_replies_is_refused(evaluation: Evaluation) -> None:
         rereading.reread(make_baseline(evaluation), user=None)
     with pytest.raises(InputRefused, match="run it first"):
         rereading.reread(make_judge(evaluation, "http://127.0.0.1:9/v1"), user=None)
+
+
+def test_the_second_of_two_steps_is_read_in_its_conversation(evaluation: Evaluation) -> None:
+    version = begin_builtin(evaluation, builtin=SUMMARY_RATING_NAME, user=None)
+    judge = judged(evaluation, good, version=version)
+    assert set(Attempt.objects.values_list("step", flat=True)) == {"ask", "score"}
+    scores = list(Score.objects.order_by("pk").values_list("value", flat=True))
+    assert len(scores) == Call.objects.count() == 4
+    assert read_again(judge)["counts"] == {"unchanged": 4}
+    Score.objects.update(value=2)
+    told = read_again(judge)
+    assert (told["counts"], told["changes"]) == ({"corrected": 4}, {"a score → a score": 4})
+    assert list(Score.objects.order_by("pk").values_list("value", flat=True)) == scores
+
+
+def test_a_copied_answer_is_read_by_the_reply_that_it_was_copied_from(evaluation: Evaluation) -> None:
+    same = make_evaluation()
+    for number in range(2):
+        make_comparison(same, query="The same?", key=f"k{number}")
+    judge = judged(same, good, mode="json_schema")
+    assert Call.objects.filter(copied_from__isnull=False).count() == 2
+    Verdict.objects.update(choice="tie")
+    told = read_again(judge)
+    assert told["counts"] == {"corrected": 4}
+    assert told["changes"] == {"tie → A": 2 * ASPECTS, "tie → B": 2 * ASPECTS}

@@ -501,3 +501,22 @@ def test_queries_without_responses_and_queries_with_many_are_passed_in_parts(
     ordered = Response.objects.filter(query__evaluation=evaluation).order_by("query", "pk")
     assert asked == list(ordered.values_list("pk", flat=True))
     assert asked[-1] == last.response_b_id
+
+
+def test_a_budget_stops_the_run_and_a_higher_one_lets_it_go_on(evaluation: Evaluation) -> None:
+    with llm_server() as server:
+        judge = make_judge(evaluation, server.base_url, name="bounded", max_tokens=100)
+        assert judge.endpoint is not None
+        set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="1", user=None)
+        # A request costs 533,000 nano-USD and might cost several times that: a few fit.
+        run = run_through(judge, budget=4_000_000)
+        assert run.state == RunState.STOPPED
+        assert "budget" in run.stop_reason
+        assert 0 < run.spent <= 4_000_000
+        assert run.reserved == 0
+        answered = running.counts_by_state(run)["answered"]
+        assert 0 < answered < 10
+        running.resume(run, user=None, budget=10**9)
+        assert work_off(run).state == RunState.DONE
+    assert running.counts_by_state(run)["answered"] == 10
+    assert len(server.questions) == 10
