@@ -85,13 +85,22 @@ def test_repaired_and_copied_calls_can_be_listed_alone(owner: User, evaluation: 
 
 def test_each_call_says_what_it_cost_in_this_run(owner: User, evaluation: Evaluation) -> None:
     run = run_through(make_baseline(evaluation))
-    known, partly, unknown, _ = Call.objects.order_by("pk")
-    for call, costs in ((known, [1_500_000_000]), (partly, [42_000_000, None]), (unknown, [None])):
+    known, partly, unknown, tried = Call.objects.order_by("pk")
+    for call, costs in (
+        (known, [1_500_000_000]),
+        (partly, [42_000_000, None]),
+        (unknown, [None]),
+        (tried, [7 * 10**9]),
+    ):
         for number, cost in enumerate(costs, start=1):
             outcome = AttemptOutcome.ANSWERED
             Attempt.objects.create(call=call, run=run, number=number, outcome=outcome, cost=cost, latency_ms=1)
+    # An error costs nothing: what the call cost is known.
+    Attempt.objects.create(call=tried, run=run, number=2, outcome="retry", http_status=500, latency_ms=1)
     shown = page(owner, run)
     assert "$1.50" in shown
+    assert "≥ $7.00" not in shown
+    assert "$7.00" in shown
     assert "≥ $0.042" in shown
     assert "unknown</span>" in shown
 

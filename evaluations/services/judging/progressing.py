@@ -162,7 +162,7 @@ def counts_of(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the requests of one call came to. ``cost`` is None where not one of them has a known cost."""
+    """What the requests of one call came to. ``cost`` is None where not one has a known cost, ``unknown`` may have one."""
 
     requests: int
     cost: int | None
@@ -172,7 +172,7 @@ class Bill:
 def bills_of(run: Run, calls: Iterable[Call]) -> dict[int, Bill]:
     """Call id → what this run paid for it, for many calls by one query."""
     paid = Attempt.objects.filter(run=run, call__in=[call.pk for call in calls]).order_by()
-    unknown = Count("pk", filter=Q(cost__isnull=True))
+    unknown = Count("pk", filter=MAY_HAVE_COST & Q(cost__isnull=True))
     rows = paid.values_list("call_id").annotate(Count("pk"), Sum("cost"), unknown=unknown)
     return {call_id: Bill(*numbers) for call_id, *numbers in rows}
 
