@@ -43,17 +43,27 @@ def answered(
     ``about``: a form beside the editor that must be filled in as well.
     """
     step = request.POST.get("step")
-    if step is not None and step != LOOK:
+    if step is None:
+        return written(request, template, context, editor_sent(kind, request.POST), write, about)
+    if step != LOOK:
         return shown(request, template, context, editor_after(kind, request.POST, step), None)
     editor = editor_sent(kind, request.POST)
-    is_valid = editor.is_valid()
-    if step == LOOK:
-        return shown(
-            request, template, context, editor, look(context["evaluation"], editor.spec()) if is_valid else None
-        )
-    if is_valid & (about is None or about.is_valid()):
-        try:
-            return redirect(write(editor.spec(), editor))
-        except InputRefused as refused:
-            editor.version.add_error(None, str(refused))
-    return shown(request, template, context, editor, None, status=422)
+    seen = look(context["evaluation"], editor.spec()) if editor.is_valid() else None
+    return shown(request, template, context, editor, seen)
+
+
+def written(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any],
+    editor: Editor,
+    write: Callable[[RubricSpec, Editor], str],
+    about: forms.Form | None,
+) -> HttpResponse:
+    if not editor.is_valid() & (about is None or about.is_valid()):
+        return shown(request, template, context, editor, None, status=422)
+    try:
+        return redirect(write(editor.spec(), editor))
+    except InputRefused as refused:
+        editor.version.add_error(None, str(refused))
+        return shown(request, template, context, editor, look(context["evaluation"], editor.spec()), status=422)
