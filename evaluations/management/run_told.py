@@ -22,4 +22,4 @@ def told(run: Run) -> dict[str, Any]:
 
 
 def in_usd(nano: float | None) -> float | None:
-    return None if nano is None else nano / 10**9
+    return None if nano is None else round(nano) / 10**9

@@ -82,6 +82,7 @@ def test_an_estimate_is_printed_and_nothing_started(evaluation: Evaluation, caps
     assert (told["judge"], told["calls"], told["cost_usd"]) == ("judge", 6, None)
     assert told["tokens_out"] == {"low": 600, "high": 1200}
     assert told["expected"]["comparisons"] == 3
+    assert (told["calls_so_far"]["answered"], told["minutes"]["low"]) == (0, pytest.approx(6 * 2 / 32 / 60))
     assert not Run.objects.exists()
 
 

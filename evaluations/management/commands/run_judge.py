@@ -15,6 +15,7 @@ from evaluations.models import Call, Evaluation, Judge, Run, Worker
 from evaluations.services.judging import answering, attending, batching, lapsing, running
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.pricing import nano_usd
+from evaluations.services.judging.progressing import counts_of_judge
 from evaluations.tasks import nudge, work_run
 
 LOOK_AGAIN_SECONDS = 0.3
@@ -102,9 +103,16 @@ def estimated(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
     """What a run that may start would take; an amount or a time that is not known is null."""
     running.checked(judge, budget=budget_from(options), **selected(options))
     guess = estimate(judge, **selected(options))
-    cost = guess.cost and {"low": in_usd(guess.cost.low), "high": in_usd(guess.cost.high)}
-    return {"judge": judge.name, "calls": guess.calls, "cost_usd": cost} | {
-        key: value for key, value in asdict(guess).items() if key != "cost"
+    spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}
+    return {
+        "judge": judge.name,
+        "calls": guess.calls,
+        "cost_usd": guess.cost and {"low": in_usd(guess.cost.low), "high": in_usd(guess.cost.high)},
+        "minutes": guess.minutes and asdict(guess.minutes),
+        **{key: {"low": round(span.low), "high": round(span.high)} for key, span in spans.items()},
+        "expected": asdict(guess.expected),
+        "calls_so_far": counts_of_judge(judge),
+        "assumptions": guess.assumptions,
     }
 
 
