@@ -29,3 +29,8 @@ def exactly_one_of(*columns: str) -> Q:
     for filled in columns:
         condition |= Q(**{f"{column}__isnull": column != filled for column in columns})
     return condition
+
+
+def filled_index(column: str, table: str) -> models.Index:
+    """An index of the rows in which a nullable column is filled, and of no others."""
+    return models.Index(fields=[column], condition=Q(**{f"{column}__isnull": False}), name=f"{table}_by_{column}")

@@ -22,7 +22,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.material import Comparison, FinishedManager, Import, Response
 from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
+from evaluations.models.row import Row, closed_list, exactly_one_of, filled_index, one_of
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -96,22 +96,24 @@ class Call(Row):
     """One question put to a judge: unique per judge, subject in one order, and sample."""
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="calls")
-    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, null=True, related_name="calls")
-    response = models.ForeignKey(Response, on_delete=models.PROTECT, null=True, related_name="calls")
+    comparison = models.ForeignKey(
+        Comparison, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False
+    )
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     shown = models.CharField(max_length=10, default=Shown.AS_STORED.value, choices=one_of(Shown))
     sample = models.PositiveSmallIntegerField(default=0)
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls")
-    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=one_of(CallState))
     step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
     repaired = models.BooleanField(default=False)
-    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="calls")
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     # Nano-USD that its run keeps back for the request in flight.
     reserved = models.BigIntegerField(default=0)
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     # Endpoint, model, settings, messages and sample: equal keys have equal answers, bought once.
     reuse_key = models.CharField(max_length=64, blank=True)
-    copied_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="copies")
+    copied_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="copies", db_index=False)
     lease = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
@@ -136,7 +138,11 @@ class Call(Row):
                 fields=["judge", "response", "sample"], condition=Q(response__isnull=False), name="call_of_response"
             ),
         ]
+        # A call is written several times, and each time into all of these: where a column is mostly empty
+        # only what is filled is indexed, and no index begins as another does.
         indexes = [
+            *(filled_index(column, "call") for column in ("comparison", "response")),
+            *(filled_index(column, "call") for column in ("source_import", "batch", "copied_from")),
             # In the order of claims, so that the next few are found without sorting all that wait.
             models.Index(fields=["run", "state", "id"], name="call_of_run"),
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="call_leased"),
@@ -150,9 +156,9 @@ class Call(Row):
 class Attempt(Row):
     """One request of a Call. Append-only, and the only place where money is counted."""
 
-    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="attempts")
-    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="attempts")
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="attempts", db_index=False)
     # The claim that it was sent under: with its call it names the request, so that none is written twice.
     lease = models.UUIDField(null=True)
     number = models.PositiveSmallIntegerField()
@@ -173,6 +179,7 @@ class Attempt(Row):
     error = models.TextField(blank=True)
 
     class Meta:
+        indexes = [filled_index("batch", "attempt")]
         constraints = [
             models.UniqueConstraint(fields=["call", "number"], name="attempt_number"),
             closed_list("step", AttemptStep, "attempt_step"),
