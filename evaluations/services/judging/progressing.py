@@ -162,7 +162,7 @@ def counts_of(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the requests of one call came to. ``cost`` is None where not one has a known cost, ``unknown`` may have one."""
+    """What the requests of one call came to: ``cost`` is None where none is known, ``unknown`` may have had one."""
 
     requests: int
     cost: int | None
