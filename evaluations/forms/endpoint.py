@@ -1,4 +1,3 @@
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -6,9 +5,9 @@ from django.http import QueryDict
 
 from evaluations.forms.endpoint_new import EndpointForm
 from evaluations.models import Endpoint, Price
+from evaluations.services.judging.pricing import usd
 
 FIXED = ("base_url", "key_variable")
-NANO = Decimal(10) ** 9
 
 
 class ChangedEndpointForm(EndpointForm):
@@ -52,9 +51,3 @@ def price_values(price: Price) -> dict[str, Any]:
         "tokens_out": usd(price.tokens_out),
         "batch_percent": price.batch_percent,
     }
-
-
-def usd(nano: int) -> str:
-    """Nano-USD as dollars, with the digits that say something."""
-    text = f"{Decimal(nano) / NANO:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

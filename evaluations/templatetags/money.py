@@ -29,10 +29,3 @@ def in_usd(nano: int | None) -> str:
         return ""
     whole, rest = divmod(nano, NANO)
     return f"{whole}.{f'{rest:09}'.rstrip('0').ljust(2, '0')}"
-
-
-@register.filter
-def price(nano: int) -> str:
-    """``$0.075``: every figure of it, and two places at least."""
-    whole, rest = divmod(nano, NANO)
-    return f"${whole:,}.{f'{rest:09}'.rstrip('0').ljust(2, '0')}"

@@ -86,7 +86,7 @@ def test_a_price_is_added_and_changed(client: Client, endpoint: Endpoint) -> Non
     price = Price.objects.get()
     assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (150_000_000, 150_000_000, 600_000_000)
     filled = form_of(client.get(address, {"model": "small"}).content)
-    assert (filled["tokens_in"], filled["tokens_out"], filled["batch_percent"]) == ("0.15", "0.6", "50")
+    assert (filled["tokens_in"], filled["tokens_out"], filled["batch_percent"]) == ("0.15", "0.60", "50")
     client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE | {"tokens_cached": "0.075"})
     price.refresh_from_db()
     assert price.tokens_cached == 75_000_000

@@ -11,7 +11,7 @@ from django.urls import reverse
 from evaluations.domain import RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import Evaluation, Judge, Rubric, User
-from evaluations.services.preparing.preparing import add_rubric, next_version
+from evaluations.services.preparing.preparing import add_rubric, begin_builtin, next_version
 from tests.making import make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db
@@ -94,3 +94,12 @@ def queries(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     return len(captured)
+
+
+def test_worked_examples_are_shown_under_the_names_of_their_form(client: Client, evaluation: Evaluation) -> None:
+    example = {"input": "Say <a>.", "output": "b", "reasoning": "It is not.", "score": 0.25}
+    version = begin_builtin(evaluation, builtin="reference-metric", few_shot=[example], user=None)
+    page = client.get(reverse("rubric", args=["study", version.rubric_id])).content.decode()
+    shown = page.partition("Worked examples")[2]
+    for words in ("<dt>Query</dt>", "Say &lt;a&gt;.", "<dt>Response</dt>", "The judge’s score", "0.25"):
+        assert words in shown
