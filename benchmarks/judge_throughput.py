@@ -38,7 +38,7 @@ django.setup()
 from django.test.utils import setup_databases, teardown_databases
 
 from evaluations.models import Call
-from evaluations.services.judging import answering, conversing, running, storing
+from evaluations.services.judging import answering, attending, conversing, running, storing
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
@@ -135,7 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     databases = setup_databases(verbosity=0, interactive=False)
     try:
-        with server(options.latency) as base_url:
+        with server(options.latency) as base_url, attending.attendance():
             for in_flight in options.in_flight:
                 print(json.dumps(measure(base_url, in_flight, options.latency, options.seconds)), flush=True)
     finally:

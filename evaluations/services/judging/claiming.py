@@ -45,7 +45,7 @@ def claim(bout: Bout, room: int, held: int = 0) -> Claimed[Held]:
         return Claimed(wait=LOOK_AT_PAUSED_SECONDS if held and is_paused(bout.run) else None)
     if standing.pause > 0:
         return Claimed(wait=standing.pause if standing.pause <= WAIT_AT_MOST_SECONDS else None)
-    room = room_at_endpoint(bout, room)
+    room = room_at_endpoint(bout, room, held)
     if room <= 0:
         return Claimed(wait=LOOK_AGAIN_SECONDS)
     return take(bout, due(bout, room, standing.now), standing.now)
@@ -109,13 +109,15 @@ def moment(stored: datetime | None) -> datetime | None:
     return stored.replace(tzinfo=UTC) if stored and stored.tzinfo is None else stored
 
 
-def room_at_endpoint(bout: Bout, room: int) -> int:
+def room_at_endpoint(bout: Bout, room: int, held: int) -> int:
     """How many more requests may be claimed where this worker cannot rely on its share of the limit yet."""
     if bout.judge.endpoint is None or not sharing.must_count(bout.judge.endpoint):
         return room
     # Locked, so that two workers do not both see the last free place.
     endpoint = Endpoint.objects.select_for_update().get(pk=bout.judge.endpoint.pk)
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
+    if running <= held:  # nobody else is at it
+        return room
     return min(room, (endpoint.max_in_flight or 0) - running)
 
 
