@@ -73,7 +73,9 @@ def measure(base_url: str, in_flight: int, latency: float, seconds: float) -> di
     evaluation = make_evaluation()
     for number in range(int(in_flight / latency * seconds / 2)):
         make_comparison(evaluation, query=f"Question {number}?", response_a="word " * 150, response_b="term " * 150)
-    run = running.start_run(make_judge(evaluation, base_url, name=str(in_flight), max_in_flight=in_flight), user=None)
+    run = running.start_run(
+        make_judge(evaluation, base_url, name=str(in_flight), max_in_flight=in_flight, mode="json_schema"), user=None
+    )
     running.plan(run.pk, until=float("inf"))
     with timed_commits() as timed:
         cpu, began = processor_seconds(), time.monotonic()

@@ -38,7 +38,7 @@ LONGEST_BREATH_SECONDS: Final = 32.0
 MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
 BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
 LIMIT_SECONDS: Final = 60.0
-AHEAD_SECONDS: Final = 0.06  # as long as a claim may take
+AHEAD_SECONDS: Final = 0.15  # longer than a claim takes, on a busy machine too
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ def test_a_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight(tmp
     assert Verdict.objects.count() == 500 * 6
     asked_again = sum(server.asked.values()) - 500
     lost = progress(run).repeated
-    # In flight, or answered and not stored yet: at the most one of each for every place.
-    assert asked_again <= lost <= 2 * IN_FLIGHT
+    # In flight, answered and not stored yet, or claimed a moment ahead: at the most so many for every place.
+    assert asked_again <= lost <= 4 * IN_FLIGHT
     assert max(server.asked.values()) <= 2
     # Nothing but those lost was asked twice.
     lost_calls = Attempt.objects.filter(outcome=AttemptOutcome.LOST).values("call")

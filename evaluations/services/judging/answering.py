@@ -5,17 +5,18 @@ database besides. So they share what is known of an endpoint without a lock.
 """
 
 import asyncio
+import gc
 import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connection, connections
 
 from evaluations.domain import JudgeKind
 from evaluations.judge.adapting import Sent, Taker
@@ -104,25 +105,29 @@ def shared_loop() -> asyncio.AbstractEventLoop:
 
 @cache
 def running_loop() -> asyncio.AbstractEventLoop:
+    # What was loaded until now stays: looking through it again and again would hold up every answer.
+    gc.freeze()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="asking", daemon=True).start()
     return loop
 
 
 async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> None:
-    """The asking loop with the database behind it, in a thread of its own.
+    """The asking loop with the database behind it, in threads of its own.
 
-    One thread, so that claims and stores take turns by themselves: two would wait for each
-    other's write lock, which SQLite does by sleeping.
+    On SQLite one thread, so that claims and stores take turns by themselves: two would wait for
+    each other's write lock, which SQLite does by sleeping. Elsewhere no answer waits for a claim.
     """
     asker = Asker(bout)
-    with ThreadPoolExecutor(1) as thread:
+    with ExitStack() as stack:
+        thread = stack.enter_context(ThreadPoolExecutor(1))
+        to_claim = thread if connection.vendor == "sqlite" else stack.enter_context(ThreadPoolExecutor(1))
 
         async def claim(room: int, held: int) -> Claimed[Held]:
             room = asker.probe.room(room, held)
             if room <= 0:
                 return Claimed(wait=LOOK_AGAIN_SECONDS)
-            claimed = await in_thread(thread, claiming.claim, bout, room, held)
+            claimed = await in_thread(to_claim, claiming.claim, bout, room, held)
             asker.leases.update((one.call_id, one.lease) for one in claimed.questions)
             return claimed
 
@@ -135,7 +140,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
         async def give_back(unsent: Sequence[Held]) -> None:
             for held in unsent:
                 asker.leases.pop(held.call_id, None)
-            await in_thread(thread, claiming.give_back, unsent)
+            await in_thread(to_claim, claiming.give_back, unsent)
 
         async def tell_successor() -> None:
             await in_thread(thread, hand_over)
@@ -162,7 +167,8 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                     keeping.cancel()
                     taker.leave()
         finally:
-            await in_thread(thread, connections.close_all)
+            for one in {thread, to_claim}:
+                await in_thread(one, connections.close_all)
 
 
 def taker_for(bout: Bout) -> Taker:
