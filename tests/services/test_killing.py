@@ -1,16 +1,10 @@
 """A worker killed in the middle of a run: nothing stored is lost, and only what was in flight is asked again."""
 
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from django.db import connection
 
 from evaluations.domain import AttemptOutcome, CallState, RunState
 from evaluations.models import Attempt, Call, Run, Verdict, Worker
@@ -19,42 +13,12 @@ from evaluations.services.judging.running import start_run
 from tests.judges import make_baseline, make_judge
 from tests.llm_server import LLMServer, llm_server
 from tests.making import make_comparison, make_evaluation
-from tests.product import ROOT, environment_for, processes_of
+from tests.product import processes_of
+from tests.workers import WORKER, celery, environment_on_test_database, until
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 
 IN_FLIGHT = 16
-
-
-def environment_on_test_database(data_dir: Path) -> dict[str, str]:
-    """For a worker on the tests' own database, with leases that run out soon."""
-    given = os.environ.get("DATABASE_URL", "")
-    name = str(connection.settings_dict["NAME"])
-    database = (
-        urlsplit(given)._replace(path=f"/{name}").geturl() if given.startswith("postgres") else f"sqlite:///{name}"
-    )
-    return environment_for(data_dir, DATABASE_URL=database, JUDGEWEB_LEASE_SECONDS="6")
-
-
-@contextmanager
-def celery(environment: dict[str, str], *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
-    command = [sys.executable, "-m", "celery", "-A", "judgeweb", *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-WORKER = ("worker", "--pool", "threads", "--concurrency", "4")
-
-
-def until(ready: Callable[[], bool], seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def state_of(run: Run) -> str:
