@@ -1,0 +1,40 @@
+"""A pasted prompt on its way to a rubric, in a real browser: the prompt is shown as it is being written."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.worker]
+
+PASTED = "Query: {question}\nOne: {answer_a}\nTwo: {answer_b}\nMind the {style}. Say [[A]] or [[B]]."
+
+
+def test_a_pasted_prompt_is_mapped_changed_and_written(owner_page: Page) -> None:
+    page = owner_page
+    page.goto("/e/example/rubrics/new")
+    page.get_by_label("The prompt, or a document").fill(PASTED)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_label("{answer_a}")).to_have_value("response_a")
+    expect(page.locator("main")).to_contain_text("Nothing here tells what {style} stands for")
+    page.get_by_label("{style}").select_option("literal")
+    page.get_by_role("button", name="Go on").click()
+
+    page.get_by_label("Name of the rubric").fill("in brackets")
+    look = page.locator("#look")
+    expect(look).to_contain_text("Mind the {style}.")
+    page.get_by_label("Instructions").fill(PASTED.replace("Mind", "Forget"))
+    page.get_by_label("Name of the rubric").focus()
+    expect(look).to_contain_text("Forget the {style}.")
+    page.get_by_role("button", name="Write the rubric").click()
+    expect(page.get_by_role("heading", name="in brackets, version 1")).to_be_visible()
+    expect(page.locator(".wording")).to_contain_text("Forget the {style}.")
+
+
+def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) -> None:
+    page = owner_page
+    page.goto("/e/example/rubrics/new")
+    expect(page.get_by_label("Name of the metric")).to_be_hidden()
+    page.get_by_label("A metric against a reference answer").check()
+    expect(page.get_by_label("Name of the metric")).to_be_visible()
+    page.goto("/e/example/judges/new")
+    expect(page.get_by_label("Rule")).to_be_visible()
+    expect(page.get_by_label("Model")).to_be_hidden()
