@@ -156,6 +156,10 @@ def test_a_stopped_run_without_a_budget_is_simply_resumed(owner: User, run: Run)
     shown = page(owner, run)
     assert 'name="budget"' not in shown
     assert ">Resume</button>" in shown
+    endpoint = reverse("endpoint", args=[run.judge.endpoint_id])
+    assert endpoint not in shown
+    User.objects.filter(pk=owner.pk).update(is_superuser=True)
+    assert endpoint in page(owner, run)
     assert post(owner, "run_resume", run).status_code == 302
     assert state(run) == RunState.RUNNING
 
