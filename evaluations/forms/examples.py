@@ -1,6 +1,7 @@
 """Worked examples of a rubric, as a list of forms: what a judge was given, and what it was to answer."""
 
 from collections.abc import Mapping
+from math import isfinite, nan
 from typing import Any, Final, cast
 
 from django import forms
@@ -80,9 +81,12 @@ class ScoreExampleForm(ExampleForm):
 
     def value_of(self, said: str) -> float:
         try:
-            return float(said)
+            score = float(said)
         except ValueError:
-            raise forms.ValidationError(f"“{said}” is no number: write the score as one.") from None
+            score = nan
+        if not isfinite(score):
+            raise forms.ValidationError(f"“{said}” is no number: write the score as one.")
+        return score
 
 
 class Examples(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's own has no parameters when it runs

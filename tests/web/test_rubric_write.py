@@ -123,13 +123,27 @@ def test_what_cannot_be_taken_comes_back_with_the_reason(
     assert Rubric.objects.count() == 1
 
 
-def test_an_example_without_a_number_for_its_score_comes_back(client: Client, address: str) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("good", "“good” is no number"),
+        ("nan", "“nan” is no number"),
+        ("tone = inf", "“inf” is no number"),
+        ("6", "Example 1"),
+        ("tone = 3", "Example 1"),
+        ("overall = 3\noverall = 4", "stands here twice"),
+        ("", "This field is required"),
+    ],
+)
+@pytest.mark.parametrize("step_word", ["look", None])
+def test_an_example_with_an_odd_score_comes_back(
+    client: Client, address: str, verdict: str, words: str, step_word: str | None
+) -> None:
     values = step(client, address, blank(client, address, "pointwise"), "example add")
-    answer = client.post(
-        address, values | {"example-0-input": "q", "example-0-output": "r", "example-0-verdict": "good"}
-    )
-    assert answer.status_code == 422
-    assert "“good” is no number" in answer.content.decode()
+    sent = values | {"example-0-input": "q", "example-0-output": "r", "example-0-verdict": verdict}
+    answer = client.post(address, sent | ({"step": step_word} if step_word else {}))
+    assert answer.status_code == (200 if step_word else 422)
+    assert words in answer.content.decode()
 
 
 def test_the_prompt_is_shown_as_it_is_being_written(client: Client, evaluation: Evaluation, address: str) -> None:
