@@ -1,0 +1,153 @@
+"""The ways in which it is done today, beside ours, against the same server.
+
+Each sends what our judge sends, reads it with our reader, and stores an Attempt and six verdicts
+for every call as such tools do: at once, one transaction a call, through the ORM.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections, connections, transaction
+from openai import AsyncOpenAI, OpenAI
+
+from benchmarks.judging.several import environment
+from benchmarks.judging.study import ROOT, answered, judge_of, planned, server, tell
+from evaluations.domain import CallState, PairTexts, Shown
+from evaluations.judge.prompting import messages_for
+from evaluations.judge.reading import Read, Reply, read_reply
+from evaluations.judge.replying import reply_schema
+from evaluations.judge.retrying import Patience
+from evaluations.models import Attempt, Call, Run, Verdict
+from evaluations.services.judging import answering, attending
+from evaluations.services.judging.judging import texts_of
+from evaluations.services.judging.working import begin
+
+SUBJECT = ("comparison__query", "comparison__response_a", "comparison__response_b")
+
+
+def beside_today(calls: int, latency: float) -> None:
+    """A thread pool of 8, a semaphore of 5, a Celery task a call; then ours, told nothing."""
+    ways: dict[str, Callable[[Run, str], None]] = {
+        "8 threads": by_threads,
+        "semaphore of 5": by_semaphore,
+        "a Celery task a call": by_tasks,
+        "ours": by_us,
+    }
+    for name, way in ways.items():
+        with server(latency) as serving:
+            run = planned(judge_of(calls // 2, serving.base_url, name=name))
+            began = time.monotonic()
+            way(run, serving.base_url)
+            took = time.monotonic() - began
+            count = answered(run)
+            tell(mode="baselines", way=name, calls=count, per_second=round(count / took, 1))
+
+
+def by_us(run: Run, base_url: str) -> None:
+    with attending.attendance():
+        answering.work(run.pk, hand_over=lambda: None, seconds=600)
+
+
+def by_threads(run: Run, base_url: str) -> None:
+    """AutoArena's default: eight threads, each asking and then storing."""
+    client, plain = OpenAI(base_url=base_url, api_key="none"), Plain(run)
+
+    def one(call_id: int) -> None:
+        close_old_connections()
+        call = plain.call(call_id)
+        plain.keep(call, client.chat.completions.create(**plain.request(call)).choices[0].message.content or "")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(one, plain.ids()))
+        for _ in range(8):
+            threads.submit(connections.close_all)
+
+
+def by_semaphore(run: Run, base_url: str) -> None:
+    """MetaEvaluator's: five requests at once on one loop."""
+    plain = Plain(run)
+
+    async def everything() -> None:
+        places = asyncio.Semaphore(5)
+        async with AsyncOpenAI(base_url=base_url, api_key="none") as client:
+
+            async def one(call_id: int) -> None:
+                async with places:
+                    call = await sync_to_async(plain.call)(call_id)
+                    reply = await client.chat.completions.create(**plain.request(call))
+                    await sync_to_async(plain.keep)(call, reply.choices[0].message.content or "")
+
+            await asyncio.gather(*(one(call_id) for call_id in plain.ids()))
+
+    asyncio.run(everything())
+
+
+def by_tasks(run: Run, base_url: str) -> None:
+    """One Celery task a call, in a worker of two processes (prefork, as Celery has it by itself)."""
+    from benchmarks.judging.one_task import judge_one  # noqa: PLC0415 - it makes a Celery application
+
+    with TemporaryDirectory() as folder:
+        env = environment(folder) | {"BENCHMARK_BASE_URL": base_url}
+        judge_one.app.conf.broker_transport_options = {
+            "data_folder_in": f"{folder}/broker",
+            "data_folder_out": f"{folder}/broker",
+            "control_folder": f"{folder}/broker/control",
+        }
+        command = [sys.executable, "-m", "celery", "-A", "benchmarks.judging.one_task", "worker", "-c", "2"]
+        worker = subprocess.Popen([*command, "--pool", "prefork"], cwd=ROOT, env=env)
+        try:
+            for call_id in Plain(run).ids():
+                judge_one.delay(run.pk, call_id)
+            while Call.objects.filter(run=run, state=CallState.PENDING).exists():
+                time.sleep(0.2)
+        finally:
+            worker.terminate()
+            worker.wait()
+
+
+class Plain:
+    """What every way does with one call, without leases, batches or a loop."""
+
+    def __init__(self, run: Run) -> None:
+        bout = begin(run.pk, Patience())
+        assert bout is not None
+        self.run, self.bout, self.schema = run, bout, reply_schema(bout.spec)
+
+    def ids(self) -> list[int]:
+        return list(Call.objects.filter(run=self.run).order_by("pk").values_list("pk", flat=True))
+
+    def call(self, call_id: int) -> Call:
+        return Call.objects.select_related(*SUBJECT).get(pk=call_id)
+
+    def texts(self, call: Call) -> PairTexts:
+        assert call.comparison is not None
+        return texts_of(call.comparison)
+
+    def request(self, call: Call) -> dict[str, Any]:
+        judge, schema = self.bout.judge, {"name": "verdict", "strict": True, "schema": self.schema}
+        messages = messages_for(self.bout.spec, self.texts(call), Shown(call.shown), judge.fence_key)
+        form = {"type": "json_schema", "json_schema": schema}
+        return {"model": judge.model, "messages": messages, "response_format": form}
+
+    @transaction.atomic
+    def keep(self, call: Call, text: str) -> None:
+        told = read_reply(self.bout.spec, Shown(call.shown), Reply(text))
+        assert isinstance(told, Read)
+        Attempt.objects.create(call=call, run=self.run, number=1, outcome="answered", raw=text, latency_ms=0)
+        for key, choice in told.choices.items():
+            Verdict.objects.create(
+                rater_id=self.bout.rater_id,
+                comparison_id=call.comparison_id,
+                aspect_id=self.bout.aspect_ids[key],
+                choice=choice,
+                shown=call.shown,
+                call=call,
+            )
+        Call.objects.filter(pk=call.pk).update(state=CallState.ANSWERED, rationale=told.rationale)
