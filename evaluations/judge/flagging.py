@@ -7,19 +7,21 @@ its length.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import Flag
-from evaluations.judge.fencing import BRACKETS, FORGED, UNSEEN
+from evaluations.judge.fencing import BRACKETS, FORGED
 
 CONTEXT: Final = 60  # characters on either side of an excerpt
 REACH: Final = 80  # characters before a label that may say what it is for
-UNSEEN_ONE: Final = re.compile(f"[{UNSEEN}]")
+# Characters that nobody sees, and that ordinary texts hardly hold: they break up words that are to be hidden.
+HIDING: Final = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+WITHOUT_HIDING: Final = dict.fromkeys(map(ord, HIDING))
 
 S: Final = r"\s{1,3}"
-JUDGE: Final = r"(?:judge|grader|evaluator)s?"
+JUDGE: Final = r"(?:judge|evaluator)s?"
 SIDE: Final = r"(?:response|assistant|output|candidate|summary)"
 TEXT: Final = r"(?:response|answer|summary)"
 REASON: Final = r"(?:rationale|reason(?:ing)?|explanation|evaluation|justification|feedback)"
@@ -56,7 +58,7 @@ PATTERNS: Final = (
     ),
     pattern(  # the judge is spoken to
         Flag.ADDRESSES_JUDGE,
-        ("judge", "grader", "evaluator"),
+        ("judge", "evaluator"),
         rf"\bas{S}(?:(?:the|a|an|our|fair|impartial|llm|ai){S}){{0,3}}{JUDGE},?{S}you\b",
         rf"\b(?:attention[,:]?{S}(?:the{S})?|(?:dear|hey|hello)[,:]?{S}(?=llm|ai))(?:(?:llm|ai){S})?{JUDGE}\b",
         rf"\b(?:note|message|instructions?){S}(?:to|for){S}(?:the{S})?(?:(?:llm|ai|automat(?:ed|ic)){S}{JUDGE}\b|{JUDGE}\s?:)",
@@ -65,15 +67,7 @@ PATTERNS: Final = (
     ),
     pattern(
         Flag.ADDRESSES_JUDGE,
-        ("richter", "en tant que", "como ju", "giudice"),
-        r"\bals (?:\w{1,14} )?richter(?:in)?\s(?:musst|müssen|sollst|sollten|solltest)\b",
-        r"\ben tant que (?:juge|évaluateur|correcteur)\b[, ]{1,2}(?:vous|tu)\b",
-        r"\bcomo (?:juez|juiz)\b[, ]{1,2}(?:debe[ns]?|tiene[ns]?|deve[ms]?|você)\b",
-        r"\bcome giudice\b[, ]{1,2}(?:deve|devi)\b",
-    ),
-    pattern(
-        Flag.ADDRESSES_JUDGE,
-        ("忽略", "无视", "無視", "评委", "裁判", "评审", "игнориру"),
+        ("忽", "视", "視", "委", "裁", "审", "игнориру"),
         r"(?:忽略|无视).{0,6}?(?:以上|上述|上面|之前|前面|先前)|(?:以上|上記|前)の?(?:指示|内容)[はをも]?無視",
         r"作为.{0,6}?(?:评委|裁判|评审).{0,6}?你",
         r"игнориру\w{1,4}\s(?:\w{1,14}\s){0,3}?(?:предыдущ|вышесказанн|вышеизложенн)",
@@ -108,8 +102,10 @@ PATTERNS: Final = (
         r"\[(?:/INST\]|(?:the\s)?(?:start|begin|end)\sof\s(?:assistant|response)\b)",
     ),
 )
-A_LABEL: Final = "A"  # stands for what LABEL finds; no text in lower case holds it
-SIGNS: Final = frozenset({A_LABEL, *BRACKETS, *(anchor for one in PATTERNS for anchor in one.anchors)})
+# One of these is in whatever is read as one of our delimiters.
+OPENINGS: Final = ("[[", *BRACKETS[2:])
+# Between texts that are looked at together: no pattern reaches across it, and to none is it unlike an end.
+BETWEEN: Final = "\n\x00\n"
 
 # A label as a word of its own that ends what is said, "A." but not "A colour" or "A, B or C", or that
 # a side is named by. Found first, since it is rare; what stands before it then decides.
@@ -124,13 +120,35 @@ BEFORE_LABEL: Final = (
     (
         Flag.ADDRESSES_JUDGE,
         rf"(?:\b(?:choose|select|pick|prefer|vote{S}for|answer|output|(?:answer|reply|respond){S}with){S}(?:only{S})?"
-        rf"|\b(?:wähle|wählen sie|choisi[st]?(?:sez)?|elige|elija|escoge|escoja|scegli|escolha|выбер\w{{1,4}})\s"
+        rf"|\b(?:wähle|wählen sie|choisi[st]?(?:sez)?|elige|elija|escoge|escoja|scegli|escolha|выбери(?:те)?)\s"
         r"(?:(?:die\s|la\s|a\s)?(?:antwort|réponse|respuesta|risposta|resposta|ответ)\s)?"
         rf"|(?:选择|選擇|选)\s?(?:回答|回复|答案)?\s?)(?:(?:the{S})?{SIDE}{S})?",
     ),
     (Flag.FORGED_VERDICT, rf"\b(?:verdict|judge?ment|winner)\s?(?:is\s?)?[:=]\s?\*{{0,2}}\s?(?:{SIDE}\s)?"),
     (Flag.FORGED_DELIMITER, r"(?:\A|\n)[ \t]{0,3}(?:#{1,6}|\*\*|\[)\s{0,2}(?:response|assistant)\s"),
 )
+# What may stand last before a label that counts, opening marks left out.
+LAST_WORDS: Final = (
+    *("choose", "select", "pick", "prefer", "for", "answer", "output", "with", "only", "the", ":", "="),
+    *("response", "assistant", "candidate", "summary", "verdict", "judgment", "judgement", "winner", "is"),
+    *("wähle", "wählen sie", "antwort", "choisis", "choisit", "choisissez", "réponse", "elige", "elija", "escoge"),
+    *(
+        "escoja",
+        "respuesta",
+        "scegli",
+        "risposta",
+        "escolha",
+        "resposta",
+        "выбери",
+        "выберите",
+        "ответ",
+        "die",
+        "la",
+        "a",
+    ),
+    *("选择", "選擇", "选", "回答", "回复", "答案"),
+)
+OPENING_MARKS: Final = " \t\n\"'“”‘’«([*"
 OPENING: Final = r"[\"'“”‘’«(\[*]{0,4}\Z"
 BEFORE: Final = tuple((flag, re.compile(words + OPENING, re.IGNORECASE)) for flag, words in BEFORE_LABEL)
 NAMED_SIDE: Final = re.compile(rf"\b(?:response|assistant|output)\s{OPENING}", re.IGNORECASE)
@@ -157,13 +175,18 @@ class Excerpt:
 
 
 def flags_of(groups: Sequence[Sequence[str]]) -> list[tuple[Flag, ...]]:
-    """What is suspect in any text of each group, in the order of `Flag`. One look at all together spares most."""
-    signs = signs_in(as_read("\n".join(text for texts in groups for text in texts)))
-    return [flags_in(texts, signs) if signs else () for texts in groups]
+    """What is suspect in any text of each group, in the order of `Flag`.
+
+    All texts are looked at together first, which spares a closer look at nearly all.
+    """
+    together = BETWEEN.join(text for texts in groups for text in texts)
+    if next(suspect(together), None) is None:
+        return [()] * len(groups)
+    return [flags_in(texts) for texts in groups]
 
 
-def flags_in(texts: Iterable[str], signs: Set[str]) -> tuple[Flag, ...]:
-    found = {one.flag for text in texts for one in suspect(text, signs)}
+def flags_in(texts: Iterable[str]) -> tuple[Flag, ...]:
+    found = {one.flag for text in texts for one in suspect(text)}
     return tuple(flag for flag in Flag if flag in found)
 
 
@@ -180,31 +203,23 @@ def shown(found: Found) -> Excerpt:
     return Excerpt(found.flag, text[max(start - CONTEXT, 0) : start], text[start:end], text[end : end + CONTEXT])
 
 
-def suspect(text: str, signs: Set[str] = SIGNS) -> Iterator[Found]:
-    """The first place that each pattern finds, where only these signs can occur."""
+def suspect(text: str) -> Iterator[Found]:
+    """The first place that each pattern finds."""
     plain = as_read(text)
-    present = signs_in(plain, signs)
-    for one in PATTERNS:
-        if not present.isdisjoint(one.anchors) and (match := one.found_by.search(plain)):
-            yield Found(one.flag, plain, *match.span())
-    if A_LABEL in present:
-        yield from about_labels(plain)
-    if not present.isdisjoint(BRACKETS) and (match := FORGED.search(text)):
-        yield Found(Flag.FORGED_DELIMITER, text, match.start(), match.end() + len("begin"))
-
-
-def signs_in(plain: str, signs: Set[str] = SIGNS) -> set[str]:
-    """Which of the signs a text holds; a text without any holds nothing suspect."""
     lower = plain.lower()
-    present = {sign for sign in signs if sign in lower}
-    if A_LABEL in signs and LABEL.search(plain):
-        present.add(A_LABEL)
-    return present
+    for one in PATTERNS:
+        if any(anchor in lower for anchor in one.anchors) and (match := one.found_by.search(plain)):
+            yield Found(one.flag, plain, *match.span())
+    yield from about_labels(plain)
+    if any(opening in plain for opening in OPENINGS) and (match := FORGED.search(text)):
+        yield Found(Flag.FORGED_DELIMITER, text, match.start(), match.end() + len("begin"))
 
 
 def about_labels(plain: str) -> Iterator[Found]:
     for label in LABEL.finditer(plain):
         before = plain[max(label.start() - REACH, 0) : label.start()]
+        if not before.rstrip(OPENING_MARKS).lower().endswith(LAST_WORDS):
+            continue
         for flag, pattern_before in BEFORE:
             if match := pattern_before.search(before):
                 yield Found(flag, plain, label.start() - len(before) + match.start(), label.end())
@@ -217,4 +232,4 @@ def as_read(text: str) -> str:
     if text.isascii():
         return text
     plain = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
-    return UNSEEN_ONE.sub("", plain) if UNSEEN_ONE.search(plain) else plain
+    return plain.translate(WITHOUT_HIDING) if any(one in plain for one in HIDING) else plain
