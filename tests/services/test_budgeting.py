@@ -1,10 +1,12 @@
 """A run's account: what is spent and kept back is never more than its budget, and equals a recount of its rows."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connections
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +156,23 @@ def test_without_a_price_nothing_is_known_of_a_cost() -> None:
     storing.store(bout, [answered(bout, one, **TOKENS) for one in claimed(bout)])
     assert account(bout.run) == (0, 0)
     assert set(Attempt.objects.values_list("cost", flat=True)) == {None}
+
+
+def test_many_that_claim_at_once_keep_to_the_budget_together() -> None:
+    judge = judge_with(comparisons=10)
+    worst = worst_of_one(judge)
+    bout = bout_on(judge, budget=worst * 5 + 1)
+    with ThreadPoolExecutor(4) as pool:
+        taken = sum(pool.map(claim_elsewhere, [bout.run] * 8))
+    assert taken == 5
+    assert account(bout.run) == (0, worst * 5)
+
+
+def claim_elsewhere(run: Run) -> int:
+    try:
+        return len(claimed(work_on(run), 3))
+    finally:
+        connections.close_all()
 
 
 # ---- from one run to another -----------------------------------------------------------------

@@ -5,6 +5,7 @@ plus in it keeps a planner that knows nothing yet from walking all attempts of t
 """
 
 import json
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from evaluations.services.judging.pricing import usd, worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
 from evaluations.services.judging.working import LEASE, Bout, Held
+from evaluations.services.pacing import rest_after
 
 # A wait longer than this is left to the sweep: no task sits idle for it.
 WAIT_AT_MOST_SECONDS: Final = 5.0
@@ -40,24 +42,24 @@ WHILE_ASKED: Final = timedelta(seconds=1)
 @transaction.atomic
 def claim(bout: Bout, room: int, held: int = 0) -> Claimed[Held]:
     """Up to ``room`` calls under a new lease; ``held`` are those that this bout holds already."""
-    standing = standing_of(bout.run)
-    if standing is None:
+    working = at_work(bout.run)
+    if working is None:
         return Claimed(wait=LOOK_AT_PAUSED_SECONDS if held and is_paused(bout.run) else None)
-    if standing.pause > 0:
-        return Claimed(wait=standing.pause if standing.pause <= WAIT_AT_MOST_SECONDS else None)
+    if working.pause > 0:
+        return Claimed(wait=working.pause if working.pause <= WAIT_AT_MOST_SECONDS else None)
     room = room_at_endpoint(bout, room, held)
     if room <= 0:
         return Claimed(wait=LOOK_AGAIN_SECONDS)
-    return take(bout, due(bout, room, standing.now), standing.now)
+    return take(bout, due(bout, room, working.now), working.now)
 
 
 @transaction.atomic
 def claim_for(batch: Batch, bout: Bout, room: int) -> Claimed[Held]:
     """Up to ``room`` calls that go out with the batch: no lease of theirs runs out while it is away."""
-    standing = standing_of(bout.run)
-    if standing is None:
+    working = at_work(bout.run)
+    if working is None:
         return Claimed()
-    claimed = take(bout, due(bout, room, standing.now), standing.now)
+    claimed = take(bout, due(bout, room, working.now), working.now)
     mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.questions])
     mine.update(batch=batch, lease_until=None)
     return claimed
@@ -65,6 +67,7 @@ def claim_for(batch: Batch, bout: Bout, room: int) -> Claimed[Held]:
 
 def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
     """Of the calls found, those that are to be asked: not those that were answered, or that no money is left for."""
+    began = time.monotonic()
     found = reusing.sort_out(bout, with_all_to_send(bout, rows), now)
     reusing.copy(bout, found.to_copy, now)
     update_many(Call, ("id", "not_before"), [(one.call_id, now + WHILE_ASKED) for one in found.to_wait])
@@ -74,10 +77,11 @@ def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
     lease(affordable, now)
     if affordable:
         return Claimed(affordable)
-    return Claimed(wait=0.0 if found.to_copy else seconds_until_due(bout))
+    # Where all were copied nothing is sent, and the next claim would follow without a pause.
+    return Claimed(wait=rest_after(time.monotonic() - began) if found.to_copy else seconds_until_due(bout))
 
 
-class Standing(NamedTuple):
+class AtWork(NamedTuple):
     """The database's time while a run is at work, and the seconds for which its endpoint is left alone."""
 
     now: datetime
@@ -88,7 +92,7 @@ def is_paused(run: Run) -> bool:
     return Run.objects.filter(pk=run.pk, state=RunState.PAUSED).exists()
 
 
-def standing_of(run: Run) -> Standing | None:
+def at_work(run: Run) -> AtWork | None:
     """None where the run is not at work."""
     clock = "STATEMENT_TIMESTAMP()" if connection.vendor == "postgresql" else "NULL"
     with connection.cursor() as cursor:
@@ -101,7 +105,7 @@ def standing_of(run: Run) -> Standing | None:
     if found is None:
         return None
     now, paused_until = found[0] or timezone.now(), moment(found[1])
-    return Standing(now, (paused_until - now).total_seconds() if paused_until else 0.0)
+    return AtWork(now, (paused_until - now).total_seconds() if paused_until else 0.0)
 
 
 def moment(stored: datetime | None) -> datetime | None:

@@ -46,9 +46,12 @@ def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
     with transaction.atomic():
         rows, now = locked([outcome.held.call_id for outcome in outcomes])
         new = without_stored_ones(outcomes, rows)
-        counting = enter(bout, new, rows, now)
+        book = Book(bout, lost_before(new, rows))
+        counting = enter(book, new, rows, now)
         update_many(Call, SETTLED_COLUMNS, [settled(bout, outcome, now) for outcome in counting])
+        # Calls, then the rater, then the run: claims lock them in the same order.
         write_answers(bout, counting, now)
+        book.close()
         pause_endpoint(bout, new)
         for shape in {outcome.shape_found for outcome in new if outcome.shape_found}:
             freeze_shape(bout.judge, shape)
@@ -124,9 +127,8 @@ def attempts_of(held: Sequence[Held]) -> "QuerySet[Attempt]":
 # ---- attempts and money --------------------------------------------------------------------
 
 
-def enter(bout: Bout, outcomes: Sequence[Outcome], rows: Mapping[int, Standing], now: datetime) -> list[Outcome]:
-    """Write the Attempts and what they cost; those outcomes that decide about their calls."""
-    book = Book(bout, lost_before(outcomes, rows))
+def enter(book: "Book", outcomes: Sequence[Outcome], rows: Mapping[int, Standing], now: datetime) -> list[Outcome]:
+    """Write the Attempts, and into the book what they cost; those outcomes that decide about their calls."""
     attempts, counting = [], []
     for outcome in outcomes:
         row = rows[outcome.held.call_id]
@@ -137,7 +139,6 @@ def enter(bout: Bout, outcomes: Sequence[Outcome], rows: Mapping[int, Standing],
             row.settle(outcome.state)
             counting.append(outcome)
     insert_many(Attempt, ATTEMPT_COLUMNS, attempts)
-    book.close()
     return counting
 
 
