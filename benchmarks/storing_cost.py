@@ -35,7 +35,7 @@ from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
 T = TypeVar("T")
-REPLY = {
+REPLY: dict[str, Any] = {
     "raw": json.dumps({"rationale": "because " * 30}),
     "finish_reason": "stop",
     "model_returned": "m",
