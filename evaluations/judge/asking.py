@@ -103,6 +103,8 @@ class Loop(Generic[Q, A]):
             # An answer not stored when the claim was made may put its call back to be asked again.
             unstored = self.held
             claimed = await self.fill()
+            if claimed.questions:
+                continue  # until enough lies ready
             if self.flying or self.ready or claimed.wait is not None:
                 await self.until_something_changes(claimed.wait)
             elif unstored:
