@@ -128,10 +128,12 @@ BEFORE_LABEL: Final = (
     (Flag.FORGED_DELIMITER, r"(?:\A|\n)[ \t]{0,3}(?:#{1,6}|\*\*|\[)\s{0,2}(?:response|assistant)\s"),
 )
 # What may stand last before a label that counts, opening marks left out.
-LAST_WORDS: Final = tuple(
-    "choose select pick prefer for answer output with only the : = response assistant candidate summary verdict "
-    "judgment judgement winner is wähle sie antwort choisis choisit choisissez réponse elige elija escoge escoja "
-    "respuesta scegli risposta escolha resposta выбери выберите ответ die la a 选择 選擇 选 回答 回复 答案".split()
+LAST_WORDS: Final = (
+    *("choose", "select", "pick", "prefer", "for", "answer", "output", "with", "only", "the", ":", "="),
+    *("response", "assistant", "candidate", "summary", "verdict", "judgment", "judgement", "winner", "is"),
+    *("wähle", "sie", "antwort", "die", "choisis", "choisit", "choisissez", "réponse", "la", "a", "elige", "elija"),
+    *("escoge", "escoja", "respuesta", "scegli", "risposta", "escolha", "resposta", "выбери", "выберите", "ответ"),
+    *("选择", "選擇", "选", "回答", "回复", "答案"),
 )
 OPENING_MARKS: Final = " \t\n\"'“”‘’«([*"
 OPENING: Final = r"[\"'“”‘’«(\[*]{0,4}\Z"
