@@ -1,12 +1,13 @@
 import json
+import uuid
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.models import Evaluation
+from evaluations.models import Comparison, Evaluation, Run
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import judge_says, person_says
+from tests.saying import judge_says, make_scorer, person_says, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +64,29 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
     assert row.startswith("longest (baseline, not an LLM), people")
     assert row.split()[-8:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "0", "0"]
     assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
+
+
+def test_derived_choices_panels_and_repairs_are_named_as_what_they_are(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scorer = make_scorer(evaluation, aspect="clarity")
+    comparison = Comparison.objects.get()
+    for response, score in ((comparison.response_a, 5), (comparison.response_b, 1)):
+        scorer_says(scorer, response, score, aspect="clarity", repaired=True)
+    batch = uuid.uuid4()
+    for judge in evaluation.judges.all():
+        Run.objects.create(evaluation=evaluation, judge=judge, batch=batch)
+    # Both judges choose A, and so do both people.
+    found = printed(capsys)["aspects"]["clarity"]["judges"]
+    assert found["scorer"]["derived"] == {"source": "scores", "margin": 0.0, "judges": [], "n_split": None}
+    assert (found["scorer"]["label"], found["scorer"]["repaired"]) == ("derived from scores, margin 0.0", 2)
+    panel = found["panel: longest, scorer"]
+    assert panel["derived"] == {"source": "panel", "margin": None, "judges": ["longest", "scorer"], "n_split": 0}
+    assert panel["judge_human"]["majority"]["with_ties"]["agree"] == 1
+    call_command("report", "study")
+    text = capsys.readouterr().out
+    assert "scorer (derived from scores, margin 0.0): 2 of its answers could be read only when asked" in text
+    assert "panel: longest, scorer (majority of 2 judges), people" in text
 
 
 def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

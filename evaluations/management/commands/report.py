@@ -88,6 +88,8 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
         yield columns(f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete))
         if judge.judge_gold.with_ties.n:
             yield columns(f"{called}, gold", *cells(judge.judge_gold))
+        if judge.repaired:
+            yield f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time"
     yield columns("people, majority of the others", *cells(aspect.human_human.majority))
     multi = aspect.human_human.multi
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
