@@ -52,7 +52,7 @@ def main() -> None:
 
     modes: dict[str, Callable[[], None]] = {
         "in-flight": at_each,
-        "several": lambda: several.together(2, 256, latency, max(seconds, 20)),
+        "several": lambda: several.together(2, 256, latency, seconds),
         "adapting": lambda: alone.behind_a_server_that_refuses(50, latency, max(seconds, 40)),
         "growth": lambda: alone.over_many_calls(calls, max(options.in_flight), latency),
         "baselines": lambda: baselines.beside_today(calls // 100, latency),

@@ -7,6 +7,7 @@ for every call as such tools do: at once, one transaction a call, through the OR
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,15 +65,22 @@ def by_threads(run: Run, base_url: str) -> None:
         call = plain.call(call_id)
         plain.keep(call, client.chat.completions.create(**plain.request(call)).choices[0].message.content or "")
 
+    together = threading.Barrier(8)
+
+    def close() -> None:
+        together.wait()  # one on each of the eight
+        connections.close_all()
+
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(one, plain.ids()))
         for _ in range(8):
-            threads.submit(connections.close_all)
+            threads.submit(close)
 
 
 def by_semaphore(run: Run, base_url: str) -> None:
     """MetaEvaluator's: five requests at once on one loop."""
     plain = Plain(run)
+    ids = plain.ids()
 
     async def everything() -> None:
         places = asyncio.Semaphore(5)
@@ -84,7 +92,9 @@ def by_semaphore(run: Run, base_url: str) -> None:
                     reply = await client.chat.completions.create(**plain.request(call))
                     await sync_to_async(plain.keep)(call, reply.choices[0].message.content or "")
 
-            await asyncio.gather(*(one(call_id) for call_id in plain.ids()))
+            await asyncio.gather(*(one(call_id) for call_id in ids))
+
+            await sync_to_async(connections.close_all)()
 
     asyncio.run(everything())
 
