@@ -21,6 +21,8 @@ GATHER_SECONDS: Final = 0.01
 # What could not be sent so long after it was claimed goes back: the run may have been paused meanwhile.
 READY_AT_MOST_SECONDS: Final = 1.0
 SILENT_AT_MOST_SECONDS: Final = 5.0
+# While a commit takes longer than this nothing more is sent: what cannot be kept must not be bought.
+STORING_AT_MOST_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Loop(Generic[Q, A]):
     faults: list[BaseException] = field(default_factory=list)
     held: int = 0
     is_sending: bool = True
+    storing_since: float | None = None
 
     async def run(self) -> None:
         """Ask until nothing is left or time is up; return when every answer is stored."""
@@ -93,6 +96,7 @@ class Loop(Generic[Q, A]):
             self.is_sending = False
             for task in (working, *self.flying):
                 task.cancel()
+            await self.put_back(len(self.ready))
             storing.result()
         working.result()
 
@@ -135,7 +139,7 @@ class Loop(Generic[Q, A]):
     async def fill(self) -> Claimed[Q]:
         """Claim what can be sent soon, as long as not half of it lies ready."""
         await self.put_back(sum(at < self.clock() - READY_AT_MOST_SECONDS for at, _ in self.ready))
-        soon = self.slots.soon(self.clock())
+        soon = 0 if self.is_stuck() else self.slots.soon(self.clock())
         if soon <= 2 * len(self.ready):
             self.send()
             # A long silence is left to the sweep: no task sits idle for it.
@@ -151,10 +155,14 @@ class Loop(Generic[Q, A]):
     def send(self) -> None:
         """As many as may fly now. Called whenever one has ended, so that no place waits for a claim."""
         now = self.clock()
-        while self.ready and self.is_sending and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
+        may_send = self.is_sending and not self.is_stuck()
+        while self.ready and may_send and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
             task = asyncio.create_task(self.ask_one(self.ask(self.ready.popleft()[1])))
             self.flying.add(task)
             task.add_done_callback(self.end)
+
+    def is_stuck(self) -> bool:
+        return self.storing_since is not None and self.clock() - self.storing_since > STORING_AT_MOST_SECONDS
 
     async def ask_one(self, asking: Coroutine[None, None, A]) -> None:
         answer = await asking
@@ -199,7 +207,9 @@ class Loop(Generic[Q, A]):
             batch = [first]
             while len(batch) < STORE_AT_MOST and not self.arrived.empty():
                 batch.append(self.arrived.get_nowait()[1])
+            self.storing_since = self.clock()
             await self.store(batch)
+            self.storing_since = None
             self.held -= len(batch)
             for _ in batch:
                 self.arrived.task_done()

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluations.domain import Rules
-from evaluations.stats.coding import FOLDED, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, FOLDED, TIE, A, B, BoolArray, IntArray
 from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
-from evaluations.stats.majority import majority
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -65,23 +64,25 @@ def from_scores(a: FloatArray, b: FloatArray, margin: float) -> Verdicts:
 
 
 def panel_of(members: Sequence[Member], items: int, rules: Rules) -> Panel:
-    """The choice of most members on the comparisons where each of them has one."""
+    """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have."""
     open_calls = [one.unanswered.without(one.verdicts) for one in members]
-    own = [
-        consolidate(one.verdicts, waiting, items, rules.failed).choice
-        for one, waiting in zip(members, open_calls, strict=True)
-    ]
-    complete = np.logical_and.reduce([choice != MISSING for choice in own])
-    (item,) = np.nonzero(complete)
-    # Votes by member and not by comparison: of a split the first member's choice is then the first made.
-    votes = np.concatenate([choice[item] for choice in own])
-    found = majority(np.tile(item, len(members)), votes, items, rules.split_rule)
-    (decided,) = np.nonzero(found.choice != MISSING)
+    own = np.array(
+        [
+            consolidate(one.verdicts, waiting, items, rules.failed).choice
+            for one, waiting in zip(members, open_calls, strict=True)
+        ]
+    )
+    votes = np.array([(own == code).sum(axis=0) for code in range(len(CHOICES))])
+    answered = votes.sum(axis=0)
+    heard = (answered > 0) & (2 * answered >= len(members))
+    agreed = 2 * votes.max(axis=0) > answered
+    choice = np.where(agreed, votes.argmax(axis=0), TIE)
+    (decided,) = np.nonzero(heard)
     asked = np.logical_and.reduce([was_asked(one, items) for one in members])
     return Panel(
-        folded(decided, found.choice[decided]),
-        together(open_calls, asked & ~complete),
-        Derived("panel", judges=tuple(one.name for one in members), n_split=int(found.split.sum())),
+        folded(decided, choice[decided]),
+        together(open_calls, asked & ~heard),
+        Derived("panel", judges=tuple(one.name for one in members), n_split=int((heard & ~agreed).sum())),
     )
 
 

@@ -24,9 +24,8 @@ ALWAYS: Final = {
     "scores": "A judge that scores single responses has a derived choice between two: the one with the higher mean "
     "score over its samples, a tie where the means differ by at most the margin that stands with its name. Without a "
     "score of either there is none.",
-    "panel": "A panel is judges that were started together: its choice is that of most of them, on the comparisons "
-    "where each has one. What the rule for votes says of a split holds for it too; the first is then the judge whose "
-    "name sorts first.",
+    "panel": "A panel is judges that were started together: its choice is that of more than half of those that have "
+    "one, else a tie. Where fewer than half of its judges have one it is missing.",
     "people": "First choices count, from reviews made before the judge was seen. Imported votes count too; whether "
     "they were blind is not known. Reviews that saw the judge first stand in a block of their own.",
     "majority": "The majority is the choice of most votes.",

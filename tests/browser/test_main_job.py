@@ -53,7 +53,7 @@ def run_the_baseline(page: Page) -> None:
     page.goto("/e/pandalm/judges/new")
     page.get_by_role("button", name="Make this judge").click()
     page.goto("/e/pandalm/runs/new")
-    expect(page.locator("#expected")).to_contain_text("1,998")
+    expect(page.locator("#estimate")).to_contain_text("1,998")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#progress")).to_contain_text("1,998 of 1,998", timeout=2 * ONE_MINUTE)
     expect(page.locator("main")).to_contain_text("baseline, not an LLM")

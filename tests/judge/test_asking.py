@@ -193,6 +193,28 @@ def test_nothing_more_is_bought_once_answers_cannot_be_stored() -> None:
     assert len(world.asked) < 50
 
 
+def test_nothing_more_is_sent_while_a_commit_does_not_end_and_all_goes_on_once_it_has() -> None:
+    # From 0.02 s the first four answers are being stored, until 30 s. Sent until 0.52 s: four every 0.1 s.
+    world = World(100, in_flight=4, latency=0.1)
+
+    async def store_slowly(answers: Sequence[int]) -> None:
+        if not world.batches:
+            await asyncio.sleep(30)
+        await World.store(world, answers)
+
+    world.store = store_slowly  # type: ignore[method-assign]
+    world.run()
+    assert len([at for at in world.asked_at if at < 29]) <= 4 * 7
+    assert world.stored == list(range(100))
+
+
+def test_what_lies_ready_is_given_back_where_answers_cannot_be_stored() -> None:
+    world = World(100, in_flight=4, latency=0.1, store_fails=True, ahead=4)
+    with pytest.raises(OSError, match="disk full"):
+        world.run()
+    assert sorted([*world.asked, *world.waiting]) == list(range(100))
+
+
 def test_a_claim_that_fails_still_lets_what_flies_be_stored() -> None:
     world = World(4, in_flight=8, latency=0.05)
 

@@ -21,6 +21,7 @@ from tests.llm_server import LLMServer, Question, Script, Told, broken, failing,
 pytestmark = pytest.mark.django_db(transaction=True)
 COMPARISONS = 60
 CALLS = 2 * COMPARISONS
+IN_FLIGHT = 16
 
 
 def counts(run: Run) -> dict[str, int]:
@@ -30,7 +31,9 @@ def counts(run: Run) -> dict[str, int]:
 @contextmanager
 def judged(script: Script, comparisons: int = COMPARISONS, **settings: Any) -> Iterator[tuple[Run, LLMServer]]:
     with llm_server(script) as server:
-        judge = make_judge(study_of(comparisons), server.base_url, max_in_flight=16, mode="json_schema", **settings)
+        judge = make_judge(
+            study_of(comparisons), server.base_url, max_in_flight=IN_FLIGHT, mode="json_schema", **settings
+        )
         yield running.start_run(judge, user=None), server
 
 
@@ -134,6 +137,7 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
 ) -> None:
     monkeypatch.setattr(answering, "STORE_AGAIN_SECONDS", (0.01, 0.02))
     with judged(good) as (run, server):
+        server.latency = 0.5
         running.plan(run.pk, until=float("inf"))
         with disk_full(), caplog.at_level(logging.ERROR):
             answering.work(run.pk, hand_over=lambda: None, patience=IMPATIENT)
@@ -143,13 +147,13 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
         assert run.state == RunState.STOPPED
         assert run.stop_reason.endswith("full. Make room or mend the database, then resume this run.")
         assert not Call.objects.filter(run=run, state=CallState.ANSWERED).exists()
-        assert 0 < bought_in_vain <= 32
+        assert 0 < bought_in_vain <= 3 * IN_FLIGHT
         running.resume(run, user=None)
         Call.objects.filter(state=CallState.RUNNING).update(lease_until=Now() - timedelta(seconds=1))
         lapsing.put_back_expired()
         run = worked_to_the_end(run)
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
-    assert_nothing_was_bought_twice(run, server, in_flight_at_kills=32)
+    assert_nothing_was_bought_twice(run, server, in_flight_at_kills=bought_in_vain)
 
 
 @contextmanager

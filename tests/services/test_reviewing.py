@@ -9,7 +9,7 @@ from django.db import connection
 
 from evaluations.domain import Choice, InputRefused, Reveal, ReviewState, RubricOrigin, RubricSpec, Shown, Stage
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Comparison, Event, Rater, Review, User, Verdict
+from evaluations.models import Comparison, Evaluation, Event, Rater, Review, User, Verdict
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation, next_version
 from evaluations.services.reviewing.drawing import order_shown
 from evaluations.services.reviewing.presenting import sheet_for
@@ -382,6 +382,10 @@ def test_nothing_is_reviewed_in_an_archived_evaluation(person: User, comparison:
 def test_a_pointwise_rubric_is_refused_in_words(person: User, comparison: Comparison) -> None:
     scale = RubricSpec(**{**vars(SIX_ASPECT), "kind": "pointwise"})
     version = add_rubric(comparison.evaluation, name="scores", spec=scale, origin=RubricOrigin.OWN, user=person)
-    change_evaluation(comparison.evaluation, {"review_rubric": version}, user=person)
+    with pytest.raises(InputRefused, match="one response at a time"):
+        change_evaluation(comparison.evaluation, {"review_rubric": version}, user=person)
+    # A row that came past that rule is refused all the same.
+    Evaluation.objects.filter(pk=comparison.evaluation_id).update(review_rubric=version)
+    comparison.evaluation.refresh_from_db()
     with pytest.raises(InputRefused, match="one response at a time"):
         first(person, comparison)

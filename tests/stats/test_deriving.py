@@ -1,7 +1,6 @@
 """Derived choices: from scores, and from the judges of a panel."""
 
 import numpy as np
-import pytest
 
 from evaluations.domain import CallState, Choice, FailedRule, Rules, Shown, SplitRule, derived_choice
 from evaluations.stats.coding import CHOICES, FOLDED, ORDERS
@@ -72,27 +71,34 @@ def panel_says(rules: Rules, *members: Member) -> "tuple[list[Choice | None], in
     return [told.get(item) for item in range(items)], panel.derived.n_split, incomplete
 
 
-def test_a_panel_says_what_most_of_its_judges_say_where_all_of_them_have_a_choice() -> None:
-    # 0: A A B → A. 1: B B B → B. 2: A tie B → split. 3: the second failed. 4: the third was never asked.
+def test_a_panel_says_what_more_than_half_of_its_answering_judges_say_else_a_tie() -> None:
+    # 0: A A B → A. 1: B B B → B. 2: A tie B → no majority, a tie. 3: the second failed, A A → A.
+    # 4: the third was never asked, A B → no majority of two, a tie.
     one = member("one", [A, B, A, A, A])
-    two = member("two", [A, B, TIE, CallState.UNREADABLE, A])
+    two = member("two", [A, B, TIE, CallState.UNREADABLE, B])
     three = member("three", [B, B, B, A, None])
-    assert panel_says(Rules(), one, two, three) == ([A, B, TIE, None, None], 1, [3])
+    assert panel_says(Rules(), one, two, three) == ([A, B, TIE, A, TIE], 2, [])
 
 
-@pytest.mark.parametrize(
-    ("rule", "second"), [(SplitRule.TIE, TIE), (SplitRule.DROP, None), (SplitRule.FIRST, B)], ids=list(SplitRule)
-)
-def test_a_split_panel_follows_the_rule_for_splits(rule: SplitRule, second: Choice | None) -> None:
-    # 0: A A → A. 1: B A → split, whose first judge says B. The others were asked nothing.
-    one, two = member("one", [A, B, None, None, None]), member("two", [A, A, None, None, None])
-    assert panel_says(Rules(split_rule=rule), one, two) == ([A, second, None, None, None], 1, [])
+def test_a_panel_of_which_fewer_than_half_answered_says_nothing() -> None:
+    # 0: one of three → missing. 1: none → missing. 2: two of three, B B → B. 3: all of them.
+    failed = CallState.FAILED
+    one = member("one", [A, failed, B, B, None])
+    two = member("two", [failed, failed, failed, TIE, None])
+    three = member("three", [failed, failed, B, TIE, None])
+    assert panel_says(Rules(), one, two, three) == ([None, None, B, TIE, None], 0, [0, 1])
+
+
+def test_half_of_an_even_panel_is_enough_and_two_that_differ_make_a_tie() -> None:
+    # 0: one of two, B → B. 1: B A → a tie. 2: A A → A.
+    one, two = member("one", [B, B, A, None, None]), member("two", [CallState.REFUSED, A, A, None, None])
+    assert panel_says(Rules(split_rule=SplitRule.DROP), one, two) == ([B, TIE, A, None, None], 1, [])
 
 
 def test_failures_that_count_as_ties_are_votes_of_the_panel_and_what_waits_is_not() -> None:
-    # 0: B tie tie → tie, the two failed for good. 1: B B and one that waits: nobody knows yet. 2: never asked by one.
+    # 0: B tie tie → tie, the two failed for good. 1: B B, and one that waits → B. 2: tie tie → tie.
     failed, waits = CallState.FAILED, CallState.PENDING
     one = member("one", [B, B, failed, None, None])
     two = member("two", [failed, B, failed, None, None])
     three = member("three", [failed, waits, None, None, None])
-    assert panel_says(Rules(failed=FailedRule.TIE), one, two, three) == ([TIE, None, None, None, None], 0, [1])
+    assert panel_says(Rules(failed=FailedRule.TIE), one, two, three) == ([TIE, B, TIE, None, None], 0, [])

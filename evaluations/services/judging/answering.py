@@ -140,7 +140,8 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
         async def give_back(unsent: Sequence[Held]) -> None:
             for held in unsent:
                 asker.leases.pop(held.call_id, None)
-            await in_thread(to_claim, claiming.give_back, unsent)
+            with suppress(OperationalError, InterfaceError):  # their leases run out all the same
+                await in_thread(to_claim, claiming.give_back, unsent)
 
         async def tell_successor() -> None:
             await in_thread(thread, hand_over)
