@@ -112,7 +112,7 @@ def web_running() -> Iterator[str]:
     session.save()
     env = environment(str(settings.DATA_DIR)) | {"JUDGEWEB_DEBUG": "1", "JUDGEWEB_SECRET_KEY": settings.SECRET_KEY}
     command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{WEB_PORT}", "--worker-class", "gthread"]
-    process = subprocess.Popen([*command, "--threads", "8", "judgeweb.wsgi"], cwd=ROOT, env=env)
+    process = subprocess.Popen([*command, "--threads", "8", "--no-control-socket", "judgeweb.wsgi"], cwd=ROOT, env=env)
     try:
         time.sleep(8)
         yield f"judgeweb_{WEB_PORT}={session.session_key}"
