@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -104,6 +105,7 @@ def by_tasks(run: Run, base_url: str) -> None:
     from benchmarks.judging.one_task import judge_one  # noqa: PLC0415 - it makes a Celery application
 
     with TemporaryDirectory() as folder:
+        Path(folder, "broker", "control").mkdir(parents=True)
         env = environment(folder) | {"BENCHMARK_BASE_URL": base_url}
         judge_one.app.conf.broker_transport_options = {
             "data_folder_in": f"{folder}/broker",
