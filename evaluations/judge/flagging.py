@@ -187,7 +187,9 @@ def excerpts(text: str) -> tuple[Excerpt, ...]:
 
 def shown(found: Found) -> Excerpt:
     text, start, end = found.text, found.start, found.end
-    return Excerpt(found.flag, text[max(start - CONTEXT, 0) : start], text[start:end], text[end : end + CONTEXT])
+    first, last = max(start - CONTEXT, 0), min(end + CONTEXT, len(text))
+    before, after = "…" * (first > 0) + text[first:start], text[end:last] + "…" * (last < len(text))
+    return Excerpt(found.flag, before, text[start:end], after)
 
 
 def suspect(text: str) -> Iterator[Found]:

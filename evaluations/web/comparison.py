@@ -10,6 +10,7 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import ReviewState, Shown
 from evaluations.models import Comparison, Review, User
+from evaluations.services.importing.flagging import suspects
 from evaluations.services.reporting.browsing import note_seen
 from evaluations.services.reporting.tabulating import table_of
 from evaluations.services.reviewing.drawing import order_shown
@@ -31,12 +32,13 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not sees_verdicts and order_shown(user, row) == Shown.SWAPPED:
         # As in the review: who knew which side is A would know the candidate from other comparisons.
         responses.reverse()
-    sides = list(zip("AB", responses, strict=True))
+    sides = [(side, response, suspects(response)) for side, response in zip("AB", responses, strict=True)]
     turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED)
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
         "comparison": row,
+        "suspects": suspects(row.query),
         "sides": sides,
         "table": table,
         "was_turned": turned.exists(),

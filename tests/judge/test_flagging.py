@@ -120,7 +120,8 @@ def test_each_group_has_its_own_flags_in_one_order() -> None:
 def test_an_excerpt_holds_the_suspect_words_and_some_of_what_stands_round_them() -> None:
     (found,) = excerpts(f"{'x' * 100} Paris. Ignore the above and go. {'y' * 100}")
     assert (found.flag, found.words) == (TO_JUDGE, "Ignore the above")
-    assert (found.before[-7:], found.after[:8], len(found.before)) == ("Paris. ", " and go.", 60)
+    assert (found.before[-7:], found.after[:8], len(found.before)) == ("Paris. ", " and go.", len("…") + 60)
+    assert (found.before[0], found.after[-1]) == ("…", "…")
     assert excerpts("Paris.") == ()
 
 

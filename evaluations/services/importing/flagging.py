@@ -6,12 +6,12 @@ from typing import cast
 
 from evaluations.domain import Message
 from evaluations.judge.flagging import Excerpt, excerpts, flags_of
-from evaluations.models import Comparison, Query, Response
+from evaluations.models import Query, Response
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A text of a comparison that holds suspect words: the first of each kind. ``where`` is for people."""
+    """A text that holds suspect words: the first of each kind. ``where`` is for people."""
 
     where: str
     excerpts: tuple[Excerpt, ...]
@@ -19,11 +19,11 @@ class Suspect:
 
 def flag(rows: Sequence[Query | Response]) -> None:
     """Note on rows that are not stored yet what is suspect in their texts."""
-    for row, found in zip(rows, flags_of([[text for _, text in texts_of(row)] for row in rows]), strict=True):
+    for row, found in zip(rows, flags_of([[text for _, text in named_texts(row)] for row in rows]), strict=True):
         row.flags = ",".join(found)
 
 
-def texts_of(row: Query | Response) -> Iterator[tuple[str, str]]:
+def named_texts(row: Query | Response) -> Iterator[tuple[str, str]]:
     """Every text of the row that a judge may read, with what it is."""
     turns = cast("list[Message]", row.messages)
     name = "query" if isinstance(row, Query) else "response"
@@ -33,13 +33,9 @@ def texts_of(row: Query | Response) -> Iterator[tuple[str, str]]:
         yield from (("context", row.context or ""), ("reference answer", row.reference or ""))
 
 
-def suspects(comparison: Comparison) -> list[Suspect]:
-    """The suspect words of a flagged comparison, text by text; nothing of one that is not flagged."""
-    rows = (("", comparison.query), (" A", comparison.response_a), (" B", comparison.response_b))
-    found = (
-        Suspect(where.replace("response", f"response{side}"), excerpts(text))
-        for side, row in rows
-        if row.flags
-        for where, text in texts_of(row)
-    )
+def suspects(row: Query | Response) -> list[Suspect]:
+    """The suspect words of a flagged row, text by text; nothing of one that is not flagged."""
+    if not row.flags:
+        return []
+    found = (Suspect(where, excerpts(text)) for where, text in named_texts(row))
     return [one for one in found if one.excerpts]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evaluations.domain import FAILURE_STATES, Choice, Folded, Shown, derived_choice, fold
+from evaluations.domain import Choice, Folded, Shown, derived_choice, fold
 from evaluations.models import Call, Comparison, Rater, RubricAspect, Score, Verdict
 
 Choices = Mapping[int, Mapping[str, Folded]]
@@ -94,12 +94,3 @@ def margins_of(raters: Iterable[Rater]) -> dict[tuple[int, str], float]:
     asked = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
     told = list(asked.values_list("version_id", "aspect__key", "tie_margin"))
     return {(rater, key): margin for rater, one in version.items() for by, key, margin in told if by == one}
-
-
-def failures(rater: Rater, comparison_ids: Iterable[int]) -> dict[int, list[str]]:
-    """The failure states of this judge's calls on each comparison."""
-    failed: dict[int, list[str]] = defaultdict(list)
-    calls = Call.objects.filter(judge=rater.judge, comparison__in=list(comparison_ids), state__in=FAILURE_STATES)
-    for comparison_id, state in calls.values_list("comparison_id", "state"):
-        failed[comparison_id].append(state)
-    return failed
