@@ -584,3 +584,15 @@ def fold(given: Mapping[Shown, Sequence[Folded]], asked: Set[Shown]) -> Folded |
         choice, differs = CONSOLIDATION[choice, other]
         inconsistent = inconsistent or differs
     return Folded(choice, inconsistent)
+
+
+# ---- money ---------------------------------------------------------------------------------
+
+NANO: Final = 10**9  # nano-USD in a USD: amounts are whole numbers of them
+
+
+def exact_usd(nano: int) -> str:
+    """The amount in USD, every figure of it and no zeros after them."""
+    whole, rest = divmod(abs(nano), NANO)
+    places = f"{rest:09}".rstrip("0").ljust(2, "0")
+    return f"{'-' if nano < 0 else ''}{whole}.{places}"

@@ -3,9 +3,9 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from evaluations.domain import exact_usd
 from evaluations.forms.endpoint_new import EndpointForm
 from evaluations.models import Endpoint, Price
-from evaluations.services.judging.pricing import usd
 
 FIXED = ("base_url", "key_variable")
 
@@ -46,8 +46,8 @@ class PriceForm(forms.Form):
 def price_values(price: Price) -> dict[str, Any]:
     return {
         "model": price.model,
-        "tokens_in": usd(price.tokens_in),
-        "tokens_cached": usd(price.tokens_cached),
-        "tokens_out": usd(price.tokens_out),
+        "tokens_in": exact_usd(price.tokens_in),
+        "tokens_cached": exact_usd(price.tokens_cached),
+        "tokens_out": exact_usd(price.tokens_out),
         "batch_percent": price.batch_percent,
     }

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, Final
 
 from evaluations.domain import AspectSpec, InputRefused, RubricSpec
-from evaluations.judge.examples import VERDICTS, given_verdict, texts_of
+from evaluations.judge.examples import VERDICTS, given_verdict, titles_of
 from evaluations.judge.reading import AROUND, Unreadable, folded, verdict_for
 from evaluations.judge.replying import (
     JSON,
@@ -154,11 +154,11 @@ def refuse_open_template(spec: RubricSpec) -> None:
 
 
 def refuse_odd_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:
-    known = (*texts_of(spec), *VERDICTS)
+    known = (*titles_of(spec), *VERDICTS)
     odd = next((key for key in example if key not in known), None)
     if odd is not None:
         raise InputRefused(f"Example {number} has “{odd}”: a {spec.kind} example holds {', '.join(known)}.")
-    for key in (*texts_of(spec), "reasoning"):
+    for key in (*titles_of(spec), "reasoning"):
         if not isinstance(example.get(key, ""), str):
             raise InputRefused(f"Example {number}: “{key}” must be a text.")
     for aspect in spec.aspects:

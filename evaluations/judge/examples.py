@@ -22,7 +22,7 @@ VERDICTS: Final = ("reasoning", "choice", "choices", "score", "scores")
 Framed = Callable[[str, str], str]
 
 
-def texts_of(spec: RubricSpec) -> dict[str, str]:
+def titles_of(spec: RubricSpec) -> dict[str, str]:
     """The texts that an example may hold, each with its title, in the order in which they are shown."""
     return {**SHARED, **(JUDGED_ONE if is_pointwise(spec) else JUDGED_PAIR)}
 
@@ -38,7 +38,7 @@ def examples_text(spec: RubricSpec, framed: Framed = titled) -> str:
 
 
 def example_text(spec: RubricSpec, example: Mapping[str, Any], number: int, framed: Framed) -> str:
-    titles = texts_of(spec)
+    titles = titles_of(spec)
     texts = [framed(f"Example {number}, {titles[key].lower()}", example[key]) for key in titles if key in example]
     return "\n".join([*texts, f"Example {number}, answer:", answer_text(spec, example)])
 

@@ -5,9 +5,10 @@ from typing import Final
 
 from django import template
 
+from evaluations.domain import NANO, exact_usd
+
 register = template.Library()
 
-NANO: Final = 10**9
 DIME: Final = NANO // 10
 
 
@@ -25,7 +26,4 @@ def usd(nano: int | None) -> str:
 @register.filter
 def in_usd(nano: int | None) -> str:
     """The exact amount for a field: every figure of it, no sign of dollars; empty where there is none."""
-    if nano is None:
-        return ""
-    whole, rest = divmod(nano, NANO)
-    return f"{whole}.{f'{rest:09}'.rstrip('0').ljust(2, '0')}"
+    return "" if nano is None else exact_usd(nano)

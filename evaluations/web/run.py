@@ -27,7 +27,7 @@ STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
 @require_safe
 def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = run_for(request, slug, pk)
-    return render(request, "run/run.html", standing(request, row))
+    return render(request, "run/run.html", context_of(request, row))
 
 
 @never_cache
@@ -35,7 +35,7 @@ def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The part of the page that changes; the last time it brings what an ended run shows besides."""
     row = run_for(request, slug, pk)
-    context = standing(request, row)
+    context = context_of(request, row)
     if not context["is_moving"]:
         return render(request, "run/_ended.html", context, status=STOP_POLLING)
     if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
@@ -90,7 +90,7 @@ def changed(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpR
         change()
     except InputRefused as refused:
         row = run_for(request, row.evaluation.slug, row.pk)
-        return render(request, "run/run.html", standing(request, row) | {"refused": str(refused)}, status=422)
+        return render(request, "run/run.html", context_of(request, row) | {"refused": str(refused)}, status=422)
     return redirect("run", row.evaluation.slug, row.pk)
 
 
@@ -100,7 +100,7 @@ def run_for(request: HttpRequest, slug: str, pk: int, action: Action = Action.LO
     return get_object_or_404(runs, evaluation=evaluation, pk=pk)
 
 
-def standing(request: HttpRequest, row: Run) -> dict[str, Any]:
+def context_of(request: HttpRequest, row: Run) -> dict[str, Any]:
     told = progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {

@@ -13,7 +13,7 @@ from evaluations.domain import InputRefused
 from evaluations.models import User
 from evaluations.services.judging.rereading import reread
 from evaluations.tasks import nudge, reread_replies
-from evaluations.web.run import rereading_of, run_for, standing
+from evaluations.web.run import context_of, rereading_of, run_for
 
 
 @never_cache
@@ -26,7 +26,7 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         calls = reread(row.judge, user=cast(User, request.user))
     except InputRefused as refused:
-        return render(request, "run/run.html", standing(request, row) | {"refused": str(refused)}, status=422)
+        return render(request, "run/run.html", context_of(request, row) | {"refused": str(refused)}, status=422)
     nudge(reread_replies, row.judge_id)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
     return redirect("run", slug, pk)

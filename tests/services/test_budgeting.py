@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from django.db.models import F, Sum
+from django.db.models.functions import Coalesce
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import AttemptOutcome, CallState, RunState
+from evaluations.domain import AttemptOutcome, CallState, RunState, exact_usd
 from evaluations.judge.asking import Claimed
 from evaluations.models import Attempt, Call, Judge, Run
-from evaluations.services.judging import budgeting, claiming, lapsing, running, storing
-from evaluations.services.judging.pricing import usd
+from evaluations.services.judging import claiming, lapsing, running, storing
 from evaluations.services.judging.working import Bout, Held, Outcome
 from tests.bouts import NOWHERE, SAID, answered, bout_on, claimed, due_again, expire, priced, to_wait, work_on
 from tests.judges import make_judge
@@ -39,6 +40,12 @@ def judge_with(comparisons: int) -> Judge:
     judge = make_judge(evaluation, NOWHERE, mode="json_schema", max_tokens=MAX_TOKENS)
     priced(judge)
     return judge
+
+
+def recount(run: Run) -> int:
+    """What the run has spent, from its Attempts alone: equal to what stands on it."""
+    spent = Sum(Coalesce(F("cost"), F("cost_at_most"), 0))
+    return Attempt.objects.filter(run=run).aggregate(spent=spent)["spent"] or 0
 
 
 def worst_of_one(judge: Judge) -> int:
@@ -84,8 +91,8 @@ def test_a_run_whose_next_request_does_not_fit_stops_once_nothing_is_in_flight(j
     bout.run.refresh_from_db()
     assert bout.run.state == RunState.STOPPED
     assert bout.run.stop_reason == (
-        f"The budget is used up: USD {usd(COST)} of {usd(worst + COST - 1)} are spent, and the next request may cost "
-        f"{usd(worst)}. Give the run a larger budget and resume it."
+        f"The budget is used up: USD {exact_usd(COST)} of {exact_usd(worst + COST - 1)} are spent, "
+        f"and the next request may cost {exact_usd(worst)}. Give the run a larger budget and resume it."
     )
     running.resume(bout.run, user=None, budget=worst * 10)
     assert len(claimed(work_on(bout.run))) == 5
@@ -133,7 +140,7 @@ def test_what_a_request_counts_as_spent(judge: Judge, what: Callable[[Bout, Held
     held = claimed(bout, 1)[0]
     what(bout, held)
     assert account(bout.run) == ({"cost": COST, "worst": held.reserved, "nothing": 0}[spent], 0)
-    assert budgeting.recount(bout.run) == bout.run.spent
+    assert recount(bout.run) == bout.run.spent
 
 
 def test_without_a_bound_on_replies_what_is_known_is_spent_and_the_rest_stays_unknown() -> None:
@@ -190,7 +197,7 @@ def test_a_call_in_flight_is_paid_for_by_the_run_that_takes_it_over(judge: Judge
     lapsing.put_back_expired()
     assert account(first.run) == (0, 0)
     assert account(second.run) == (COST + other.reserved, 0)
-    assert budgeting.recount(second.run) == second.run.spent
+    assert recount(second.run) == second.run.spent
 
 
 def test_a_call_in_flight_stays_where_it_is_if_the_new_budget_does_not_hold_it(judge: Judge) -> None:
@@ -244,4 +251,4 @@ def test_spent_and_kept_back_are_never_more_than_the_budget(script: list[list[st
             assert spent + reserved <= budget
         due_again()
     in_flight = Call.objects.filter(run=bout.run, state=CallState.RUNNING).values_list("reserved", flat=True)
-    assert account(bout.run) == (budgeting.recount(bout.run), sum(in_flight))
+    assert account(bout.run) == (recount(bout.run), sum(in_flight))

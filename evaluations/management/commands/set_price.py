@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, exact_usd
 from evaluations.models import Endpoint
 from evaluations.services.judging.judging import endpoints_at
-from evaluations.services.judging.pricing import set_price, usd
+from evaluations.services.judging.pricing import set_price
 
 
 class Command(BaseCommand):
@@ -34,8 +34,8 @@ class Command(BaseCommand):
             for endpoint in endpoints_from(options):
                 price = set_price(endpoint, **columns, user=None)
                 self.stdout.write(
-                    f"{price}: USD {usd(price.tokens_in)} in, {usd(price.tokens_cached)} cached and "
-                    f"{usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
+                    f"{price}: USD {exact_usd(price.tokens_in)} in, {exact_usd(price.tokens_cached)} cached and "
+                    f"{exact_usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
                 )
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from django.db import connection
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
 
-from evaluations.models import Attempt, Call, Run
+from evaluations.models import Call, Run
 
 
 def reserve(run_id: int, amounts: Sequence[int]) -> int:
@@ -51,9 +49,3 @@ def move_reserved(calls: Iterable[Call], run: Run) -> list[Call]:
     for call in moved:
         book(call.run_id or 0, spent=0, released=call.reserved)
     return moved
-
-
-def recount(run: Run) -> int:
-    """What the run has spent, from its Attempts alone: equal to what stands on it."""
-    spent = Sum(Coalesce(F("cost"), F("cost_at_most"), 0))
-    return Attempt.objects.filter(run=run).aggregate(spent=spent)["spent"] or 0

@@ -17,13 +17,23 @@ from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import AttemptStep, CallState, Message, PairTexts, ResponseTexts, RubricKind, RunState, Shown
+from evaluations.domain import (
+    AttemptStep,
+    CallState,
+    Message,
+    PairTexts,
+    ResponseTexts,
+    RubricKind,
+    RunState,
+    Shown,
+    exact_usd,
+)
 from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
 from evaluations.models import Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.services.judging import budgeting, reusing, sharing
-from evaluations.services.judging.pricing import usd, worst_case
+from evaluations.services.judging.pricing import worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
 from evaluations.services.judging.working import LEASE, Bout, Held
@@ -211,7 +221,7 @@ def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
 
 def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:
     """Its messages are written here, so that asking only sends. A rule is sent nothing."""
-    shown, texts = Shown(row.shown), texts_of(bout, row)
+    shown, texts = Shown(row.shown), texts_in(bout, row)
     known = (row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
     if bout.judge.endpoint is None:
         return Held(*known)
@@ -242,7 +252,7 @@ def sums_of(
     return prompt, reusing.reuse_key(bout, prompt, row.sample, shape) if step == AttemptStep.ASK else row.reuse_key
 
 
-def texts_of(bout: Bout, row: Due) -> PairTexts | ResponseTexts:
+def texts_in(bout: Bout, row: Due) -> PairTexts | ResponseTexts:
     messages, first = json.loads(row.messages), json.loads(row.first)
     if bout.spec.kind == RubricKind.POINTWISE:
         return ResponseTexts(messages, first, row.context, row.reference)
@@ -305,7 +315,7 @@ def out_of_money(bout: Bout, next_call: Held) -> Claimed[Held]:
         return Claimed(wait=LOOK_AGAIN_SECONDS)
     stop(
         run,
-        f"The budget is used up: USD {usd(run.spent)} of {usd(run.budget or 0)} are spent, and the next request "
-        f"may cost {usd(next_call.reserved)}. Give the run a larger budget and resume it.",
+        f"The budget is used up: USD {exact_usd(run.spent)} of {exact_usd(run.budget or 0)} are spent, "
+        f"and the next request may cost {exact_usd(next_call.reserved)}. Give the run a larger budget and resume it.",
     )
     return Claimed()

@@ -74,23 +74,24 @@ def derivations(
     The raters are judges of single responses; the same two queries however many they and the comparisons are.
     """
     responses = {response for pair in sides.values() for response in pair}
-    given: dict[tuple[int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    given: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
-    for rater_id, aspect, response, value in scores.values_list("rater_id", "aspect__key", "response_id", "value"):
-        given[rater_id, aspect][response].append(value)
+    columns = scores.values_list("rater_id", "aspect_id", "aspect__key", "response_id", "value")
+    for rater_id, aspect, key, response, value in columns:
+        given[rater_id, aspect, key][response].append(value)
     margins = margins_of(raters)
     told: dict[int, dict[int, dict[str, Derivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
-    for (rater_id, aspect), values in given.items():
+    for (rater_id, aspect, key), values in given.items():
         margin = margins.get((rater_id, aspect), 0.0)
         for pk, (a, b) in sides.items():
             if a in values and b in values:
-                told[rater_id][pk][aspect] = Derivation(fmean(values[a]), fmean(values[b]), margin)
+                told[rater_id][pk][key] = Derivation(fmean(values[a]), fmean(values[b]), margin)
     return told
 
 
-def margins_of(raters: Iterable[Rater]) -> dict[tuple[int, str], float]:
-    """The margin of a tie by rater id and aspect key, as the rubric of each judge has it."""
+def margins_of(raters: Iterable[Rater]) -> dict[tuple[int, int], float]:
+    """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
     version = {rater.pk: rater.judge.rubric_version_id for rater in raters if rater.judge}
-    asked = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
-    told = list(asked.values_list("version_id", "aspect__key", "tie_margin"))
-    return {(rater, key): margin for rater, one in version.items() for by, key, margin in told if by == one}
+    rows = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
+    told = list(rows.values_list("version_id", "aspect_id", "tie_margin"))
+    return {(rater, one): margin for rater, asked in version.items() for by, one, margin in told if by == asked}

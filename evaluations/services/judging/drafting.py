@@ -10,7 +10,7 @@ from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
 from evaluations.judge.replying import wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
-from evaluations.services.judging.judging import Preview, previewed, texts_of
+from evaluations.services.judging.judging import Preview, pair_texts, previewed
 from evaluations.services.preparing.preparing import with_known_names
 
 # Where nothing was imported yet.
@@ -70,7 +70,7 @@ def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
         return Look(problem=str(refused))
     comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
     comparison = comparisons.order_by("shuffle", "pk").first()
-    pair = texts_of(comparison) if comparison else MADE_UP
+    pair = pair_texts(comparison) if comparison else MADE_UP
     texts = pair if spec.kind == RubricKind.PAIRWISE else first_of(pair)
     shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
     requests = previewed(spec, texts, Shown.AS_STORED, key_in_use(evaluation), shape, two_steps=wants_two_steps(spec))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Unpack
 
-from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricSpec, Shown
+from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricSpec, Shown, exact_usd
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
-from evaluations.services.judging.judging import is_two_step, shape_of, texts_of, texts_of_response
+from evaluations.services.judging.judging import is_two_step, shape_of, texts_of
 from evaluations.services.judging.observing import (
     SUBJECTS,
     Observed,
@@ -21,7 +21,7 @@ from evaluations.services.judging.observing import (
     observed,
     subject_of,
 )
-from evaluations.services.judging.pricing import PER_TOKENS, price_for, usd
+from evaluations.services.judging.pricing import PER_TOKENS, price_for
 from evaluations.services.judging.selecting import (
     Expected,
     Selection,
@@ -131,9 +131,8 @@ def drawn(ids: Sequence[int]) -> list[int]:
 
 def prompt_tokens(judge: Judge, spec: RubricSpec, subject: Subject) -> float:
     """The first prompt about this, in tokens by our rule."""
-    texts = texts_of(subject) if isinstance(subject, Comparison) else texts_of_response(subject)
     two_steps = is_two_step(judge, spec)
-    messages = messages_for(spec, texts, Shown.AS_STORED, judge.fence_key, two_steps=two_steps)
+    messages = messages_for(spec, texts_of(subject), Shown.AS_STORED, judge.fence_key, two_steps=two_steps)
     with_schema = not two_steps and shape_of(judge, spec) in (None, ReplyShape.JSON_SCHEMA)
     return tokens_by_rule(messages, json.dumps(reply_schema(spec)) if with_schema else "")
 
@@ -205,7 +204,7 @@ def said_of_price(judge: Judge, price: Price | None, is_batch: bool) -> str:
         return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
     part = f", of which the Batch API takes {price.batch_percent} %" if is_batch else ""
     return (
-        f"A million tokens cost USD {usd(price.tokens_in)} in and {usd(price.tokens_out)} out{part}; "
+        f"A million tokens cost USD {exact_usd(price.tokens_in)} in and {exact_usd(price.tokens_out)} out{part}; "
         "cached ones are counted as others."
     )
 

@@ -264,8 +264,7 @@ def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Previ
         return None
     spec = judge.rubric_version.spec()
     shape, two_steps = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step(judge, spec)
-    texts = texts_of_response(subject) if isinstance(subject, Response) else texts_of(subject)
-    return previewed(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
+    return previewed(spec, texts_of(subject), shown, judge.fence_key, shape, two_steps=two_steps)
 
 
 def previewed(
@@ -304,7 +303,12 @@ def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
     return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
 
 
-def texts_of(comparison: Comparison) -> PairTexts:
+def texts_of(subject: Comparison | Response) -> PairTexts | ResponseTexts:
+    """What a judge of either is asked about."""
+    return pair_texts(subject) if isinstance(subject, Comparison) else response_texts(subject)
+
+
+def pair_texts(comparison: Comparison) -> PairTexts:
     query = comparison.query
     return PairTexts(
         messages=cast("list[Message]", query.messages),
@@ -315,7 +319,7 @@ def texts_of(comparison: Comparison) -> PairTexts:
     )
 
 
-def texts_of_response(response: Response) -> ResponseTexts:
+def response_texts(response: Response) -> ResponseTexts:
     query = response.query
     return ResponseTexts(
         messages=cast("list[Message]", query.messages),

@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from evaluations.domain import InputRefused, Messages
+from evaluations.domain import NANO, InputRefused, Messages, exact_usd
 from evaluations.models import Endpoint, Judge, Price, User
 from evaluations.services.recording import record
 
-NANO: Final = 10**9
 # No price and no budget is above it; what is has lost its decimal point.
 MOST_USD: Final = 1_000_000
 PER_TOKENS: Final = 1_000_000  # what a Price is for
@@ -93,13 +92,6 @@ def nano_usd(given: str | Decimal, what: str) -> int:
     return int(nano)
 
 
-def usd(nano: int) -> str:
-    """The amount in USD, every figure of it and no zeros after them."""
-    whole, rest = divmod(abs(nano), NANO)
-    places = f"{rest:09}".rstrip("0").ljust(2, "0")
-    return f"{'-' if nano < 0 else ''}{whole}.{places}"
-
-
 # ---- setting ---------------------------------------------------------------------------------
 
 
@@ -137,8 +129,8 @@ def told(price: Price) -> dict[str, Any]:
     return {
         "endpoint": price.endpoint.name,
         "model": price.model,
-        "in": usd(price.tokens_in),
-        "cached": usd(price.tokens_cached),
-        "out": usd(price.tokens_out),
+        "in": exact_usd(price.tokens_in),
+        "cached": exact_usd(price.tokens_cached),
+        "out": exact_usd(price.tokens_out),
         "batch_percent": price.batch_percent,
     }

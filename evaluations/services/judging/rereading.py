@@ -33,7 +33,7 @@ from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Event, Judge, Run, Score, User, Verdict
 from evaluations.models.many import update_many
 from evaluations.services.judging.filing import note_change, write_answers
-from evaluations.services.judging.judging import texts_of, texts_of_response
+from evaluations.services.judging.judging import texts_of
 from evaluations.services.judging.working import Bout, Held, Outcome, bout_of
 from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
 from evaluations.services.recording import record
@@ -257,10 +257,9 @@ def readings_of(bout: Bout, call: Call, said: Sequence[Said]) -> Iterator[tuple[
 
 def judged_by(call: Call) -> PairTexts | ResponseTexts:
     """Loaded only for a reply that may quote them."""
-    if call.comparison is not None:
-        return texts_of(call.comparison)
-    assert call.response is not None
-    return texts_of_response(call.response)
+    subject = call.comparison or call.response
+    assert subject is not None
+    return texts_of(subject)
 
 
 def values_of(read: Read) -> Values:

@@ -22,12 +22,13 @@ from evaluations.domain import (
     JudgeKind,
     RunState,
     Shown,
+    exact_usd,
 )
 from evaluations.judge.replying import wants_two_steps
 from evaluations.models import Call, Judge, Run, User
 from evaluations.models.many import insert_many
 from evaluations.services.judging import budgeting
-from evaluations.services.judging.pricing import price_for, usd
+from evaluations.services.judging.pricing import price_for
 from evaluations.services.judging.selecting import (
     KEPT_FAILURES,
     Selection,
@@ -117,7 +118,7 @@ def checked(
 def started_with(run: Run) -> dict[str, Any]:
     said = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
     if run.budget is not None:
-        said["budget_usd"] = usd(run.budget)
+        said["budget_usd"] = exact_usd(run.budget)
     return said | ({"channel": str(run.channel)} if run.channel != Channel.LIVE else {})
 
 
@@ -313,12 +314,12 @@ def move(run: Run, states: Sequence[RunState], to: RunState, verb: str, user: Us
     changed = Run.objects.filter(pk=run.pk, state__in=states)
     if not changed.update(**columns, **({} if to == RunState.CANCELLED else {"stop_reason": ""})):
         run.refresh_from_db(fields=["state"])
-        raise InputRefused(f"This run cannot be {verb}: it is {standing(run)}.")
+        raise InputRefused(f"This run cannot be {verb}: it is {state_in_words(run)}.")
     record(verb, run, user=user, evaluation=run.evaluation)
     run.refresh_from_db(fields=["state", "stop_reason", "finished_at"])
 
 
-def standing(run: Run) -> str:
+def state_in_words(run: Run) -> str:
     """Its state as a sentence puts it."""
     words = {RunState.PLANNING: "being planned", RunState.RUNNING: "running", RunState.PAUSED: "paused already"}
     return words.get(RunState(run.state), f"{run.state} already")
@@ -330,13 +331,13 @@ def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
     refuse_budget(run.judge, budget)
     row = Run.objects.select_for_update().get(pk=run.pk)
     if row.state not in ENDABLE:
-        raise InputRefused(f"The budget cannot be changed: this run is {standing(row)}.")
+        raise InputRefused(f"The budget cannot be changed: this run is {state_in_words(row)}.")
     gone = row.spent + row.reserved
     if budget is not None and budget < gone:
-        raise InputRefused(f"USD {usd(gone)} of this run are spent or in flight already: give it at least that.")
+        raise InputRefused(f"USD {exact_usd(gone)} of this run are spent or in flight already: give it at least that.")
     Run.objects.filter(pk=run.pk).update(budget=budget)
     run.budget = budget
-    before, after = ({"budget_usd": None if nano is None else usd(nano)} for nano in (row.budget, budget))
+    before, after = ({"budget_usd": None if nano is None else exact_usd(nano)} for nano in (row.budget, budget))
     record("changed budget", run, user=user, evaluation=run.evaluation, before=before, after=after)
 
 

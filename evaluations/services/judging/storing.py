@@ -63,7 +63,7 @@ def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
 
 
 @dataclass
-class Standing:
+class CallNow:
     """A call as it is when its outcome comes, and as the outcomes of one batch change it."""
 
     state: str
@@ -88,7 +88,7 @@ class Standing:
         self.state, self.lease, self.reserved = state, None, 0
 
 
-def locked(call_ids: Sequence[int]) -> tuple[dict[int, Standing], datetime]:
+def locked(call_ids: Sequence[int]) -> tuple[dict[int, CallNow], datetime]:
     """The calls as they stand, locked in the order of their ids, and the database's time."""
     marks = ", ".join(["%s"] * len(call_ids))
     postgres = connection.vendor == "postgresql"
@@ -102,13 +102,13 @@ def locked(call_ids: Sequence[int]) -> tuple[dict[int, Standing], datetime]:
         )
         found = cursor.fetchall()
     rows = {
-        pk: Standing(state, uuid.UUID(str(lease)) if lease else None, run_id, reserved, attempts or 0)
+        pk: CallNow(state, uuid.UUID(str(lease)) if lease else None, run_id, reserved, attempts or 0)
         for pk, state, lease, run_id, reserved, attempts, _ in found
     }
     return rows, found[0][-1] or timezone.now()
 
 
-def without_stored_ones(outcomes: Sequence[Outcome], rows: Mapping[int, Standing]) -> list[Outcome]:
+def without_stored_ones(outcomes: Sequence[Outcome], rows: Mapping[int, CallNow]) -> list[Outcome]:
     """Without what an earlier commit holds already, whose end the connection did not live to tell."""
     strange = [outcome.held for outcome in outcomes if not rows[outcome.held.call_id].is_held_by(outcome.held)]
     if not strange:
@@ -127,7 +127,7 @@ def attempts_of(held: Sequence[Held]) -> "QuerySet[Attempt]":
 # ---- attempts and money --------------------------------------------------------------------
 
 
-def enter(book: "Book", outcomes: Sequence[Outcome], rows: Mapping[int, Standing], now: datetime) -> list[Outcome]:
+def enter(book: "Book", outcomes: Sequence[Outcome], rows: Mapping[int, CallNow], now: datetime) -> list[Outcome]:
     """Write the Attempts, and into the book what they cost; those outcomes that decide about their calls."""
     attempts, counting = [], []
     for outcome in outcomes:
@@ -142,7 +142,7 @@ def enter(book: "Book", outcomes: Sequence[Outcome], rows: Mapping[int, Standing
     return counting
 
 
-def lost_before(outcomes: Sequence[Outcome], rows: Mapping[int, Standing]) -> dict[tuple[int, uuid.UUID], Attempt]:
+def lost_before(outcomes: Sequence[Outcome], rows: Mapping[int, CallNow]) -> dict[tuple[int, uuid.UUID], Attempt]:
     """The requests among these that were written down as lost, and were not."""
     strange = [outcome.held for outcome in outcomes if not rows[outcome.held.call_id].is_held_by(outcome.held)]
     return {(one.call_id, one.lease): one for one in attempts_of(strange) if one.lease} if strange else {}
@@ -157,7 +157,7 @@ class Book:
     spent: Counter[int] = field(default_factory=Counter)
     released: Counter[int] = field(default_factory=Counter)
 
-    def enter(self, outcome: Outcome, row: Standing, now: datetime) -> tuple[Any, ...]:
+    def enter(self, outcome: Outcome, row: CallNow, now: datetime) -> tuple[Any, ...]:
         """The row of its Attempt, paid for by the run that the call belongs to, or that lost it."""
         held, said, lost = (
             outcome.held,
@@ -182,7 +182,7 @@ class Book:
         self.spent[lost.run_id] -= lost.cost_at_most or 0
         Attempt.objects.filter(pk=lost.pk).update(cost_at_most=None)
 
-    def release(self, row: Standing) -> None:
+    def release(self, row: CallNow) -> None:
         self.released[row.run_id] += row.reserved
 
     def close(self) -> None:

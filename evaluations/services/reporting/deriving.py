@@ -1,6 +1,6 @@
 """What judges of single responses say of two: their scores and calls from the database, turned into choices."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,7 +8,8 @@ import numpy as np
 from django.db.models import F, Q, QuerySet
 
 from evaluations.domain import CallState
-from evaluations.models import Call, Comparison, Rater, RubricAspect, Score
+from evaluations.models import Call, Comparison, Rater, Score
+from evaluations.services.judging.consolidating import margins_of
 from evaluations.services.reporting.packing import STATE_WIDTH, code, groups, split_states
 from evaluations.stats.coding import FOLDED, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
@@ -20,10 +21,11 @@ CALL: Final = np.dtype([("judge", np.int64), ("response", np.int64), ("packed", 
 
 
 @dataclass(frozen=True)
-class Scored:
-    """By rater id and aspect id, or by rater id. ``states``: of each call without a score once, however many
+class FromScores:
+    """By rater id and aspect id, or by rater id.
 
-    comparisons its response is in; in ``unanswered`` it stands with each of them.
+    ``states``: of each call without a score once, however many comparisons its response is in; in
+    ``unanswered`` it stands with each of them.
     """
 
     verdicts: Mapping[tuple[int, int], Verdicts] = field(default_factory=dict)
@@ -61,15 +63,15 @@ class Sides:
 
 def read_scored(
     comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater], aspect: int | None = None
-) -> Scored:
+) -> FromScores:
     """What these judges' scores come to on the comparisons, whose ids stand in order; nothing where there are none."""
     if not judges or not len(ids):
-        return Scored()
+        return FromScores()
     sides = read_sides(comparisons, ids)
     margins = margins_of(judges)
     verdicts = read_derived(sides, [rater.pk for rater in judges], margins, aspect)
     unanswered, states, repaired = read_calls(sides, judges)
-    return Scored(verdicts, margins, unanswered, states, repaired)
+    return FromScores(verdicts, margins, unanswered, states, repaired)
 
 
 def read_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Sides:
@@ -80,14 +82,6 @@ def read_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Sides:
     rows = rows[np.isin(rows["comparison"], ids)]  # one that came meanwhile has no place
     responses, places = np.unique(np.concatenate([rows["a"], rows["b"]]), return_inverse=True)
     return Sides(responses, *np.split(places, 2))
-
-
-def margins_of(judges: Iterable[Rater]) -> dict[tuple[int, int], float]:
-    """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
-    version = {rater.pk: rater.judge.rubric_version_id for rater in judges if rater.judge}
-    rows = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
-    told = list(rows.values_list("version_id", "aspect_id", "tie_margin"))
-    return {(rater, one): margin for rater, asked in version.items() for by, one, margin in told if by == asked}
 
 
 def read_derived(

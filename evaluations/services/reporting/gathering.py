@@ -10,7 +10,7 @@ from django.db.models.expressions import Combinable
 
 from evaluations.domain import CallState, RaterKind, ReviewState, Stage
 from evaluations.models import Call, Comparison, Rater, Verdict
-from evaluations.services.reporting.deriving import Scored, read_scored
+from evaluations.services.reporting.deriving import FromScores, read_scored
 from evaluations.services.reporting.packing import (
     CHOICE_WIDTH,
     KNEW_WIDTH,
@@ -62,7 +62,7 @@ class Gathered:
     verdicts: Mapping[tuple[int, int], Verdicts]
     unanswered: Mapping[int, Unanswered]
     repaired: Mapping[int, int]
-    scored: Scored
+    scored: FromScores
 
     def aspects(self) -> set[int]:
         return {*self.people, *self.gold, *(aspect for _, aspect in self.verdicts)}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evaluations.domain import Choice, RaterKind, derived_choice
-from evaluations.models import Aspect, Comparison, Rater, RubricAspect, Score
+from evaluations.models import Aspect, Comparison, Rater, Score
+from evaluations.services.judging.consolidating import margins_of
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ def scores_of(comparison: Comparison) -> Mapping[Rater, Mapping[Aspect, Scored]]
     given: dict[Rater, dict[Aspect, list[Score]]] = defaultdict(lambda: defaultdict(list))
     for score in found.select_related("rater__judge", "aspect").order_by("pk"):
         given[score.rater][score.aspect].append(score)
-    margins = margins_of(list(given))
+    margins = margins_of(given)  # scores that came with an import have none
     return {
         rater: {
-            aspect: scored(scores, sides, margins.get((version_of(rater), aspect.pk), 0.0))
+            aspect: scored(scores, sides, margins.get((rater.pk, aspect.pk), 0.0))
             for aspect, scores in by_aspect.items()
         }
         for rater, by_aspect in given.items()
@@ -54,15 +55,3 @@ def scored(scores: Sequence[Score], sides: tuple[int, int], margin: float) -> Sc
 
 def mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
-
-
-def version_of(rater: Rater) -> int | None:
-    return rater.judge.rubric_version_id if rater.judge else None
-
-
-def margins_of(raters: Sequence[Rater]) -> dict[tuple[int | None, int], float]:
-    """(rubric version, aspect) → margin. Scores that came with an import have no rubric, and none."""
-    asked = RubricAspect.objects.filter(version__in={version_of(rater) for rater in raters} - {None})
-    return {
-        (version, aspect): margin for version, aspect, margin in asked.values_list("version", "aspect", "tie_margin")
-    }
