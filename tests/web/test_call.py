@@ -2,7 +2,6 @@
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -13,6 +12,7 @@ from evaluations.services.judging.running import start_run
 from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.llm_server import Told, failing, first, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,12 +29,6 @@ def evaluation(owner: User) -> Evaluation:
     evaluation = make_evaluation(owner, slug="study")
     make_comparison(evaluation)
     return evaluation
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address(call: Call) -> str:

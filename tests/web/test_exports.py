@@ -6,7 +6,6 @@ import json
 import pytest
 from django.db import connection
 from django.http import FileResponse, StreamingHttpResponse
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -16,6 +15,7 @@ from evaluations.models import Comparison, Evaluation, Event, Export, User
 from evaluations.services.exporting import exporting
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import judge_says, person_says
+from tests.signing_in import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -36,12 +36,6 @@ def comparison(evaluation: Evaluation) -> Comparison:
     person_says(make_human(evaluation, "ann"), made, {"clarity": "A"})
     judge_says(made, as_stored={"clarity": "A"})
     return made
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def post(user: User, written_as: str = "jsonl") -> StreamingHttpResponse:

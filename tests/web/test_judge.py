@@ -17,7 +17,7 @@ from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.llm_server import broken, failing, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -34,16 +34,6 @@ def evaluation(owner: User, client: Client) -> Evaluation:
     for number in range(3):
         make_comparison(evaluation, key=f"q{number}", query=f"Question {number}?")
     return evaluation
-
-
-@pytest.fixture(autouse=True)
-def quiet_broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
 
 
 def page(client: Client, judge: Judge, name: str = "judge", **parameters: Any) -> str:
@@ -139,7 +129,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
 
 
 def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
-    client: Client, evaluation: Evaluation, quiet_broker: list[tuple[int, ...]]
+    client: Client, evaluation: Evaluation, nudged: list[tuple[int, ...]]
 ) -> None:
     with llm_server() as server:
         judge = make_judge(evaluation, server.base_url)
@@ -147,7 +137,7 @@ def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
             reverse("judge_try", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("shuffle").pk}
         )
         run = Run.objects.get()
-        assert quiet_broker == [(run.pk,)]
+        assert nudged == [(run.pk,)]
         address = reverse("judge_tried", args=["study", judge.pk])
         waiting = client.get(address, {"run": run.pk}).content.decode()
         assert 'hx-trigger="every 1s"' in waiting

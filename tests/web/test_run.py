@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -14,8 +13,9 @@ from evaluations.services.judging import running
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 DOLLAR = 10**9
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -44,22 +44,6 @@ def run(evaluation: Evaluation) -> Run:
     run = running.start_run(judge, user=None)
     running.plan(run.pk, until=float("inf"))
     return Run.objects.get(pk=run.pk)
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def post(user: User, name: str, run: Run, **fields: Any) -> Any:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -13,6 +12,7 @@ from evaluations.models import Attempt, Call, Evaluation, Run, User
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import Told, broken, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,12 +28,6 @@ def evaluation(owner: User) -> Evaluation:
     for _ in range(2):
         make_comparison(evaluation)
     return evaluation
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address(run: Run) -> str:

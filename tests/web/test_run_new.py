@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -13,8 +12,9 @@ from evaluations.models import Evaluation, Judge, Price, Run, User
 from evaluations.services.preparing.preparing import add_rubric
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -30,22 +30,6 @@ def evaluation(owner: User) -> Evaluation:
     for _ in range(2):
         make_comparison(evaluation)
     return evaluation
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address() -> str:

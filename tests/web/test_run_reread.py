@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain import Role
@@ -14,6 +13,7 @@ from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import Told, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.saying import ALL_A
+from tests.signing_in import signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,12 +45,6 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     sent: list[tuple[int, ...]] = []
     monkeypatch.setattr(reread_replies, "apply_async", lambda ids, **options: sent.append(ids))
     return sent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address(run: Run) -> str:

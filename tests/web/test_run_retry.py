@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -13,8 +12,9 @@ from evaluations.models import Call, Evaluation, Price, Run, User
 from evaluations.services.judging import running
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 
 @pytest.fixture
@@ -41,22 +41,6 @@ def run(evaluation: Evaluation) -> Run:
         Call.objects.filter(pk=call.pk).update(state=state)
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
     return Run.objects.get(pk=run.pk)
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address(run: Run) -> str:

@@ -18,8 +18,9 @@ from evaluations.services.judging import running
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import Told, failing, first, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 
 @pytest.fixture
@@ -33,22 +34,6 @@ def evaluation(owner: User) -> Evaluation:
     for _ in range(2):
         make_comparison(evaluation)
     return evaluation
-
-
-@pytest.fixture(autouse=True)
-def quiet_broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def page(user: User, name: str, *args: Any, **parameters: Any) -> str:
@@ -114,7 +99,7 @@ def test_a_judge_that_cannot_be_is_refused_on_its_form(
 
 
 def test_a_run_is_started_and_a_worker_is_told(
-    owner: User, evaluation: Evaluation, quiet_broker: list[tuple[int, ...]]
+    owner: User, evaluation: Evaluation, nudged: list[tuple[int, ...]]
 ) -> None:
     judge = make_baseline(evaluation)
     answer = signed_in(owner).post(
@@ -122,7 +107,7 @@ def test_a_run_is_started_and_a_worker_is_told(
     )
     run = Run.objects.get()
     assert answer["Location"] == reverse("run", args=["study", run.pk])
-    assert quiet_broker == [(run.pk,)]
+    assert nudged == [(run.pk,)]
     assert (run.user, run.state) == (owner, RunState.PLANNING)
 
 
