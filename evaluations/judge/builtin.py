@@ -1,8 +1,7 @@
 """The rubrics that come with the product, in our own words."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain import AspectSpec, InputRefused, RubricKind, RubricSpec
 
@@ -149,9 +148,7 @@ METRIC_BANDS: Final = {
 }
 
 
-def reference_metric(
-    metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_REASON_KEY, few_shot: Sequence[Mapping[str, Any]] = ()
-) -> RubricSpec:
+def reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_REASON_KEY) -> RubricSpec:
     """The metric of that name, from 0 to 1: how well a response matches the reference answer.
 
     The reply calls its verdict by the metric's name and its reasons by ``reason_key``.
@@ -176,7 +173,6 @@ def reference_metric(
             ),
         ),
         output_order=(key,),
-        few_shot=tuple(few_shot),
         rationale_key=reason_key.strip(),
         choices_key="",
     )

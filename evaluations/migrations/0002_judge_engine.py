@@ -31,7 +31,6 @@ class Migration(migrations.Migration):
                 ),
                 ("remote_id", models.CharField(blank=True, max_length=200)),
                 ("remote_state", models.CharField(blank=True, max_length=40)),
-                ("input_file", models.CharField(blank=True, max_length=200)),
                 ("output_file", models.CharField(blank=True, max_length=200)),
                 ("error_file", models.CharField(blank=True, max_length=200)),
                 ("calls_sent", models.PositiveIntegerField(default=0)),

@@ -8,7 +8,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluations.domain import (
-    ACTIVE_RUN_STATES,
     AttemptOutcome,
     AttemptStep,
     BatchState,
@@ -23,11 +22,6 @@ from evaluations.models.judges import Judge
 from evaluations.models.material import Comparison, FinishedManager, Import, Response
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, exactly_one_of, filled_index, one_of
-
-
-class RunQuerySet(models.QuerySet["Run"]):
-    def active(self) -> "RunQuerySet":
-        return self.filter(state__in=ACTIVE_RUN_STATES)
 
 
 class Run(Row):
@@ -50,8 +44,6 @@ class Run(Row):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
-    objects = RunQuerySet.as_manager()
-
     class Meta:
         constraints = [
             closed_list("state", RunState, "run_state"),
@@ -72,7 +64,6 @@ class Batch(Row):
     state = models.CharField(max_length=10, default=BatchState.SENDING.value, choices=one_of(BatchState))
     remote_id = models.CharField(max_length=200, blank=True)
     remote_state = models.CharField(max_length=40, blank=True)
-    input_file = models.CharField(max_length=200, blank=True)
     output_file = models.CharField(max_length=200, blank=True)
     error_file = models.CharField(max_length=200, blank=True)
     calls_sent = models.PositiveIntegerField(default=0)

@@ -59,13 +59,6 @@ def test_cost_is_the_known_part_and_a_count_of_what_nobody_knows(run: Run) -> No
     assert (told.repeated, told.retried) == (1, 2)
 
 
-def test_what_is_left_of_a_budget_is_neither_spent_nor_kept_back(run: Run) -> None:
-    assert progress(run).budget_left is None
-    Run.objects.filter(pk=run.pk).update(budget=1000, spent=300, reserved=250)
-    run.refresh_from_db()
-    assert progress(run).budget_left == 450
-
-
 def test_the_rate_counts_calls_where_a_call_takes_several_requests(run: Run) -> None:
     for call in settled(run, 4):
         attempted(run, call, number=1, step="ask")

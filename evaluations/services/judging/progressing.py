@@ -36,8 +36,7 @@ class Progress:
 
     ``repeated``: requests in flight at a kill, whose answers are not known. ``cost``: nano-USD of the
     ``priced`` requests, None where there are none; ``unpriced`` may have cost something, nobody knows what.
-    ``budget_left`` is what neither is spent nor kept back for requests in flight. ``copied``: answered
-    by a call that asked the same.
+    ``copied``: answered by a call that asked the same.
     """
 
     counts: dict[str, int]
@@ -52,7 +51,6 @@ class Progress:
     tokens_in: int | None
     tokens_out: int | None
     cost: int | None
-    budget_left: int | None
     priced: int
     unpriced: int
     repaired: int
@@ -74,7 +72,6 @@ def progress(run: Run) -> Progress:
         taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
-        budget_left=None if run.budget is None else max(run.budget - run.spent - run.reserved, 0),
         **{key: value for key, value in told.items() if key not in ("ended", "lately")},
     )
 
