@@ -158,3 +158,13 @@ def test_a_service_imports_only_earlier_steps_of_the_pipe(path: Path) -> None:
         parts = module.split(".")
         if parts[:2] == ["evaluations", "services"] and ".".join(parts[2:]) not in STEPS:
             assert place_in_pipe(parts[2:]) < place, f"{path.stem} imports the later step {module}"
+
+
+def test_the_document_names_every_service_in_the_order_of_the_pipe() -> None:
+    text = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    table = text[text.index("| step | modules") :]
+    for step in dict.fromkeys(name.rpartition(".")[0] for name in PIPE if "." in name):
+        (row,) = (line for line in table.splitlines() if line.strip().startswith(f"| `{step}/` |"))
+        named = [row.find(f"`{name.removeprefix(f'{step}.')}`") for name in PIPE if name.startswith(f"{step}.")]
+        assert -1 not in named, f"{step}: {named}"
+        assert named == sorted(named), f"{step}: {named}"

@@ -13,13 +13,12 @@ from evaluations.domain import CallState, Role, RunState
 from evaluations.models import Call, Comparison, Evaluation, Judge, Query, Response, Run, User
 from evaluations.services.judging.pricing import set_price
 from evaluations.services.preparing.preparing import begin_builtin
+from tests.bouts import NOWHERE
 from tests.judges import make_baseline, make_judge, run_through, work_off
 from tests.llm_server import broken, failing, llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
-
-NOWHERE = "http://127.0.0.1:9/v1"
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from django.urls import reverse
 from evaluations.domain import CallState, Role, RunState
 from evaluations.models import Attempt, Batch, Call, Evaluation, Event, Price, Run, User
 from evaluations.services.judging import running
+from tests.bouts import NOWHERE
 from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import llm_server
 from tests.making import make_comparison, make_evaluation, make_member, make_user
@@ -18,7 +19,6 @@ from tests.signing_in import signed_in
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 DOLLAR = 10**9
-NOWHERE = "http://127.0.0.1:9/v1"
 POSTS = ("run_pause", "run_resume", "run_budget", "run_cancel")
 
 

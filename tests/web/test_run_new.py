@@ -10,13 +10,12 @@ from django.urls import reverse
 from evaluations.domain import AspectSpec, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.models import Evaluation, Judge, Price, Run, User
 from evaluations.services.preparing.preparing import add_rubric
+from tests.bouts import NOWHERE
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.signing_in import signed_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
-
-NOWHERE = "http://127.0.0.1:9/v1"
 
 
 @pytest.fixture

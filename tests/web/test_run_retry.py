@@ -10,6 +10,7 @@ from django.urls import reverse
 from evaluations.domain import CallState, Role, RunState
 from evaluations.models import Call, Evaluation, Price, Run, User
 from evaluations.services.judging import running
+from tests.bouts import NOWHERE
 from tests.judges import make_baseline, make_judge
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.signing_in import signed_in
@@ -33,7 +34,7 @@ def evaluation(owner: User) -> Evaluation:
 @pytest.fixture
 def run(evaluation: Evaluation) -> Run:
     """Done, with six calls: answered, failed, three unreadable, too long."""
-    judge = make_judge(evaluation, "http://127.0.0.1:9/v1", max_tokens=100)
+    judge = make_judge(evaluation, NOWHERE, max_tokens=100)
     run = running.start_run(judge, user=None)
     running.plan(run.pk, until=float("inf"))
     states = ("answered", "failed", "unreadable", "unreadable", "unreadable", "too_long")
