@@ -15,7 +15,6 @@ from evaluations.domain import FAILURE_STATES, JudgeKind, Shown
 from evaluations.models import Comparison, Evaluation, Judge, Response, Run, User
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.judging import preview
-from evaluations.services.judging.selecting import is_pointwise
 from evaluations.services.judging.trying import Subject, Trial, call_about, neighbours, only_this, subject_of
 
 RELATED = ("endpoint", "rubric_version__rubric")
@@ -35,7 +34,6 @@ def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> 
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
-        "is_pointwise": is_pointwise(row),
         "runs": latest_runs(row),
         "tried": tried,
     }

@@ -17,7 +17,6 @@ from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
 from evaluations.services.judging.rereading import ENDED, last_event
 from evaluations.services.judging.running import cancel, change_budget, pause, resume
-from evaluations.services.judging.selecting import is_pointwise
 from evaluations.tasks import nudge, work_run
 
 STOP_POLLING = 286  # htmx's own: swap once more, then ask no more
@@ -109,7 +108,6 @@ def context_of(request: HttpRequest, row: Run) -> dict[str, Any]:
         "run": row,
         "progress": told,
         "is_active": is_active,
-        "is_pointwise": is_pointwise(row.judge),
         "batches": row.batches.order_by("pk") if row.channel == Channel.BATCH else [],
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,

@@ -17,7 +17,6 @@ from evaluations.models import Evaluation, Judge, Run, User
 from evaluations.services.judging.estimating import Estimate, estimate
 from evaluations.services.judging.observing import Span
 from evaluations.services.judging.running import start_panel
-from evaluations.services.judging.selecting import is_pointwise
 from evaluations.tasks import nudge, work_run
 
 
@@ -26,7 +25,6 @@ class Ahead:
     """What one of the chosen judges would take."""
 
     judge: Judge
-    is_pointwise: bool
     estimate: Estimate
 
 
@@ -66,12 +64,12 @@ def shown(
     judges = list(askable_judges(evaluation))
     chosen = chosen_of(judges, given)
     options = options_of(given)
-    estimates = [Ahead(judge, is_pointwise(judge), estimate(judge, **options)) for judge in chosen]
+    estimates = [Ahead(judge, estimate(judge, **options)) for judge in chosen]
     context = {
         "page": "runs",
         "evaluation": evaluation,
         "form": form,
-        "judges": [(judge, judge in chosen, is_pointwise(judge)) for judge in judges],
+        "judges": [(judge, judge in chosen) for judge in judges],
         "estimates": estimates,
         "together": together([one.estimate for one in estimates]) if len(chosen) > 1 else None,
     }

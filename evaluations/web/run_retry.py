@@ -14,7 +14,7 @@ from evaluations.forms.run_retry import RetryForm
 from evaluations.models import Run, User
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.running import start_run
-from evaluations.services.judging.selecting import RETRYABLE, is_pointwise, retryable
+from evaluations.services.judging.selecting import RETRYABLE, retryable
 from evaluations.tasks import nudge, work_run
 from evaluations.web.run import run_for
 
@@ -53,7 +53,6 @@ def shown(request: HttpRequest, row: Run, form: RetryForm, given: QueryDict, sta
         "evaluation": row.evaluation,
         "run": row,
         "judge": row.judge,
-        "is_pointwise": is_pointwise(row.judge),
         "form": form,
         "states": [(state, count, state in chosen) for state, count in counts.items()],
         "estimate": estimate(row.judge, only_states=chosen) if chosen else None,

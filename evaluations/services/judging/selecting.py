@@ -16,7 +16,6 @@ from evaluations.domain import (
     InputRefused,
     JudgeKind,
     Orders,
-    RubricKind,
     Shown,
 )
 from evaluations.models import Call, Comparison, Judge, Query, Response, Run
@@ -63,7 +62,7 @@ class Selection:
     @property
     def column(self) -> str:
         """The column of a Call that holds its subject."""
-        return "response" if is_pointwise(self.judge) else "comparison"
+        return "response" if self.judge.is_pointwise else "comparison"
 
     @property
     def is_one(self) -> bool:
@@ -77,19 +76,13 @@ class Selection:
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **said}
 
 
-def is_pointwise(judge: Judge) -> bool:
-    """Whether it is asked about responses rather than comparisons."""
-    version = judge.rubric_version
-    return version is not None and version.rubric.kind == RubricKind.POINTWISE
-
-
 def selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selection:
     """The selection that these options make, asked for or not: start_run refuses what cannot be."""
     comparison, response = options.get("comparison"), options.get("response")
     orders = options.get("orders", Orders.BOTH)
     return Selection(
         judge,
-        orders=Orders.AS_STORED if is_pointwise(judge) else orders,
+        orders=Orders.AS_STORED if judge.is_pointwise else orders,
         samples=options.get("samples", 1),
         limit=options.get("limit"),
         ask_failures_again=options.get("ask_failures_again", False),
@@ -180,8 +173,8 @@ def responses_of(judge: Judge) -> "QuerySet[Response]":
 
 def subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
     """The comparisons or responses of a selection, in the order in which they are planned."""
-    one = wanted.response if is_pointwise(wanted.judge) else wanted.comparison
-    rows: QuerySet[Any] = responses_of(wanted.judge) if is_pointwise(wanted.judge) else comparisons_of(wanted.judge)
+    one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
+    rows: QuerySet[Any] = responses_of(wanted.judge) if wanted.judge.is_pointwise else comparisons_of(wanted.judge)
     if one is not None:
         rows = rows.filter(pk=one)
     ids = rows.values_list("pk", flat=True)

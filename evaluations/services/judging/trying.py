@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, Orders, Shown
 from evaluations.models import Attempt, Call, Comparison, Judge, Response, Run, Score, Verdict
-from evaluations.services.judging.selecting import SelectionOptions, is_pointwise
+from evaluations.services.judging.selecting import SelectionOptions
 
 Subject = Comparison | Response
 WITH_TEXTS = ("query", "response_a", "response_b")
@@ -19,7 +19,7 @@ WITH_TEXTS = ("query", "response_a", "response_b")
 
 def subject_of(judge: Judge, pk: int | None) -> Subject | None:
     """The comparison or response of this number that the judge can be asked about; without one the first."""
-    if is_pointwise(judge):
+    if judge.is_pointwise:
         responses = responses_of(judge).select_related("query", "candidate")
         return responses.filter(pk=pk).first() if pk else responses.order_by("pk").first()
     comparisons = comparisons_of(judge).select_related(*WITH_TEXTS)
