@@ -214,9 +214,11 @@ class Pace:
         self.breath = BREATH_SECONDS if helped else min(self.breath * 2, LONGEST_BREATH_SECONDS)
         self.silent_until = now + (self.breath if after is None else after)
         taken = sent.number - self.refused
-        if self.mark is None:
+        if self.mark is None or self.limit is None:
             self.limit = self.taken_before(sent)
             self.set_rate(self.limit / 2, now)
+        elif taken <= self.mark[1]:
+            self.set_rate(self.limit / 2, now)  # from nothing no rate is learned: the silence grows instead
         elif sent.at - self.mark[0] >= MEASURE_SECONDS:
             self.learn((taken - self.mark[1]) / (sent.at - self.mark[0]), now)
         else:

@@ -268,3 +268,17 @@ def test_a_successor_goes_on_with_what_its_predecessor_found() -> None:
     assert world.capacity.pace.limit == pytest.approx(PER_SECOND, rel=0.05)
     taker.leave()
     assert not world.capacity.takers
+
+
+def test_from_refusals_alone_no_rate_is_learned() -> None:
+    # Twelve lone requests in a row are refused with a wait of 0: the first guess of 8 a second stays, and half is kept.
+    capacity = Capacity()
+    now = 0.0
+    for _ in range(12):
+        now += capacity.wait(now)
+        sent = capacity.sent(now)
+        now += 0.2
+        capacity.turned_away(sent, now, after=0.0)
+        capacity.end()
+    assert capacity.pace.limit == 8
+    assert capacity.wait(now) <= 1 / 4

@@ -11,6 +11,7 @@ from evaluations.domain import AspectSpec, AttemptOutcome, CallState, RunState
 from evaluations.models import Attempt, Call, Evaluation, Event, Judge, Run, Verdict
 from evaluations.services.judging import answering, consolidating, running
 from evaluations.services.judging.progressing import progress
+from tests.faults import worked_to_the_end
 from tests.judges import IMPATIENT, make_baseline, make_judge, pasted_rubric, run_through, work_off
 from tests.llm_server import (
     Question,
@@ -102,17 +103,14 @@ def test_a_reply_that_is_no_verdict_is_a_state_of_its_call(
     assert all(bool(error) == (state != "answered") for error in Call.objects.values_list("error", flat=True))
 
 
-@pytest.mark.parametrize(("fault", "times"), [(failing(500), 2), (failing(503), 2), (failing(429, retry_after=0), 1)])
-def test_a_fault_that_passes_is_asked_again_until_it_is_answered(
-    evaluation: Evaluation, fault: Script, times: int
-) -> None:
-    """Each 429 slows the asking down: after two for every call the rest would be left to the sweep."""
-    with llm_server(first([fault] * times)) as server:
-        run = run_through(make_judge(evaluation, server.base_url))
+@pytest.mark.parametrize("fault", [failing(500), failing(503), failing(429, retry_after=0)])
+def test_a_fault_that_passes_is_asked_again_until_it_is_answered(evaluation: Evaluation, fault: Script) -> None:
+    with llm_server(first([fault, fault])) as server:
+        run = worked_to_the_end(running.start_run(make_judge(evaluation, server.base_url), user=None))
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": 6})
-    assert outcomes(run) == ["answered"] * 6 + ["retry"] * 6 * times
-    assert set(server.asked.values()) == {1 + times}
-    assert progress(run).retried == 6 * times
+    assert outcomes(run) == ["answered"] * 6 + ["retry"] * 12
+    assert set(server.asked.values()) == {3}
+    assert progress(run).retried == 12
 
 
 def test_a_request_that_hangs_is_asked_again_after_the_timeout(evaluation: Evaluation, settings: Any) -> None:
