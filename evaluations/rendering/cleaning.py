@@ -4,22 +4,35 @@ from typing import Final
 
 import nh3
 
+from evaluations.rendering import formulas
 from evaluations.rendering.code import CLASSES
 
 TAG_NAMES: Final = "a blockquote br code em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
-TAGS: Final = frozenset(TAG_NAMES.split())
+TAGS: Final = frozenset(TAG_NAMES.split()) | formulas.TAGS
 ALIGNED: Final = frozenset({"left", "center", "right"})
+
+# Attributes of which only these values may stand there.
+ATTRIBUTE_VALUES: Final[dict[str, dict[str, set[str]]]] = {
+    tag: {name: set(known) for name, known in values.items() if name != "class"}
+    for tag, values in formulas.VALUES.items()
+}
+ATTRIBUTE_VALUES["span"] = {"aria-hidden": {"true"}}
+for tag in ["blockquote", "code", "h3", "h4", "h5", "h6", "math", "ol", "p", "pre", "table", "ul"]:
+    ATTRIBUTE_VALUES.setdefault(tag, {})["dir"] = {"auto", "ltr"}
 
 # No href and no src on any element: nothing is fetched and nothing navigates by itself.
 CLEANER: Final = nh3.Cleaner(
     tags=set(TAGS),
-    attributes={"a": {"data-address"}, "ol": {"start"}, "code": {"data-language"}},
-    tag_attribute_values={
-        tag: {"dir": {"auto", "ltr"}} for tag in ("blockquote", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul")
-    },
+    attributes={"a": {"data-address"}, "ol": {"start"}, "pre": {"data-language"}},
+    tag_attribute_values=ATTRIBUTE_VALUES,
     allowed_classes={
         "a": {"link"},
-        "span": {"address", "image", *CLASSES.values()},
+        "code": {"formula"},
+        "li": {"task"},
+        "mtd": set(formulas.RULED),
+        "p": {"formula"},
+        "pre": {"formula"},
+        "span": {"address", "image", "marker", "visually-hidden", *CLASSES.values()},
         "td": set(ALIGNED),
         "th": set(ALIGNED),
     },

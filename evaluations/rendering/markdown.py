@@ -1,4 +1,4 @@
-"""Markdown in, safe HTML out: tables and coloured code, nothing that loads, nothing that navigates."""
+"""Markdown in, safe HTML out: tables, coloured code, formulas; nothing that loads, nothing that navigates."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from html import escape
@@ -9,9 +9,15 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
+from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
 from evaluations.rendering.cleaning import ALIGNED, cleaned
 from evaluations.rendering.code import coloured
+from evaluations.rendering.delimiting import closer_of, find_formulas
+from evaluations.rendering.formulas import mathml
+
+# Raise it with every change of what is made of a text: what is kept was made by an older one.
+RENDERER: Final = 2
 
 # The page has its own first and second headings; those of a response stand below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
@@ -19,6 +25,13 @@ HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 LONGEST_PARSED: Final = 150_000
 # The parser drops what is nested deeper, and a reviewer must see every word: shown as written too.
 DEEPEST: Final = 200
+# Characters of one text that are coloured as code, and in formulas, each with so many for itself; what
+# comes after is shown as written: a page must open at once.
+MOST_COLOURED: Final = 60_000
+MOST_IN_FORMULAS: Final = 30_000
+A_FORMULA: Final = 20
+# The mark of a task, and what a screen reader says of it.
+TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
 
 
 def rendered(text: str) -> str:
@@ -27,7 +40,9 @@ def rendered(text: str) -> str:
     tokens = MARKDOWN.parse(text) if len(text) <= LONGEST_PARSED else None
     if tokens is None or any(token.level >= DEEPEST - 1 for token in tokens):
         return cleaned(f'<pre dir="auto">{escape(text)}</pre>')
-    return cleaned(MARKDOWN.renderer.render(tokens, MARKDOWN.options, {}))
+    return cleaned(
+        MARKDOWN.renderer.render(tokens, MARKDOWN.options, {"formulas": MOST_IN_FORMULAS, "coloured": MOST_COLOURED})
+    )
 
 
 def without_surrogates(text: str) -> str:
@@ -37,10 +52,12 @@ def without_surrogates(text: str) -> str:
 
 def adapt(state: StateCore) -> None:
     """The parsed document as our pages show it."""
-    for token in state.tokens:
+    for place, token in enumerate(state.tokens):
         adapt_block(token)
         if token.children:
             token.children = list(inert(token.children))
+        if token.type == "inline" and place > 1 and state.tokens[place - 2].type == "list_item_open":
+            mark_task(state.tokens[place - 2], token)
 
 
 def adapt_block(token: Token) -> None:
@@ -57,6 +74,18 @@ def adapt_block(token: Token) -> None:
         token.attrs["dir"] = "auto"
 
 
+def mark_task(item: Token, line: Token) -> None:
+    """A task has a mark instead of a box: nothing here can be ticked."""
+    mark, spoken = TASKS.get(line.content[:4], ("", ""))
+    children = line.children or []
+    if not mark or not children or not children[0].content.startswith(line.content[:4]):
+        return
+    item.attrs["class"] = "task"
+    children[0].content = children[0].content[4:]
+    words = f'<span class="visually-hidden">{spoken}</span>'
+    children.insert(0, html(f'<span class="marker" aria-hidden="true">{mark}</span>{words}'))
+
+
 def inert(children: Sequence[Token]) -> Iterator[Token]:
     """Images become their words, links carry their address as text and lead nowhere by themselves."""
     address, words = "", ""
@@ -66,7 +95,7 @@ def inert(children: Sequence[Token]) -> Iterator[Token]:
             yield html(f'<a class="link" data-address="{escape(address)}">' if is_web(address) else "")
         elif child.type == "link_close":
             yield html("</a>" if is_web(address) else "")
-            yield html("" if words == address else address_shown(address))
+            yield html("" if words in spellings(address) else address_shown(address))
         elif child.type == "image":
             yield html(f'<span class="image">Image: {escape(child.content or "no words")}</span>')
             yield html(address_shown(str(child.attrs["src"])))
@@ -77,6 +106,12 @@ def inert(children: Sequence[Token]) -> Iterator[Token]:
 
 def is_web(address: str) -> bool:
     return address.lower().startswith(("http://", "https://"))
+
+
+def spellings(address: str) -> Iterator[str]:
+    """How an address that was written out, without a link of its own, may stand in the text."""
+    yield address
+    yield from (address.removeprefix(start) for start in ("http://", "mailto:"))
 
 
 def address_shown(address: str) -> str:
@@ -96,17 +131,52 @@ def fence(
 ) -> str:
     """A block of code in the colours of the language that its first line names."""
     language = (tokens[index].info.split() or [""])[0]
-    code = coloured(tokens[index].content, language)
-    return f'<pre dir="ltr"><code data-language="{escape(language)}">{code}</code></pre>\n'
+    env["coloured"] -= len(tokens[index].content)
+    code = coloured(tokens[index].content, language if env["coloured"] >= 0 else "")
+    named = f' data-language="{escape(language)}"' if language else ""
+    return f'<pre dir="ltr"{named}><code>{code}</code></pre>\n'
+
+
+def code_inline(
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: MutableMapping[str, Any],
+) -> str:
+    """A word of code. With a direction of its own it does not decide about that of its paragraph."""
+    return f'<code dir="ltr">{escape(tokens[index].content, quote=False)}</code>'
+
+
+def formula(
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: MutableMapping[str, Any],
+) -> str:
+    """A formula as MathML; as it was written where it cannot be read, or where there are too many."""
+    token, opener, closer = tokens[index], tokens[index].markup, closer_of(tokens[index].markup)
+    env["formulas"] -= len(token.content) + A_FORMULA
+    latex = f"{opener}{token.content}{closer}" if opener.startswith("\\begin") else token.content
+    shown = mathml(latex, display=opener not in ("$", "\\(")) if env["formulas"] >= 0 else None
+    if token.type == "formula":
+        return shown or f'<code class="formula" dir="ltr">{escape(opener + token.content + closer)}</code>'
+    if shown:
+        return f'<p class="formula">{shown}{escape(token.info)}</p>\n'
+    return f'<pre class="formula" dir="ltr">{escape(opener + token.content + closer + token.info)}</pre>\n'
 
 
 def parser() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": DEEPEST}).enable(
-        ["table", "strikethrough"]
-    )
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": DEEPEST})
+    markdown.enable(["table", "strikethrough"]).use(gfm_autolink_plugin)
+    find_formulas(markdown)
     markdown.core.ruler.push("adapt", adapt)
     for kind in ("fence", "code_block"):
         markdown.add_render_rule(kind, fence)
+    markdown.add_render_rule("code_inline", code_inline)
+    for kind in ("formula", "formula_block"):
+        markdown.add_render_rule(kind, formula)
     return markdown
 
 

@@ -1,5 +1,7 @@
 """How texts look on pages."""
 
+from collections.abc import Mapping
+
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
@@ -12,3 +14,13 @@ register = template.Library()
 def rendered(text: str | None) -> SafeString:
     """``{{ message.content|rendered }}``: Markdown as HTML that is safe on any page."""
     return mark_safe(to_html(text or ""))
+
+
+@register.filter
+def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
+    """``{{ html|of:message.content }}``: the HTML that the view had made of it by ``typesetting.html_of``.
+
+    A page whose view hands over no ``html``, or not this text, renders it on the spot.
+    """
+    made = html.get(text or "") if isinstance(html, Mapping) else None
+    return made if made is not None else rendered(text)
