@@ -5,19 +5,21 @@ from enum import StrEnum
 from typing import Final
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluations.domain import DOWNLOADED as DOWNLOADED
-from evaluations.domain import MADE_ACCOUNT, Reveal, ReviewState, Role
+from evaluations.domain import MADE_ACCOUNT, SAVED_REVIEW_STATES, Reveal, ReviewState, Role, RoundKind
 from evaluations.domain import SAW_VERDICTS as SAW_VERDICTS
-from evaluations.models import Comparison, Evaluation, Event, Membership, Review, User
+from evaluations.models import Comparison, Evaluation, Event, Membership, Pick, Review, User
 
 
 class Action(StrEnum):
     LOOK = "look at this evaluation"
     REVIEW = "review comparisons here"
     SEE_ALL = "see verdicts before reviewing"
+    DISCUSS = "discuss comparisons here"
+    ADJUDICATE = "settle disagreements here"
     EXPORT = "export from this evaluation"
     MANAGE = "change this evaluation"
     OWN = "decide who takes part in this evaluation"
@@ -28,6 +30,8 @@ ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.LOOK: EVERYONE,
     Action.REVIEW: EVERYONE - {Role.VIEWER},
     Action.SEE_ALL: EVERYONE - {Role.REVIEWER},
+    Action.DISCUSS: EVERYONE - {Role.VIEWER},
+    Action.ADJUDICATE: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR}),
     Action.EXPORT: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER}),
     Action.MANAGE: frozenset({Role.OWNER, Role.MANAGER}),
     Action.OWN: frozenset({Role.OWNER}),
@@ -45,10 +49,11 @@ def may(user: User, action: Action, evaluation: Evaluation) -> bool:
 
 def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evaluation:
     """The evaluation, for someone who may do this in it. A stranger cannot tell that it exists."""
-    evaluation = Evaluation.objects.filter(slug=slug, memberships__user=user).first()
-    if evaluation is None:
+    taking_part = Membership.objects.select_related("evaluation").filter(user=user, evaluation__slug=slug).first()
+    if taking_part is None:
         raise Http404
-    if not may(user, action, evaluation):
+    evaluation = taking_part.evaluation
+    if taking_part.role not in ALLOWED[action]:
         raise PermissionDenied(f"Your role does not let you {action}. Ask an owner of “{evaluation.name}”.")
     return evaluation
 
@@ -68,12 +73,55 @@ def open_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Comparison
     comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
     if may(user, Action.SEE_ALL, evaluation):
         return comparisons
-    saved = Review.objects.filter(rater__user=user, state__in=(ReviewState.FIRST, ReviewState.FINAL))
-    return comparisons.filter(pk__in=saved.values("comparison"))
+    saved = Review.objects.filter(rater__user=user, state__in=SAVED_REVIEW_STATES)
+    return comparisons.filter(pk__in=saved.values("comparison")).exclude(pk__in=in_calibration(user, evaluation))
+
+
+def in_calibration(user: User, evaluation: Evaluation) -> "QuerySet[Pick, int]":
+    """The comparisons of calibration rounds that this person is not through with: what is known stays unsaid."""
+    mine = Review.objects.filter(
+        rater__user=user,
+        rubric_version=OuterRef("item__rubric_version"),
+        comparison=OuterRef("item__comparison"),
+        state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
+    )
+    open_rounds = Pick.objects.filter(
+        round__evaluation=evaluation,
+        round__rubric_version=evaluation.review_rubric_id,
+        round__kind=RoundKind.CALIBRATION,
+        round__closed_at__isnull=True,
+    )
+    to_do = open_rounds.exclude(Exists(mine))
+    return open_rounds.filter(round__in=to_do.values("round")).values_list("item__comparison", flat=True)
 
 
 def may_see_verdicts(user: User, comparison: Comparison) -> bool:
     return open_comparisons(user, comparison.evaluation).filter(pk=comparison.pk).exists()
+
+
+def open_comparisons_everywhere(user: User) -> "QuerySet[Comparison]":
+    """The same over all evaluations that this person takes part in; of an open calibration none, done or not."""
+    here = Membership.objects.filter(user=user, evaluation=OuterRef("evaluation"))
+    saved = Review.objects.filter(rater__user=user, comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
+    sees_all = here.filter(role__in=ALLOWED[Action.SEE_ALL])
+    in_round = open_calibrations().filter(item__comparison=OuterRef("pk"))
+    return Comparison.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved), ~Exists(in_round)))
+
+
+def open_calibrations() -> "QuerySet[Pick]":
+    return Pick.objects.filter(round__kind=RoundKind.CALIBRATION, round__closed_at__isnull=True)
+
+
+def who_may_see(comparison: Comparison) -> "list[User]":
+    """The people of the evaluation to whom what others chose on this comparison is open, by username."""
+    here = Membership.objects.filter(user=OuterRef("pk"), evaluation=comparison.evaluation_id)
+    saved = Review.objects.filter(rater__user=OuterRef("pk"), comparison=comparison, state__in=SAVED_REVIEW_STATES)
+    sees_all = here.filter(role__in=ALLOWED[Action.SEE_ALL])
+    found = User.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved)), is_active=True)
+    readers = list(found.order_by("username"))
+    if open_calibrations().filter(item__comparison=comparison).exists():
+        return [reader for reader in readers if may_see_verdicts(reader, comparison)]
+    return readers
 
 
 def may_see_judges(user: User, evaluation: Evaluation) -> bool:

@@ -14,14 +14,14 @@ from tests.saying import ALL_A, person_says
 
 pytestmark = pytest.mark.django_db
 
-#                look, review, see all, export, manage, own
+#                look, review, see all, discuss, adjudicate, export, manage, own
 TABLE = {
-    Role.OWNER: (True, True, True, True, True, True),
-    Role.MANAGER: (True, True, True, True, True, False),
-    Role.ADJUDICATOR: (True, True, True, True, False, False),
-    Role.REVIEWER: (True, True, False, False, False, False),
-    Role.VIEWER: (True, False, True, True, False, False),
-    None: (False, False, False, False, False, False),
+    Role.OWNER: (True, True, True, True, True, True, True, True),
+    Role.MANAGER: (True, True, True, True, True, True, True, False),
+    Role.ADJUDICATOR: (True, True, True, True, True, True, False, False),
+    Role.REVIEWER: (True, True, False, True, False, False, False, False),
+    Role.VIEWER: (True, False, True, False, False, True, False, False),
+    None: (False, False, False, False, False, False, False, False),
 }
 CASES = [(role, action, may) for role, row in TABLE.items() for action, may in zip(Action, row, strict=True)]
 
@@ -71,6 +71,18 @@ def test_a_comparison_is_open_to_whoever_sees_all_or_has_saved_it(
     saved = state in (ReviewState.FIRST, ReviewState.FINAL)
     assert access.may_see_verdicts(user, comparison) is (saved or role != Role.REVIEWER)
     assert access.may_see_verdicts(user, other) is (role != Role.REVIEWER)
+    assert (user in access.who_may_see(comparison)) is (saved or role != Role.REVIEWER)
+    assert (user in access.who_may_see(other)) is (role != Role.REVIEWER)
+    everywhere = set(access.open_comparisons_everywhere(user))
+    assert everywhere == set(access.open_comparisons(user, evaluation))
+
+
+def test_who_takes_no_part_any_more_sees_nothing_of_what_they_saved(evaluation: Evaluation) -> None:
+    gone, comparison = make_user(), make_comparison(evaluation)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="gone", user=gone)
+    person_says(rater, comparison, ALL_A)
+    assert not access.open_comparisons_everywhere(gone).exists()
+    assert gone not in access.who_may_see(comparison)
 
 
 def test_what_someone_else_saved_opens_nothing(evaluation: Evaluation) -> None:

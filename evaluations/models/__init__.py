@@ -1,20 +1,27 @@
 """Tables, constraints, and querysets that read like sentences."""
 
+from evaluations.models.adjudication import Adjudication, Comment, Label, Mention, Span
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
 from evaluations.models.people import Membership, SignInLink, User
+from evaluations.models.renderings import Rendering
+from evaluations.models.rounds import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Run, Worker
 from evaluations.models.verdicts import Review, Score, Verdict
 
 __all__ = [
+    "Adjudication",
     "Aspect",
+    "Assignment",
     "Attempt",
     "Batch",
+    "Bookmark",
     "Call",
     "Candidate",
+    "Comment",
     "Comparison",
     "Endpoint",
     "Evaluation",
@@ -22,19 +29,27 @@ __all__ = [
     "Export",
     "Import",
     "Judge",
+    "Label",
     "LocalServer",
     "Membership",
+    "Mention",
+    "Pick",
     "Price",
     "Query",
+    "Queue",
+    "QueueItem",
     "Rater",
+    "Rendering",
     "Response",
     "Review",
+    "Round",
     "Rubric",
     "RubricAspect",
     "RubricVersion",
     "Run",
     "Score",
     "SignInLink",
+    "Span",
     "User",
     "Verdict",
     "Worker",

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import models
 
-from evaluations.domain import Reveal
+from evaluations.domain import LabelPolicy, Reveal
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
 
@@ -26,13 +26,21 @@ class Evaluation(Row):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     guidelines = models.TextField(blank=True)
+    # Earlier wordings stand in the Events; reviewers are told once of a change since their last review.
+    guidelines_changed_at = models.DateTimeField(null=True, blank=True)
     review_rubric = models.ForeignKey(
         "RubricVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="reviewed_in"
     )
     shown_judge = models.ForeignKey("Judge", on_delete=models.PROTECT, null=True, blank=True, related_name="shown_in")
     reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=one_of(Reveal))
     reviews_wanted = models.PositiveSmallIntegerField(default=1)
-    label_policy = models.CharField(max_length=20, default="majority", choices=[("majority", "majority of people")])
+    label_policy = models.CharField(
+        max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=one_of(LabelPolicy)
+    )
+    # Whether a person and the shown judge who differ make a disagreement to be settled, as two people do.
+    settles_judge = models.BooleanField(default=False)
+    # How long a comparison that a person took from the pool is kept for them.
+    hold_minutes = models.PositiveSmallIntegerField(default=30)
     is_example = models.BooleanField(default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
 
@@ -41,7 +49,9 @@ class Evaluation(Row):
     class Meta:
         constraints = [
             closed_list("reveal", Reveal, "evaluation_reveal"),
+            closed_list("label_policy", LabelPolicy, "evaluation_label_policy"),
             models.CheckConstraint(condition=models.Q(reviews_wanted__gte=1), name="evaluation_reviews_wanted"),
+            models.CheckConstraint(condition=models.Q(hold_minutes__gte=1), name="evaluation_hold_minutes"),
         ]
 
     def __str__(self) -> str:
@@ -60,7 +70,10 @@ class Event(Row):
     after = models.JSONField(default=dict)
 
     class Meta:
-        indexes = [models.Index(fields=["evaluation", "-id"], name="event_newest")]
+        indexes = [
+            models.Index(fields=["evaluation", "-id"], name="event_newest"),
+            models.Index(fields=["object_type", "object_id"], name="event_of_object"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.object_type} {self.object_id}"

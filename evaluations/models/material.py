@@ -47,6 +47,8 @@ class Import(Row):
     reason = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
+    # Whether the labels that its verdicts make are kept yet: begun once everything is stored.
+    tallied = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

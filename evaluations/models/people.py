@@ -14,6 +14,9 @@ class User(AbstractUser):
         max_length=8, default="system", choices=[("system", "system"), ("light", "light"), ("dark", "dark")]
     )
 
+    # Single keys act on the review page. Speech input and some keyboards press them by accident (WCAG 2.1.4).
+    single_keys = models.BooleanField(default=True)
+
     def __str__(self) -> str:
         return self.display_name or self.username
 

@@ -23,6 +23,12 @@ def closed_list(column: str, words: type[StrEnum], name: str) -> models.CheckCon
     return models.CheckConstraint(condition=Q(**{f"{column}__in": [word.value for word in words]}), name=name)
 
 
+def closed_or_empty(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
+    """The same for a column that may also say nothing."""
+    known = ["", *(word.value for word in words)]
+    return models.CheckConstraint(condition=Q(**{f"{column}__in": known}), name=name)
+
+
 def exactly_one_of(*columns: str) -> Q:
     """True where one of the nullable columns is filled and the others are null."""
     condition = Q()

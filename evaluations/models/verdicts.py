@@ -3,16 +3,23 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import Choice, ReviewState, Shown, Stage
+from evaluations.domain import Choice, PickedBy, Reason, Reveal, ReviewState, Shown, Stage
 from evaluations.models.judges import Rater
 from evaluations.models.material import Comparison, FinishedManager, Import, Response
-from evaluations.models.row import Row, closed_list, exactly_one_of, filled_index, one_of
+from evaluations.models.rounds import Round
+from evaluations.models.row import Row, closed_list, closed_or_empty, exactly_one_of, filled_index, one_of
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call
 
 
 class Review(Row):
-    """One human's pass over one comparison."""
+    """One human's pass over one comparison.
+
+    ``picked_by``, ``round`` and ``probability`` are fixed at the first save. ``judge_first``: the
+    judge's choices stood there from the start; ``reveal`` says by which rule that was decided.
+    ``draft`` holds what was entered and not saved yet, by the names of the page's fields, ``draft_number``
+    counts its changes and ``draft_tab`` says which page made the last one.
+    """
 
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="reviews")
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="reviews")
@@ -22,8 +29,16 @@ class Review(Row):
     state = models.CharField(max_length=8, default=ReviewState.DRAFT.value, choices=one_of(ReviewState))
     version = models.PositiveIntegerField(default=0)
     blind = models.BooleanField(default=True)
-    picked_by = models.CharField(max_length=20, default="queue")
+    judge_first = models.BooleanField(default=False)
+    reveal = models.CharField(max_length=12, blank=True, choices=one_of(Reveal))
+    picked_by = models.CharField(max_length=20, default=PickedBy.BY_HAND.value, choices=one_of(PickedBy))
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="reviews")
     probability = models.FloatField(null=True)
+    # Its first choices became final because the shown judge had not answered: it can come back.
+    awaits_judge = models.BooleanField(default=False)
+    draft = models.JSONField(default=dict)
+    draft_number = models.PositiveIntegerField(default=0)
+    draft_tab = models.CharField(max_length=36, blank=True)
     first_saved_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     active_ms = models.PositiveIntegerField(default=0)
@@ -39,11 +54,20 @@ class Review(Row):
             models.UniqueConstraint(fields=["rater", "comparison", "rubric_version"], name="review_once"),
             closed_list("state", ReviewState, "review_state"),
             closed_list("shown", Shown, "review_shown"),
+            closed_list("picked_by", PickedBy, "review_picked_by"),
+            closed_or_empty("reveal", Reveal, "review_reveal"),
+            models.CheckConstraint(
+                condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
+                name="review_probability",
+            ),
         ]
         indexes = [
             models.Index(fields=["comparison", "rubric_version", "state"], name="review_of_comparison"),
             models.Index(fields=["rater", "rubric_version", "state"], name="review_of_rater"),
             models.Index(fields=["rater", "rubric_version", "finished_at"], name="review_last_finished"),
+            models.Index(
+                fields=["rubric_version", "rater"], condition=Q(awaits_judge=True), name="review_awaiting_judge"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -68,7 +92,7 @@ class Verdict(Row):
     )
     rationale = models.TextField(blank=True)
     note = models.TextField(blank=True)
-    reason = models.CharField(max_length=40, blank=True)
+    reason = models.CharField(max_length=40, blank=True, choices=one_of(Reason))
     confidence = models.FloatField(null=True)
     # From the model's own probabilities of the labels: A is 1, tie a half, B is 0. Beside the choice, never instead.
     weighted = models.FloatField(null=True)
@@ -81,6 +105,7 @@ class Verdict(Row):
             closed_list("choice", Choice, "verdict_choice"),
             closed_list("shown", Shown, "verdict_shown"),
             closed_list("stage", Stage, "verdict_stage"),
+            closed_or_empty("reason", Reason, "verdict_reason"),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="verdict_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="verdict_of_call"),
             models.UniqueConstraint(
@@ -112,12 +137,15 @@ class Score(Row):
     # From the model's own probabilities of the scale's values: their mean. Beside the value, never instead.
     weighted = models.FloatField(null=True)
     sample = models.PositiveSmallIntegerField(default=0)
+    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=one_of(Stage))
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="scores", db_index=False)
     review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="scores", db_index=False)
     source_import = models.ForeignKey(
         Import, on_delete=models.PROTECT, null=True, related_name="scores", db_index=False
     )
     rationale = models.TextField(blank=True)
+    note = models.TextField(blank=True)
+    reason = models.CharField(max_length=40, blank=True, choices=one_of(Reason))
 
     objects = FinishedManager["Score"]()
     all_rows = models.Manager["Score"]()
@@ -125,10 +153,14 @@ class Score(Row):
     class Meta:
         indexes = [filled_index("source_import", "score")]
         constraints = [
+            closed_list("stage", Stage, "score_stage"),
+            closed_or_empty("reason", Reason, "score_reason"),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="score_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="score_of_call"),
             models.UniqueConstraint(
-                fields=["review", "response", "aspect"], condition=Q(review__isnull=False), name="score_of_review"
+                fields=["review", "response", "aspect", "stage"],
+                condition=Q(review__isnull=False),
+                name="score_of_review",
             ),
             models.UniqueConstraint(
                 fields=["rater", "response", "aspect", "sample"],

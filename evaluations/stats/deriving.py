@@ -58,9 +58,13 @@ def from_scores(a: FloatArray, b: FloatArray, margin: float) -> Verdicts:
     The equal of `domain.derived_choice`.
     """
     (item,) = np.nonzero(~np.isnan(a) & ~np.isnan(b))
-    apart = np.round(a[item] - b[item], 9)  # 0.3 - 0.2 is not to be more than 0.1
-    choice = np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
-    return folded(item, choice)
+    return folded(item, choice_of_scores(a[item], b[item], margin))
+
+
+def choice_of_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray) -> IntArray:
+    """The same where both scores are there, as the codes of choices."""
+    apart = np.round(a - b, 9)  # 0.3 - 0.2 is not to be more than 0.1
+    return np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
 
 
 def panel_of(members: Sequence[Member], items: int, rules: Rules) -> Panel:

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evaluations.domain import Coding, Rules, SplitRule
+from evaluations.stats.anchoring import AfterReveal, Anchoring, Confirmed, after_reveal, anchoring
+from evaluations.stats.coding import IntArray
 from evaluations.stats.consolidation import consolidate
 from evaluations.stats.judges import (
     JudgeHuman,
@@ -29,15 +31,21 @@ class AspectMaterial:
 
     ``people``: votes that count, ``late``: votes of reviews that saw the judge first. ``offered``: the codes of the
     choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of.
-    ``names``: what the rater numbers stand for.
+    ``names``: what the rater numbers stand for. ``arms``: votes for which chance decided, blind or shown.
+    ``not_drawn`` and ``calibration``: how many votes estimates may not use. ``shown_judge``: its name.
     """
 
     name: str
     items: int
     people: Votes
     late: Votes
+    arms: tuple[Votes, Votes]
+    confirmed: Confirmed
     gold: Votes
     blind: int
+    not_drawn: int
+    calibration: int
+    shown_judge: str | None
     judges: tuple[JudgeMaterial, ...]
     panels: Mapping[str, tuple[str, ...]]
     names: tuple[str, ...]
@@ -48,11 +56,16 @@ class AspectMaterial:
 
 @dataclass(frozen=True)
 class VoteCounts:
-    """People's votes by what they knew: blind, unknown (imported), or the judge's choice first (kept apart)."""
+    """People's votes by what they knew: blind, unknown (imported), or the judge's choice first (kept apart).
+
+    Excluded, and in none of these: ``not_drawn`` at random nor with a known probability, and ``calibration``.
+    """
 
     blind: int
     unknown: int
     saw_judge_first: int
+    not_drawn: int
+    calibration: int
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,8 @@ class AspectReport:
     human_human: HumanHuman
     judges: Mapping[str, JudgeReport]
     saw_judge_first: SawJudgeFirst
+    anchoring: Anchoring
+    after_reveal: AfterReveal
 
 
 @dataclass(frozen=True)
@@ -103,18 +118,35 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
     gold = reference(material.gold, material.items, SplitRule.DROP, rules.coding)
     gold_choice = majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
+    shown = choice_of_shown_judge(material, rules)
     material = replace(material, judges=(*material.judges, *panels(material, rules)))
     return AspectReport(
         name=material.name,
         rubric_versions=material.rubric_versions,
         warnings=material.warnings,
-        human_votes=VoteCounts(material.blind, len(material.people.item) - material.blind, len(material.late.item)),
+        human_votes=vote_counts(material),
         human_human=human_human(people.votes, people.majority, material.names, len(offered), rules.split_rule, empty),
         judges={
             judge.name: judge_report(judge, people, gold, gold_choice, offered, rules) for judge in material.judges
         },
         saw_judge_first=saw_judge_first(material, rules),
+        anchoring=anchoring(material.shown_judge, shown, *material.arms),
+        after_reveal=after_reveal(material.shown_judge, shown, material.confirmed),
     )
+
+
+def vote_counts(material: AspectMaterial) -> VoteCounts:
+    unknown = len(material.people.item) - material.blind
+    return VoteCounts(material.blind, unknown, len(material.late.item), material.not_drawn, material.calibration)
+
+
+def choice_of_shown_judge(material: AspectMaterial, rules: Rules) -> IntArray | None:
+    for judge in material.judges:
+        if judge.name == material.shown_judge:
+            return consolidate(
+                judge.verdicts, judge.unanswered.without(judge.verdicts), material.items, rules.failed
+            ).choice
+    return None
 
 
 def panels(material: AspectMaterial, rules: Rules) -> Iterator[JudgeMaterial]:

@@ -28,6 +28,11 @@ ALWAYS: Final = {
     "one, else a tie. Where fewer than half of its judges have one it is missing.",
     "people": "First choices count, from reviews made before the judge was seen. Imported votes count too; whether "
     "they were blind is not known. Reviews that saw the judge first stand in a block of their own.",
+    "drawn": "Estimates use votes on comparisons that were drawn at random or with a known probability, each with the "
+    "same weight. Votes on what a strategy picked, or what was opened by hand, are left out and counted until the "
+    "random order reaches the comparison; so is calibration. Imported votes are assumed to be of a random sample.",
+    "anchoring": "An effect of seeing the judge is claimed only where blind or shown was drawn at random for each "
+    "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind.",
     "majority": "The majority is the choice of most votes.",
     "ties": "With ties every choice is a category. Without ties the majority is taken first, then comparisons are "
     "dropped where either side is a tie or both bad; the share dropped is printed.",

@@ -1,0 +1,57 @@
+"""The labels of the votes that are there already: of finished reviews, and of imports that are done.
+
+Nothing was settled, scored by people or calibrated before, so the votes are all there is to count.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.apps.registry import Apps
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.models import Q
+
+COMPARISONS_AT_ONCE = 500
+
+
+def count_votes(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
+    verdicts = apps.get_model("evaluations", "Verdict")._base_manager.filter(rater__kind="human")
+    votes = verdicts.filter(
+        Q(review__state="final", stage="final") | Q(review__isnull=True, source_import__state="done")
+    )
+    labels = apps.get_model("evaluations", "Label")
+    for ids in chunks(votes):
+        rows = votes.filter(comparison__in=ids).order_by("pk").values_list("comparison_id", "aspect_id", "choice")
+        counted: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+        for comparison, aspect, choice in rows:
+            counted[comparison, aspect][choice] += 1
+        labels._base_manager.bulk_create(
+            labels(comparison_id=comparison, aspect_id=aspect, **label(given))
+            for (comparison, aspect), given in counted.items()
+        )
+    imports = apps.get_model("evaluations", "Import")._base_manager
+    imports.filter(state="done").update(tallied=True)
+
+
+def chunks(votes: Any) -> Iterator[Sequence[int]]:
+    """The comparisons that have votes, some at a time, in the order of their making."""
+    after = 0
+    ids = votes.order_by("comparison_id").values_list("comparison_id", flat=True).distinct()
+    while some := list(ids.filter(comparison__gt=after)[:COMPARISONS_AT_ONCE]):
+        yield some
+        after = some[-1]
+
+
+def label(votes: Mapping[str, int]) -> dict[str, Any]:
+    number, most = sum(votes.values()), max(votes.values())
+    first, *others = [choice for choice, count in votes.items() if count == most]
+    if others:
+        return {"choice": "", "source": "split", "votes": number, "unanimous": False}
+    source = "single" if number == 1 else "majority"
+    return {"choice": first, "source": source, "votes": number, "unanimous": len(votes) == 1}
+
+
+class Migration(migrations.Migration):
+    dependencies = [("evaluations", "0004_review_workbench")]
+    operations = [migrations.RunPython(count_votes, migrations.RunPython.noop)]
