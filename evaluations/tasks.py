@@ -8,12 +8,15 @@ from celery.contrib.django.task import DjangoTask
 from django.conf import settings
 from django.db import transaction
 
-from evaluations.models import Import, Worker
+from evaluations.domain import ImportState
+from evaluations.models import Evaluation, Import, Worker
 from evaluations.services.importing import importing, sweeping
 from evaluations.services.judging import finding, lapsing, rereading, running, sharing
+from evaluations.services.reviewing import filling, holding, tallying, typesetting
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
+PLACES_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
 PASSED_ON_AT_MOST: Final = 4
@@ -77,9 +80,27 @@ def look_after_batch(batch_id: int) -> None:
 
 @shared_task(base=DjangoTask)
 def store_import(import_id: int) -> None:
-    """Check a file, or store it for a while; a successor goes on where this one stops."""
-    if importing.go_on(Import.objects.get(pk=import_id), seconds=STORE_SECONDS):
+    """Check a file, store it, or count the votes in it, for a while; a successor goes on where this one stops."""
+    row = Import.objects.get(pk=import_id)
+    more = importing.go_on(row, seconds=STORE_SECONDS) or tallying.tally_import(row, seconds=STORE_SECONDS)
+    if more:
         nudge(store_import, import_id)
+    elif row.state == ImportState.DONE:
+        nudge(fill_queue, row.evaluation_id)
+        nudge(render_ahead, row.evaluation_id)
+
+
+@shared_task(base=DjangoTask)
+def fill_queue(evaluation_id: int) -> None:
+    """Make places for the comparisons that came in, before the first reviewer waits for it."""
+    filling.ready(Evaluation.objects.get(pk=evaluation_id))
+
+
+@shared_task(base=DjangoTask)
+def render_ahead(evaluation_id: int) -> None:
+    """Render what reviewers meet first, so that the first to open it need not wait; pages render the rest."""
+    if typesetting.prepare(Evaluation.objects.get(pk=evaluation_id), seconds=STORE_SECONDS):
+        nudge(render_ahead, evaluation_id)
 
 
 @shared_task(base=DjangoTask)
@@ -98,6 +119,7 @@ def look_for_local_server() -> None:
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
     lapsing.put_back_expired()
+    holding.put_back_lapsed(PLACES_AT_ONCE)
     running.cancel_waiting_calls(seconds=SWEEP_SECONDS)
     lapsing.finish_ended_runs()
     for run_id in lapsing.runs_to_nudge():
@@ -109,5 +131,6 @@ def sweep() -> None:
         nudge(look_after_batch, batch_id, expires=SWEEP_SECONDS)
     for judge_id in rereading.judges_left_off():
         nudge(reread_replies, judge_id)
-    for import_id in sweeping.sweep_imports(seconds=SWEEP_SECONDS):
+    for import_id in (*sweeping.sweep_imports(seconds=SWEEP_SECONDS), *tallying.imports_left_off()):
         nudge(store_import, import_id)
+    typesetting.drop_outdated()

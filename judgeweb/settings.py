@@ -201,7 +201,8 @@ CELERY_WORKER_CONCURRENCY = whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+# Kept in memory: workers sweep when they start, and a file that a kill has cut off would stop every later start.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TIMEZONE = "UTC"
 
@@ -266,7 +267,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "judgeweb.static_files.HashedFiles"
     },
 }
 MAX_UPLOAD_BYTES = whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024

@@ -12,13 +12,30 @@ from django.core.files.base import ContentFile
 from django.db.models import Model
 from django.utils import timezone
 
-from evaluations.domain import CallState, Choice, ExportState, ImportState, JudgeKind, Role, RunState, Shown, Stage
+from evaluations.domain import (
+    AssignmentState,
+    CallState,
+    Choice,
+    ExportState,
+    ImportState,
+    JudgeKind,
+    LabelSource,
+    PickedBy,
+    Role,
+    RunState,
+    Shown,
+    Stage,
+)
 from evaluations.models import (
+    Adjudication,
     Aspect,
+    Assignment,
     Attempt,
     Batch,
+    Bookmark,
     Call,
     Candidate,
+    Comment,
     Comparison,
     Endpoint,
     Evaluation,
@@ -26,19 +43,27 @@ from evaluations.models import (
     Export,
     Import,
     Judge,
+    Label,
     LocalServer,
     Membership,
+    Mention,
+    Pick,
     Price,
     Query,
+    Queue,
+    QueueItem,
     Rater,
+    Rendering,
     Response,
     Review,
+    Round,
     Rubric,
     RubricAspect,
     RubricVersion,
     Run,
     Score,
     SignInLink,
+    Span,
     User,
     Verdict,
     Worker,
@@ -71,8 +96,10 @@ def make_everything(number: int) -> Marked:
     judge = make_verdicts(comparison, version, aspect, bringing)
     Evaluation.objects.filter(pk=number).update(review_rubric=version, shown_judge=judge)
     make_records(evaluation, owner)
+    make_queue(comparison, version)
+    make_discussion(comparison, aspect, owner)
     evaluation.refresh_from_db()
-    words = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person")
+    words = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person", "comment", "settled")
     return Marked(evaluation, owner, tuple(f"{word}-{number}" for word in words))
 
 
@@ -195,6 +222,58 @@ def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect
     return judge
 
 
+def make_queue(comparison: Comparison, version: RubricVersion) -> None:
+    number = comparison.pk
+    item = QueueItem.objects.create(
+        pk=number, rubric_version=version, comparison=comparison, position=number, wanted=1, taken=1
+    )
+    about = {"picked_by": PickedBy.RANDOM, "probability": 1.0}
+    one = Round.objects.create(
+        pk=number,
+        evaluation=comparison.evaluation,
+        rubric_version=version,
+        name=f"round-{number}",
+        strategy=PickedBy.RANDOM,
+        population=1,
+    )
+    pick = Pick.objects.create(pk=number, round=one, item=item, place=1, **about)
+    Queue.objects.create(pk=number, rubric_version=version, items=1)
+    person = Rater.objects.get(pk=number + 1)
+    Bookmark.objects.create(pk=number, rater=person, rubric_version=version, reached=number, done=1)
+    Assignment.objects.create(pk=number, item=item, rater=person, pick=pick, state=AssignmentState.DONE, **about)
+    Review.objects.filter(pk=number).update(round=one, **about)
+
+
+def make_discussion(comparison: Comparison, aspect: Aspect, owner: User) -> None:
+    number = comparison.pk
+    Span.objects.create(
+        pk=number,
+        review_id=number,
+        response=comparison.response_a,
+        start=0,
+        end=8,
+        quote="Response",
+        comment=f"comment-{number}",
+    )
+    comment = Comment.objects.create(
+        pk=number, comparison=comparison, aspect=aspect, user=owner, text=f"comment-{number}"
+    )
+    Mention.objects.create(pk=number, comment=comment, user=owner)
+    Adjudication.objects.create(
+        pk=number, comparison=comparison, aspect=aspect, user=owner, choice=Choice.A, reason=f"settled-{number}"
+    )
+    Label.objects.create(
+        pk=number,
+        comparison=comparison,
+        aspect=aspect,
+        choice=Choice.A,
+        source=LabelSource.ADJUDICATED,
+        votes=1,
+        unanimous=True,
+    )
+    Rendering.objects.create(pk=number, sha256=f"{number:064}", renderer=1, html=f"<p>query-{number}</p>")
+
+
 def make_records(evaluation: Evaluation, owner: User) -> None:
     number = evaluation.pk
     # In bulk, because an Event with a number counts as written already.
@@ -206,7 +285,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         pk=number,
         evaluation=evaluation,
         format="jsonl",
-        policy="majority",
+        policy="people",
         state=ExportState.DONE,
         rows=1,
         sha256="0" * 64,

@@ -9,6 +9,7 @@ from evaluations.domain import (
     CallState,
     Choice,
     ImportState,
+    PickedBy,
     ReviewState,
     RubricKind,
     RubricOrigin,
@@ -28,6 +29,7 @@ from evaluations.models import (
     Rater,
     Response,
     Review,
+    RubricVersion,
     Score,
     Verdict,
 )
@@ -63,7 +65,7 @@ def person_says(
         rater=rater,
         comparison=comparison,
         state=ReviewState.FINAL if confirmed else ReviewState.FIRST,
-        **{"rubric_version": version, "shown": Shown.AS_STORED, **columns},
+        **{"rubric_version": version, "shown": Shown.AS_STORED, "picked_by": PickedBy.RANDOM, **columns},
     )
     stages = [(Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})]
     for stage, choices in stages if confirmed else stages[:1]:
@@ -81,26 +83,26 @@ def person_says(
     return review
 
 
-def make_judge(evaluation: Evaluation, name: str = "longest") -> Rater:
-    """A rule judge with its rater; the same one for the same name."""
+def make_judge(evaluation: Evaluation, name: str = "longest", *, kind: str = "rule") -> Rater:
+    """A judge with its rater, a rule where nothing else is said; the same one for the same name."""
+    its = {"model": "longest"} if kind == "rule" else {"model": "model", "endpoint": nowhere()}
     judge, _ = Judge.objects.get_or_create(
         evaluation=evaluation,
         name=name,
-        defaults={
-            "kind": "rule",
-            "model": "longest",
-            "rubric_version": evaluation.review_rubric,
-            "fingerprint": uuid.uuid4().hex,
-        },
+        defaults={"kind": kind, "rubric_version": evaluation.review_rubric, "fingerprint": uuid.uuid4().hex, **its},
     )
     return Rater.objects.get_or_create(evaluation=evaluation, kind="judge", name=name, judge=judge)[0]
 
 
+def nowhere() -> Endpoint:
+    return Endpoint.objects.get_or_create(name="nowhere", defaults={"base_url": "http://127.0.0.1:9/v1"})[0]
+
+
 def judge_says(
-    comparison: Comparison, *, judge: str = "longest", rationale: str = "", **orders: Choices | str
+    comparison: Comparison, *, judge: str = "longest", kind: str = "rule", rationale: str = "", **orders: Choices | str
 ) -> Rater:
     """One call for each order named: with choices it is answered, with a word its state is that word."""
-    rater = make_judge(comparison.evaluation, judge)
+    rater = make_judge(comparison.evaluation, judge, kind=kind)
     assert rater.judge is not None
     for shown, said in orders.items():
         call = Call.objects.create(
@@ -130,14 +132,13 @@ def make_scorer(evaluation: Evaluation, name: str = "scorer", *, margin: float =
     asked = AspectSpec(aspect, aspect.title(), "", scale_min=1, scale_max=5, scale_step=1, tie_margin=margin)
     spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), (aspect,))
     version = add_rubric(evaluation, name=f"rubric of {name}", spec=spec, origin=RubricOrigin.OWN, user=None)
-    endpoint, _ = Endpoint.objects.get_or_create(name="nowhere", defaults={"base_url": "http://127.0.0.1:9/v1"})
     judge = Judge.objects.create(
         evaluation=evaluation,
         name=name,
         kind="llm",
         model="model",
         rubric_version=version,
-        endpoint=endpoint,
+        endpoint=nowhere(),
         fingerprint=uuid.uuid4().hex,
     )
     return Rater.objects.create(evaluation=evaluation, kind="judge", name=name, judge=judge)
@@ -154,6 +155,35 @@ def scorer_says(
         about = aspect_of(rater.evaluation, aspect)
         Score.objects.create(rater=rater, response=response, aspect=about, value=value, sample=call.sample, call=call)
     return call
+
+
+def person_scores(
+    rater: Rater,
+    comparison: Comparison,
+    first: Mapping[str, tuple[float, float]],
+    *,
+    final: Mapping[str, tuple[float, float]] | None = None,
+    **columns: Any,
+) -> Review:
+    """A confirmed review by a rubric from 1 to 5 with a margin of a half: aspect → the scores of A and of B."""
+    version = RubricVersion.objects.filter(rubric__evaluation=rater.evaluation, rubric__name="scores").first()
+    if version is None:
+        asked = tuple(AspectSpec(key, key.title(), "", scale_min=1, scale_max=5, tie_margin=0.5) for key in first)
+        spec = RubricSpec(RubricKind.POINTWISE, "Rate.", asked, tuple(first))
+        version = add_rubric(rater.evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
+    review = person_says(rater, comparison, {}, rubric_version=version, **columns)
+    for stage, given in ((Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})):
+        for key, (a, b) in given.items():
+            for response, value in ((comparison.response_a, a), (comparison.response_b, b)):
+                Score.objects.create(
+                    rater=rater,
+                    response=response,
+                    aspect=aspect_of(rater.evaluation, key),
+                    value=value,
+                    stage=stage,
+                    review=review,
+                )
+    return review
 
 
 def make_import(evaluation: Evaluation, state: str = ImportState.DONE) -> Import:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
 
 from evaluations.formats.exported import (
     EXECUTED,
@@ -12,9 +13,16 @@ from evaluations.formats.exported import (
     Judge,
     JudgesChoice,
     Person,
+    PersonsScores,
     Raters,
     packed,
     packed_response,
+)
+
+# What a review says of itself, each in a column of the person.
+OF_REVIEW: Final = (
+    *("shown", "blind", "reveal", "judge_first", "awaits_judge", "picked_by", "round", "probability", "active_ms"),
+    *("note", "spans"),
 )
 
 
@@ -37,10 +45,13 @@ def emptied(buffer: io.StringIO) -> bytes:
 
 
 def columns(raters: Raters) -> list[str]:
-    """Material first, then labels, gold, judges and people, each by name and then by aspect."""
+    """Material first, then labels and what settled them, gold, judges and people, each by name and then by aspect."""
     named = list(MATERIAL)
     for aspect in raters.aspects:
-        named += [f"label:{aspect}", f"label:{aspect}:source", f"label:{aspect}:n"]
+        named += [f"label:{aspect}{part}" for part in ("", ":source", ":n", ":votes", ":by")]
+    for aspect in raters.aspects:
+        named += [f"adjudication:{aspect}{part}" for part in ("", ":reason", ":by", ":at")]
+    named.append("comments")
     for name in raters.gold:
         named += [f"gold:{name}:{aspect}" for aspect in raters.aspects]
     for name in raters.judges:
@@ -48,9 +59,10 @@ def columns(raters: Raters) -> list[str]:
         for aspect in raters.aspects:
             named += [f"judge:{name}:{aspect}{part}" for part in ("", ":inconsistent", ":orders")]
     for name in raters.people:
-        named += [f"person:{name} ({part})" for part in ("shown", "blind", "note")]
+        named += [f"person:{name} ({part})" for part in OF_REVIEW]
+        parts = ("", ":first", ":reason", ":note", *((":scores",) if name in raters.scored else ()))
         for aspect in raters.aspects:
-            named += [f"person:{name}:{aspect}{part}" for part in ("", ":first", ":note")]
+            named += [f"person:{name}:{aspect}{part}" for part in parts]
     return [*named, NEUTRALISED]
 
 
@@ -74,6 +86,13 @@ def cells(row: ExportedRow) -> dict[str, str]:
         flat[f"label:{aspect}"] = label["choice"] or ""
         flat[f"label:{aspect}:source"] = label["source"]
         flat[f"label:{aspect}:n"] = str(label["n"])
+        flat[f"label:{aspect}:votes"] = " ".join(f"{choice}={n}" for choice, n in sorted(label["votes"].items()))
+        flat[f"label:{aspect}:by"] = label["by"] or ""
+    for aspect, settled in row["adjudications"].items():
+        flat[f"adjudication:{aspect}"] = settled["choice"]
+        flat |= {f"adjudication:{aspect}:{part}": str(settled[part]) for part in ("reason", "by", "at")}
+    if row["comments"]:
+        flat["comments"] = packed(row["comments"])
     for gold in row["gold"]:
         flat |= {f"gold:{gold['rater']}:{aspect}": choice for aspect, choice in gold["choices"].items()}
     for judge in row["judges"]:
@@ -117,17 +136,35 @@ def yes_or_no(value: bool | None) -> str:
 def add_person(flat: dict[str, str], person: Person) -> None:
     """A person's second pass stands behind the first in the same cells, after a bar."""
     name = f"person:{person['rater']}"
-    said = {
-        f"{name} (shown)": person["shown"],
-        f"{name} (blind)": yes_or_no(person["blind"]),
-        f"{name} (note)": person["note"],
-    }
+    of_review = cast("Mapping[str, Any]", person)
+    said = {f"{name} ({part})": cell_of(of_review.get(part)) for part in OF_REVIEW}
     for aspect, choice in person["choices"].items():
         said[f"{name}:{aspect}"] = choice["final"] or ""
         said[f"{name}:{aspect}:first"] = choice["first"] or ""
+        said[f"{name}:{aspect}:reason"] = choice["reason"] or ""
         said[f"{name}:{aspect}:note"] = choice["note"] or choice.get("rationale", "")
+        if "scores" in choice:
+            said[f"{name}:{aspect}:scores"] = persons_scores(choice["scores"])
     for column, cell in said.items():
         flat[column] = f"{flat[column]} | {cell}" if column in flat else cell
+
+
+def cell_of(value: Any) -> str:
+    """Yes or no, a list as JSON, and nothing for what is not known."""
+    if isinstance(value, bool):
+        return yes_or_no(value)
+    if isinstance(value, list):
+        return packed(value) if value else ""
+    return "" if value is None else str(value)
+
+
+def persons_scores(scores: PersonsScores) -> str:
+    told = [
+        f"{stage} {' '.join(f'{side}={number}' for side, number in given.items() if number is not None)}"
+        for stage, given in (("first", scores["first"]), ("final", scores["final"]))
+        if any(number is not None for number in given.values())
+    ]
+    return f"{'; '.join(told)}; margin={scores['margin']}"
 
 
 def neutralised(flat: dict[str, str]) -> dict[str, str]:

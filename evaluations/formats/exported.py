@@ -29,7 +29,9 @@ MATERIAL: Final = (
     "metadata",
 )
 LABELS: Final = ("gold", "judges", "labels", "people")
-PREFIXES: Final = ("label:", "gold:", "judge:", "person:")
+# What stands beside them since people settle disagreements; a file from before has none of it.
+DISCUSSION: Final = ("adjudications", "comments")
+PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
 NEUTRALISED: Final = "neutralised"
 
 PACKED: Final = '[{"content": '  # how messages begin in a cell
@@ -39,24 +41,79 @@ EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 
 class Label(TypedDict):
-    """``choice`` is null where the votes are split."""
+    """``choice`` is null where the votes are split. ``by``: who settled it, or which judges chose it."""
 
     choice: str | None
     source: str
     n: int
     votes: Mapping[str, int]
+    by: str | None
+
+
+class Adjudication(TypedDict):
+    choice: str
+    reason: str
+    by: str
+    at: str
+
+
+class Comment(TypedDict):
+    """One contribution to the thread; ``aspect`` is null where it is about the comparison as a whole."""
+
+    author: str
+    aspect: str | None
+    text: str
+    at: str
+
+
+class Span(TypedDict):
+    """A passage of a response that the person marked: characters of a turn as it is shown."""
+
+    response: str
+    turn: int
+    start: int
+    end: int
+    quote: str
+    comment: str
+    aspect: str | None
+
+
+class PersonsScores(TypedDict):
+    """What the person gave each response; null where nothing was given, or not confirmed yet."""
+
+    first: dict[str, float | None]
+    final: dict[str, float | None]
+    margin: float
 
 
 class PersonsChoice(TypedDict):
-    """``final`` is null while the person has not confirmed the first choice."""
+    """``final`` is null while the person has not confirmed the first choice. ``reason``: why it differs from others'.
+
+    ``scores`` stand with choices that are derived from them.
+    """
 
     first: str | None
     final: str | None
     note: str
+    reason: str | None
     rationale: NotRequired[str]
+    scores: NotRequired[PersonsScores]
 
 
-class Person(TypedDict):
+class HowItCame(TypedDict):
+    """How the comparison came to the person, and what they saw before they chose; null where it is not known."""
+
+    picked_by: str | None
+    round: str | None
+    probability: float | None
+    calibration: bool
+    reveal: str | None
+    judge_first: bool | None
+    awaits_judge: bool | None
+    active_ms: int | None
+
+
+class Person(HowItCame):
     """One person's pass over the comparison. ``blind`` is null where it is not known."""
 
     rater: str
@@ -67,6 +124,7 @@ class Person(TypedDict):
     note: str
     is_example: NotRequired[bool]
     choices: dict[str, PersonsChoice]
+    spans: list[Span]
 
 
 class Scores(TypedDict):
@@ -132,6 +190,8 @@ class MaterialOf(TypedDict):
 
 class ExportedRow(MaterialOf):
     labels: dict[str, Label]
+    adjudications: dict[str, Adjudication]
+    comments: list[Comment]
     gold: list[Gold]
     judges: list[Judge]
     people: list[Person]
@@ -139,12 +199,16 @@ class ExportedRow(MaterialOf):
 
 @dataclass(frozen=True)
 class Raters:
-    """Who has said something in the rows, by name, and the aspects they spoke of, in page order."""
+    """Who has said something in the rows, by name, and the aspects they spoke of, in page order.
+
+    ``scored``: the people among them who gave scores.
+    """
 
     aspects: Sequence[str]
     people: Sequence[str]
     judges: Sequence[str]
     gold: Sequence[str]
+    scored: Set[str] = frozenset()
 
 
 def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -156,7 +220,7 @@ def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if NEUTRALISED in row:
         return material_of_cells(row, set(str(row[NEUTRALISED]).split("\n")))
     if all(name in row for name in LABELS):
-        return {name: value for name, value in row.items() if name not in LABELS}
+        return {name: value for name, value in row.items() if name not in (*LABELS, *DISCUSSION)}
     return row
 
 
@@ -164,7 +228,8 @@ def material_of_cells(row: Mapping[str, Any], marked: Set[str]) -> dict[str, Any
     cells = {name: str(cell)[1:] if name in marked else cell for name, cell in row.items()}
     for name in ("response_a", "response_b"):
         cells[name] = unpacked(cells.get(name))
-    return {name: cell for name, cell in cells.items() if name != NEUTRALISED and not name.startswith(PREFIXES)}
+    aside = (NEUTRALISED, *DISCUSSION)
+    return {name: cell for name, cell in cells.items() if name not in aside and not name.startswith(PREFIXES)}
 
 
 def packed_response(response: str | Sequence[Message]) -> str:

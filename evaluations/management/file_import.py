@@ -10,6 +10,7 @@ from evaluations.models import Evaluation, Import
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from evaluations.services.importing.sweeping import cancel, sweep
+from evaluations.services.reviewing.tallying import tally_import
 
 
 def add_file_arguments(parser: ArgumentParser) -> None:
@@ -82,6 +83,7 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
     importing.refresh_from_db()
     if importing.state != ImportState.DONE:
         raise CommandError(importing.reason)
+    tally_import(importing)
     for told in (*importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
     out.write(f"{summary_of(importing)}\n")

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from evaluations.domain import RaterKind, Reading, ReviewState, Stage
+from evaluations.domain import PickedBy, RaterKind, Reading, ReviewState, Stage
 from evaluations.judge.retrying import Patience
 from evaluations.judge.rules import LONGEST
 from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricVersion, User, Verdict
@@ -20,6 +20,8 @@ from evaluations.services.judging.judging import create_judge
 from evaluations.services.judging.ruling import apply_rule
 from evaluations.services.preparing.preparing import change_evaluation, create_evaluation
 from evaluations.services.recording import record
+from evaluations.services.reviewing import tallying
+from evaluations.services.reviewing.filling import fill
 from evaluations.services.reviewing.reviewing import rubric_in_force
 
 SLUG: Final = "example"
@@ -56,6 +58,7 @@ def import_comparisons(evaluation: Evaluation, owner: User | None) -> None:
         )
     importing.begin(checked, skip_bad=False, user=owner)
     importing.store(checked)
+    tallying.tally_import(checked)
 
 
 def run_baseline(evaluation: Evaluation, owner: User | None) -> None:
@@ -79,6 +82,8 @@ def write_reviews(evaluation: Evaluation, owner: User | None) -> None:
     raters = {name: example_reviewer(evaluation, name) for name in dict.fromkeys(line["rater"] for line in given)}
     for line in given:
         write_review(line, raters[line["rater"]], comparisons[line["query_id"]], rubric)
+    tallying.tally([one.pk for one in comparisons.values()])
+    fill(evaluation)  # gives these reviews their places in the queue
     record("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(given)})
 
 
@@ -102,7 +107,8 @@ def write_review(line: Mapping[str, Any], rater: Rater, comparison: Comparison, 
         rubric_version=rubric,
         shown=line["shown"],
         state=ReviewState.FINAL,
-        picked_by="example",
+        picked_by=PickedBy.RANDOM,
+        probability=1.0,
         first_saved_at=now - timedelta(seconds=10),
         finished_at=now,
         active_ms=line["seconds"] * 1000,

@@ -19,7 +19,8 @@ def row(**given: Any) -> ExportedRow:
     plain: dict[str, Any] = dict.fromkeys(("messages", "context", "reference"))
     plain |= dict.fromkeys(("query_id", "cluster", "category", "query", "candidate_a", "candidate_b"), "x")
     plain |= {"response_a": "a", "response_b": "b", "metadata": {}}
-    return {**plain, "labels": {}, "gold": [], "judges": [], "people": [], **given}  # type: ignore[typeddict-item]
+    said: dict[str, Any] = {"labels": {}, "adjudications": {}, "comments": [], "gold": [], "judges": [], "people": []}
+    return {**plain, **said, **given}  # type: ignore[typeddict-item]
 
 
 def written(one: ExportedRow) -> dict[str, str]:
@@ -37,7 +38,7 @@ def test_a_cell_that_begins_like_a_formula_gets_an_apostrophe(start: str) -> Non
 
 
 def test_what_people_and_judges_wrote_is_made_harmless_too() -> None:
-    said = {"first": "A", "final": "A", "note": "=1+1"}
+    said = {"first": "A", "final": "A", "note": "=1+1", "reason": None}
     person = {
         "rater": "ann",
         "state": "final",

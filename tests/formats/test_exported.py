@@ -7,7 +7,8 @@ import pytest
 
 from evaluations.domain import ComparisonRow, Reading
 from evaluations.formats import csv_out, jsonl_out
-from evaluations.formats.exported import ExportedRow, Raters
+from evaluations.formats.exported import MATERIAL as NAMES
+from evaluations.formats.exported import ExportedRow, Raters, material
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 
@@ -22,7 +23,9 @@ MATERIAL: list[dict[str, Any]] = [
     {"query_id": "3", "query": "'=1", "messages": None, "response_a": TURNS[1:2] * 2, "response_b": '[{"content": 1}]'},
 ]
 LABELS: dict[str, Any] = {
-    "labels": {"clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}}},
+    "labels": {"clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}, "by": None}},
+    "adjudications": {"clarity": {"choice": "A", "reason": "=1", "by": "ada", "at": "2026-01-01T00:00:00+00:00"}},
+    "comments": [{"author": "ann", "aspect": None, "text": "-1", "at": "2026-01-01T00:00:00+00:00"}],
     "gold": [],
     "judges": [],
     "people": [
@@ -33,7 +36,7 @@ LABELS: dict[str, Any] = {
             "blind": None,
             "shown": "swapped",
             "note": "=1",
-            "choices": {"clarity": {"first": "A", "final": "A", "note": ""}},
+            "choices": {"clarity": {"first": "A", "final": "A", "note": "", "reason": "other"}},
         }
     ],
 }
@@ -62,3 +65,9 @@ def test_an_exported_file_is_read_as_the_comparisons_it_was_written_from(write: 
         for found, response in ((read.response_a, given["response_a"]), (read.response_b, given["response_b"])):
             assert found == ([{"role": "assistant", "content": response}] if isinstance(response, str) else response)
         assert read.metadata == {"a": [1, None]}
+
+
+def test_a_file_that_was_exported_before_people_settled_anything_is_read_too() -> None:
+    earlier = {name: value for name, value in row(MATERIAL[0]).items() if name not in ("adjudications", "comments")}
+    assert set(material(earlier)) == set(NAMES)
+    assert material({"comments": "mine"}) == {"comments": "mine"}

@@ -4,7 +4,7 @@ import pytest
 
 from evaluations.domain import AskingMode, Channel, Orders
 from evaluations.models import Call, Endpoint, Evaluation, Judge
-from evaluations.services.judging.estimating import estimate, prompt_tokens, tokens_by_rule
+from evaluations.services.judging.estimating import estimate, prompt_tokens, tokens_of_prompt
 from evaluations.services.judging.observing import Span
 from evaluations.services.judging.pricing import set_price
 from tests.judges import make_baseline, make_judge, run_through
@@ -40,9 +40,9 @@ def prompt_of(judge: Judge) -> float:
 
 def test_four_characters_of_ascii_make_a_token_and_any_other_makes_one() -> None:
     # 8 / 4 + 3 for the characters, and 4 for the message.
-    assert tokens_by_rule([{"role": "user", "content": "abcdefgh東京都"}]) == 2 + 3 + 4
+    assert tokens_of_prompt([{"role": "user", "content": "abcdefgh東京都"}]) == 2 + 3 + 4
     # The schema is sent too.
-    assert tokens_by_rule([{"role": "user", "content": ""}], '{"a": 1}') == 2 + 4
+    assert tokens_of_prompt([{"role": "user", "content": ""}], '{"a": 1}') == 2 + 4
 
 
 def test_where_nothing_is_known_of_a_model_its_replies_are_assumed(judge: Judge) -> None:

@@ -5,7 +5,21 @@ from collections import Counter
 import pytest
 
 from evaluations.domain import JudgeKind, ReviewState, Role, RunState, Stage
-from evaluations.models import Call, Comparison, Evaluation, Membership, Query, Rater, Review, Run, User, Verdict
+from evaluations.models import (
+    Assignment,
+    Call,
+    Comparison,
+    Evaluation,
+    Label,
+    Membership,
+    Query,
+    QueueItem,
+    Rater,
+    Review,
+    Run,
+    User,
+    Verdict,
+)
 from evaluations.services.exemplifying import load_example
 from evaluations.services.exporting import collecting, composing
 from evaluations.services.labelling import labels
@@ -13,6 +27,7 @@ from evaluations.services.preparing.preparing import archive
 from evaluations.services.reviewing.queueing import next_comparison
 from evaluations.services.reviewing.reviewing import rater_for
 from tests.making import make_user
+from tests.queue import assert_counters_are_right
 
 pytestmark = pytest.mark.django_db
 
@@ -87,9 +102,13 @@ def test_every_review_has_first_and_final_choices_for_all_six_aspects(example: E
 
 
 def test_half_of_it_is_labelled(example: Evaluation) -> None:
-    given = labels(Comparison.objects.values_list("pk", flat=True))
+    given = labels(example, Comparison.objects.values_list("pk", flat=True))
     assert len(given) == 12
     assert {label.source for aspects in given.values() for label in aspects.values()} == {"majority", "split"}
+    kept = Label.objects.values_list("comparison_id", "aspect__key", "choice", "source")
+    assert {(pk, key): (choice, source) for pk, key, choice, source in kept} == {
+        (pk, key): (label.choice or "", label.source) for pk, aspects in given.items() for key, label in aspects.items()
+    }
 
 
 def test_all_24_wait_for_the_new_owner(example: Evaluation, owner: User) -> None:
@@ -104,3 +123,11 @@ def test_a_second_time_changes_nothing_archived_or_not(example: Evaluation, owne
     archive(example, user=owner)
     assert load_example(owner=None) is None
     assert [model.objects.count() for model in (Evaluation, Comparison, Verdict)] == before
+
+
+def test_its_reviews_have_their_places_in_the_queue_and_were_drawn_at_random(example: Evaluation) -> None:
+    assert_counters_are_right(example)
+    said = Review.objects.values_list("comparison", flat=True)
+    drawn = QueueItem.objects.filter(drawn=True)
+    assert set(drawn.values_list("comparison", flat=True)) == set(said)
+    assert Assignment.objects.filter(state="done", picked_by="random").count() == len(said)

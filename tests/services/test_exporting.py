@@ -5,22 +5,36 @@ import hashlib
 import io
 import itertools
 import json
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from evaluations.domain import Choice, ExportState, InputRefused, Reading, ReviewState
+from evaluations.domain import Choice, ExportState, InputRefused, PickedBy, Reading, Reveal, ReviewState, Role
 from evaluations.formats import exported as exported_row
-from evaluations.models import Comparison, Evaluation, Event, Export, Review
+from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Export, Review, Round, Run, Span
+from evaluations.services.adjudicating.adjudicating import adjudicate
 from evaluations.services.exemplifying import load_example
 from evaluations.services.exporting import collecting, composing, exporting
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
-from tests.making import make_comparison, make_evaluation, make_human, make_user
-from tests.saying import import_votes, judge_says, make_import, make_scorer, person_says, scorer_says
+from evaluations.services.labelling import labels
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import (
+    aspect_of,
+    import_votes,
+    judge_says,
+    make_import,
+    make_scorer,
+    person_says,
+    person_scores,
+    scorer_says,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -98,9 +112,11 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
             "response_b": "The capital of France is Lyon.",
             "metadata": {"source": "handmade"},
             "labels": {
-                "clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}},
-                "factuality": {"choice": None, "source": "split", "n": 2, "votes": {"A": 1, "B": 1}},
+                "clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}, "by": None},
+                "factuality": {"choice": None, "source": "split", "n": 2, "votes": {"A": 1, "B": 1}, "by": None},
             },
+            "adjudications": {},
+            "comments": [],
             "gold": [{"rater": "expert", "choices": {"factuality": "A"}}],
             "judges": [
                 {
@@ -139,10 +155,19 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
                     "blind": True,
                     "shown": "swapped",
                     "note": "easy",
+                    "picked_by": "random",
+                    "round": None,
+                    "probability": None,
+                    "calibration": False,
+                    "reveal": None,
+                    "judge_first": False,
+                    "awaits_judge": False,
+                    "active_ms": 0,
                     "choices": {
-                        "factuality": {"first": "A", "final": "A", "note": ""},
-                        "clarity": {"first": "tie", "final": "A", "note": "shorter is clearer"},
+                        "factuality": {"first": "A", "final": "A", "note": "", "reason": None},
+                        "clarity": {"first": "tie", "final": "A", "note": "shorter is clearer", "reason": None},
                     },
+                    "spans": [],
                 },
                 {
                     "rater": "bob",
@@ -151,7 +176,16 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
                     "blind": None,
                     "shown": "unknown",
                     "note": "",
-                    "choices": {"factuality": {"first": "B", "final": "B", "note": ""}},
+                    "picked_by": None,
+                    "round": None,
+                    "probability": None,
+                    "calibration": False,
+                    "reveal": None,
+                    "judge_first": None,
+                    "awaits_judge": None,
+                    "active_ms": None,
+                    "choices": {"factuality": {"first": "B", "final": "B", "note": "", "reason": None}},
+                    "spans": [],
                 },
             ],
         }
@@ -176,8 +210,10 @@ def test_a_csv_row_holds_the_same_in_cells(evaluation: Evaluation, comparison: C
         "label:clarity": "A",
         "label:clarity:source": "single",
         "label:clarity:n": "1",
+        "label:clarity:votes": "A=1",
         "label:factuality:source": "split",
         "label:factuality:n": "2",
+        "label:factuality:votes": "A=1 B=1",
         "gold:expert:factuality": "A",
         "judge:longest (kind)": "rule (baseline, not an LLM)",
         "judge:longest (rationale)": "as_stored: B is longer (as_stored)\n\nswapped: B is longer (swapped)",
@@ -193,6 +229,10 @@ def test_a_csv_row_holds_the_same_in_cells(evaluation: Evaluation, comparison: C
         "judge:second:factuality:orders": "as_stored=A",
         "person:ann (shown)": "swapped",
         "person:ann (blind)": "yes",
+        "person:ann (judge_first)": "no",
+        "person:ann (awaits_judge)": "no",
+        "person:ann (picked_by)": "random",
+        "person:ann (active_ms)": "0",
         "person:ann (note)": "easy",
         "person:ann:clarity": "A",
         "person:ann:clarity:first": "tie",
@@ -239,7 +279,7 @@ def test_a_choice_that_waits_for_its_confirmation_has_no_final_one(evaluation: E
     person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": A}, confirmed=False)
     (row,) = as_json(evaluation)
     assert row["people"][0]["state"] == "first"
-    assert row["people"][0]["choices"] == {"clarity": {"first": "A", "final": None, "note": ""}}
+    assert row["people"][0]["choices"] == {"clarity": {"first": "A", "final": None, "note": "", "reason": None}}
     assert row["labels"] == {}
 
 
@@ -265,7 +305,7 @@ def test_two_samples_of_an_imported_person_are_two_passes(evaluation: Evaluation
 def test_the_record_holds_rows_checksum_and_labels_by_source(evaluation: Evaluation, comparison: Comparison) -> None:
     make_comparison(evaluation)
     export, written = exported(evaluation)
-    assert (export.state, export.rows, export.policy) == (ExportState.DONE, 2, "majority")
+    assert (export.state, export.rows, export.policy) == (ExportState.DONE, 2, "people_then_judges")
     assert export.sha256 == hashlib.sha256(written).hexdigest()
     assert export.counts == {"labels": {"single": 1, "split": 1}}
     assert export.finished_at is not None
@@ -339,21 +379,135 @@ def test_a_judge_of_single_responses_stands_with_its_scores_and_what_they_say(ev
     assert cells["judge:scorer (rationale)"] == "response_a: Right.\n\nresponse_b: Wrong."
 
 
-def test_rows_come_in_chunks_of_five_queries_each(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six comparisons in chunks of two: three chunks of five queries, and one that finds nothing more."""
+def test_rows_come_in_chunks_of_seven_queries_each(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six comparisons in chunks of two: three chunks of seven queries, and one that finds nothing more."""
     monkeypatch.setattr(collecting, "CHUNK", 2)
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
     for _ in range(6):
         made = make_comparison(evaluation)
         for name in ("ann", "bob", "eve"):
             import_votes(made, name, {"clarity": A, "safety": B})
         judge_says(made, as_stored={"clarity": A}, swapped={"clarity": A})
-        judge_says(made, judge="second", as_stored={"clarity": A})
+        judge_says(made, judge="second", kind="llm", as_stored={"clarity": A})
+        Comment.objects.create(comparison=made, user=ada, text="Hm.")
+        adjudicate(made, aspect_of(evaluation, "clarity"), choice="B", reason="So.", version=0, user=ada)
     those = collecting.cast_of(evaluation)
     with CaptureQueriesContext(connection) as queries:
         rows = composing.rows(Comparison.objects.filter(evaluation=evaluation), those)
         counts = [len(queries) for _ in rows]
-    assert counts == [5, 5, 10, 10, 15, 15]
-    assert len(queries) == 16
+    assert counts == [7, 7, 14, 14, 21, 21]
+    assert len(queries) == 22
+
+
+def test_the_labels_of_a_row_are_those_that_the_pages_show(evaluation: Evaluation) -> None:
+    """One of each: people agree, differ, are overruled, score; a panel, a judge, a calibration, nobody."""
+    makings = [make_comparison(evaluation) for _ in range(8)]
+    agreed, split, settled, scored, by_panel, by_judge, calibrated, _ = makings
+    for made, choices in ((agreed, (A, A, B)), (split, (A, B)), (settled, (A, B))):
+        for choice in choices:
+            person_says(make_human(evaluation), made, {"clarity": choice})
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    adjudicate(settled, aspect_of(evaluation, "clarity"), choice="tie", reason="So.", version=0, user=ada)
+    person_scores(make_human(evaluation), scored, {"clarity": (4, 2)})
+    person_says(make_human(evaluation), calibrated, {"clarity": A}, picked_by=PickedBy.CALIBRATION)
+    batch = uuid.uuid4()
+    for name in ("one", "two"):
+        rater = judge_says(by_panel, judge=name, kind="llm", as_stored={"clarity": B}, swapped={"clarity": B})
+        assert rater.judge is not None
+        Run.objects.create(evaluation=evaluation, judge=rater.judge, batch=batch)
+    judge_says(by_judge, judge="three", kind="llm", as_stored={"clarity": A, "depth": B})
+    shown = labels(evaluation, [one.pk for one in makings])
+    told = [row["labels"] for row in as_json(evaluation)]
+    assert told == [
+        {
+            aspect: {"choice": one.choice, "source": one.source, "n": one.n, "votes": one.votes, "by": one.by or None}
+            for aspect, one in shown.get(made.pk, {}).items()
+        }
+        for made in makings
+    ]
+    sources = [{aspect: one["source"] for aspect, one in given.items()} for given in told]
+    assert [given.get("clarity") for given in sources] == [
+        *("majority", "split", "adjudicated", "single", "panel", "judge", None, None)
+    ]
+    assert sources[5] == {"clarity": "judge", "depth": "judge"}
+
+
+def test_scores_of_people_stand_with_the_choices_that_they_make(evaluation: Evaluation) -> None:
+    person_scores(
+        make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": (4, 2)}, final={"clarity": (3, 3)}
+    )
+    (row,) = as_json(evaluation)
+    (person,) = row["people"]
+    scores = {"first": {"A": 4.0, "B": 2.0}, "final": {"A": 3.0, "B": 3.0}, "margin": 0.5}
+    assert person["choices"] == {
+        "clarity": {"first": "A", "final": "tie", "note": "", "reason": None, "scores": scores}
+    }
+    (cells,) = as_csv(evaluation)
+    assert (cells["person:ann:clarity:first"], cells["person:ann:clarity"]) == ("A", "tie")
+    assert cells["person:ann:clarity:scores"] == "first A=4.0 B=2.0; final A=3.0 B=3.0; margin=0.5"
+
+
+def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    version = evaluation.review_rubric
+    assert version is not None
+    put = Round.objects.create(evaluation=evaluation, rubric_version=version, name="flips", strategy=PickedBy.FLIPS)
+    review = person_says(
+        make_human(evaluation, "ann"),
+        made,
+        {"clarity": A},
+        final={"clarity": B},
+        notes={"clarity": "I overlooked it."},
+        round=put,
+        picked_by=PickedBy.STRATIFIED,
+        probability=0.25,
+        active_ms=5_000,
+        reveal=Reveal.RANDOMISED,
+        judge_first=True,
+        blind=False,
+    )
+    review.verdicts.filter(stage="final").update(reason="my_mistake")
+    clarity, ada = aspect_of(evaluation, "clarity"), make_member(evaluation, Role.ADJUDICATOR, "ada")
+    Span.objects.create(
+        review=review, response=made.response_b, aspect=clarity, start=4, end=11, quote="capital", comment="Not Lyon."
+    )
+    Comment.objects.create(comparison=made, aspect=clarity, user=ada, text="Why B?")
+    Comment.objects.create(comparison=made, user=ada, text="Forget it.", withdrawn_at=timezone.now())
+    adjudicate(made, clarity, choice="A", reason="Paris it is.", version=0, user=ada)
+    Adjudication.objects.update(changed_at=datetime(2026, 1, 2, 3, 4, 5, 6, UTC))
+    Comment.objects.update(created_at=datetime(2026, 1, 1, tzinfo=UTC))
+    (row,) = as_json(evaluation)
+    settled = {"choice": "A", "reason": "Paris it is.", "by": "ada", "at": "2026-01-02T03:04:05+00:00"}
+    assert row["adjudications"] == {"clarity": settled}
+    assert row["labels"] == {
+        "clarity": {"choice": "A", "source": "adjudicated", "n": 1, "votes": {"B": 1}, "by": "ada"}
+    }
+    said = {"author": "ada", "aspect": "clarity", "text": "Why B?", "at": "2026-01-01T00:00:00+00:00"}
+    assert row["comments"] == [said]
+    (person,) = row["people"]
+    assert person["choices"]["clarity"]["reason"] == "my_mistake"
+    span = {"response": "B", "turn": 0, "start": 4, "end": 11, "quote": "capital", "comment": "Not Lyon."}
+    assert person["spans"] == [{**span, "aspect": "clarity"}]
+    came = {"picked_by": "stratified", "round": "flips", "probability": 0.25, "calibration": False, "active_ms": 5000}
+    shown = {"reveal": "randomised", "judge_first": True, "awaits_judge": False, "blind": False}
+    assert {name: person[name] for name in (*came, *shown)} == came | shown
+    (cells,) = as_csv(evaluation)
+    assert cells["adjudication:clarity"] == "A"
+    assert [cells[f"adjudication:clarity:{part}"] for part in ("reason", "by", "at")] == [*settled.values()][1:]
+    assert cells["label:clarity:by"] == "ada"
+    assert json.loads(cells["comments"]) == [said]
+    assert json.loads(cells["person:ann (spans)"]) == person["spans"]
+    assert (cells["person:ann:clarity:reason"], cells["person:ann (round)"]) == ("my_mistake", "flips")
+    assert (cells["person:ann (probability)"], cells["person:ann (judge_first)"]) == ("0.25", "yes")
+
+
+def test_a_calibration_is_exported_with_a_mark_and_makes_no_label(evaluation: Evaluation) -> None:
+    person_says(
+        make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": A}, picked_by=PickedBy.CALIBRATION
+    )
+    (row,) = as_json(evaluation)
+    assert (row["people"][0]["calibration"], row["people"][0]["picked_by"]) == (True, "calibration")
+    assert row["labels"] == {}
 
 
 def test_rows_are_written_while_they_are_read(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:

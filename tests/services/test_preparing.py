@@ -260,23 +260,21 @@ def test_the_documents_that_people_brought_are_stored_as_rubrics_and_come_back_a
     assert Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.OWN).count() == 4
 
 
-def test_people_compare_and_an_evaluation_begins_with_a_rubric_that_does() -> None:
-    assert create_evaluation(slug="qa", name="QA", owner=None, rubric="qa-pairwise").review_rubric is not None
-    for name in ("summary-rating", "reference-metric"):
-        with pytest.raises(InputRefused, match="begin with six-aspect or qa-pairwise, and add this one on the rubrics"):
-            create_evaluation(slug="other", name="Other", owner=None, rubric=name)
-    assert not Evaluation.objects.filter(slug="other").exists()
+def test_an_evaluation_begins_with_a_built_in_rubric_that_compares_or_one_that_scores() -> None:
+    for name in ("qa-pairwise", "summary-rating", "reference-metric"):
+        begun = create_evaluation(slug=name, name="QA", owner=None, rubric=name).review_rubric
+        assert begun is not None
+        assert begun.rubric.name == name
 
 
-def test_people_are_not_asked_by_a_rubric_that_rates_one_response() -> None:
+def test_people_can_be_asked_by_a_rubric_that_scores_single_responses() -> None:
     evaluation = make_evaluation()
     rating = begin_builtin(evaluation, builtin="summary-rating", user=None)
-    with pytest.raises(InputRefused, match="choose a pairwise rubric"):
-        change_evaluation(evaluation, {"review_rubric": rating}, user=None)
+    change_evaluation(evaluation, {"review_rubric": rating}, user=None)
     edited = replace(SUMMARY_RATING, instructions="Rate.")
-    with pytest.raises(InputRefused, match="choose a pairwise rubric"):
-        next_version(rating.rubric, edited, user=None, for_reviews=True)
-    assert rating.rubric.versions.count() == 1
+    version = next_version(rating.rubric, edited, user=None, for_reviews=True)
+    evaluation.refresh_from_db()
+    assert evaluation.review_rubric == version
 
 
 def test_a_rubric_stays_of_its_kind() -> None:

@@ -1,16 +1,23 @@
 """Whose turn it is: the order in which a person meets the comparisons."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evaluations.domain import Role
-from evaluations.models import Comparison, Evaluation, User
+from evaluations.models import Assignment, Comparison, Evaluation, User
 from evaluations.services.preparing.preparing import change_evaluation
-from evaluations.services.reviewing.queueing import Progress, earlier_review, last_finished, next_comparison, progress
-from evaluations.services.reviewing.reviewing import rater_of, save_first, skip, undo
+from evaluations.services.reviewing.holding import put_back_lapsed
+from evaluations.services.reviewing.keeping import keep
+from evaluations.services.reviewing.posing import begin
+from evaluations.services.reviewing.queueing import Progress, earlier_review, progress
+from evaluations.services.reviewing.reviewing import rater_of, review_for, save_first, skip, undo
 from tests.making import make_comparison, make_evaluation, make_member, make_user
-from tests.saying import ALL_A, judge_says, make_import, make_judge
+from tests.queue import turn
+from tests.saying import ALL_A, import_votes, judge_says, make_import, make_judge
 
 pytestmark = pytest.mark.django_db
 
@@ -32,12 +39,14 @@ def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
     return made
 
 
-def turn(person: User, evaluation: Evaluation) -> int | None:
-    return next_comparison(evaluation, rater_of(person, evaluation))
-
-
 def save(person: User, comparison: Comparison) -> None:
     save_first(person, comparison, choices=ALL_A, version=0)
+
+
+def save_next(person: User, evaluation: Evaluation) -> None:
+    pk = turn(person, evaluation)
+    assert pk is not None
+    save(person, Comparison.objects.get(pk=pk))
 
 
 def test_comparisons_come_in_the_order_of_the_shuffle_until_none_is_left(person: User, evaluation: Evaluation) -> None:
@@ -56,15 +65,13 @@ def test_people_meet_them_in_the_same_order_each_on_their_own(person: User, eval
     assert (turn(person, evaluation), turn(other, evaluation)) == (second.pk, first.pk)
 
 
-def test_what_enough_others_have_reviewed_comes_after_what_is_still_wanted(
-    person: User, evaluation: Evaluation
-) -> None:
+def test_what_enough_others_have_reviewed_is_nobodys_turn_any_more(person: User, evaluation: Evaluation) -> None:
     first, second = comparisons(evaluation, 1, 2)
     other = make_member(evaluation, Role.REVIEWER)
     save(other, first)
     assert turn(person, evaluation) == second.pk
     save(person, second)
-    assert turn(person, evaluation) == first.pk
+    assert turn(person, evaluation) is None
 
 
 def test_two_reviews_wanted_are_two(person: User, evaluation: Evaluation) -> None:
@@ -73,8 +80,7 @@ def test_two_reviews_wanted_are_two(person: User, evaluation: Evaluation) -> Non
     others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
     save(others[0], first)
     assert turn(person, evaluation) == first.pk
-    save(others[1], first)
-    assert turn(person, evaluation) == second.pk
+    assert turn(others[1], evaluation) == second.pk  # of the first one place is done and one is held
 
 
 def test_skipped_ones_come_back_at_the_end_the_longest_skipped_first(person: User, evaluation: Evaluation) -> None:
@@ -96,23 +102,64 @@ def test_what_was_begun_comes_first(person: User, evaluation: Evaluation) -> Non
     assert turn(person, evaluation) == first.pk
 
 
+def calibrate(evaluation: Evaluation, *known: Comparison) -> None:
+    for comparison in known:
+        import_votes(comparison, "gold", ALL_A, kind="gold")
+    begin(evaluation, name="Before you begin", comparisons=[one.pk for one in known], user=None)
+
+
+def test_calibration_comes_before_what_is_merely_held_and_after_what_was_begun(
+    person: User, evaluation: Evaluation
+) -> None:
+    held, begun, known = comparisons(evaluation, 1, 2, 3)
+    assert turn(person, evaluation) == held.pk
+    calibrate(evaluation, known)
+    assert turn(person, evaluation) == known.pk
+    assert turn(person, evaluation) == known.pk
+    keep(review_for(person, begun), version=0, fields={"note": "long"}, number=0, tab="one")
+    assert turn(person, evaluation) == begun.pk
+    save(person, begun)
+    assert turn(person, evaluation) == known.pk
+    save(person, known)
+    assert turn(person, evaluation) == held.pk
+
+
+def test_calibration_that_was_held_too_long_still_comes_first(person: User, evaluation: Evaluation) -> None:
+    _, known = comparisons(evaluation, 1, 2)
+    calibrate(evaluation, known)
+    assert turn(person, evaluation) == known.pk
+    Assignment.objects.update(held_until=timezone.now() - timedelta(minutes=1))
+    assert put_back_lapsed(10) == 1
+    assert turn(person, evaluation) == known.pk
+    assert Assignment.objects.get().state == "held"
+
+
+def test_a_held_comparison_that_becomes_calibration_is_part_of_it(person: User, evaluation: Evaluation) -> None:
+    held, known = comparisons(evaluation, 1, 2)
+    assert turn(person, evaluation) == held.pk
+    calibrate(evaluation, held, known)
+    for expected in (held, known):
+        assert turn(person, evaluation) == expected.pk
+        save(person, expected)
+
+
 def test_what_was_undone_comes_next(person: User, evaluation: Evaluation) -> None:
     first, second = comparisons(evaluation, 1, 2)
     save(person, first)
     rater = rater_of(person, evaluation)
-    review = last_finished(evaluation, rater)
+    review = earlier_review(evaluation, rater, None)
     assert review is not None
     undo(person, review, version=review.version)
     assert turn(person, evaluation) == first.pk
     assert second.pk != first.pk
 
 
-def test_what_lies_before_the_place_that_was_reached_is_not_forgotten(person: User, evaluation: Evaluation) -> None:
+def test_what_was_opened_by_hand_leaves_the_order_as_it_is(person: User, evaluation: Evaluation) -> None:
     first, second, third = comparisons(evaluation, 1, 2, 3)
     save(person, second)
-    assert turn(person, evaluation) == third.pk
-    save(person, third)
     assert turn(person, evaluation) == first.pk
+    save(person, first)
+    assert turn(person, evaluation) == third.pk
 
 
 def test_comparisons_of_an_unfinished_import_are_nobodys_turn(person: User, evaluation: Evaluation) -> None:
@@ -152,9 +199,11 @@ def queries_for_a_turn(person: User, evaluation: Evaluation) -> int:
 
 
 def test_the_number_of_queries_does_not_grow_with_the_comparisons(person: User, evaluation: Evaluation) -> None:
-    made = comparisons(evaluation, *range(3))
-    save(person, made[0])
+    save(person, comparisons(evaluation, *range(3))[0])
+    assert turn(person, evaluation)
+    save_next(person, evaluation)
     few = queries_for_a_turn(person, evaluation)
     for comparison in comparisons(evaluation, *range(3, 20))[:10]:
         save(person, comparison)
+    save_next(person, evaluation)
     assert queries_for_a_turn(person, evaluation) == few

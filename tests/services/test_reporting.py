@@ -1,17 +1,36 @@
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from evaluations.domain import CallState, Coding, FailedRule, InputRefused, Rules, Shown, SplitRule
-from evaluations.models import Comparison, Evaluation, Rater
+from evaluations.domain import (
+    AspectSpec,
+    CallState,
+    Coding,
+    FailedRule,
+    InputRefused,
+    PickedBy,
+    Reveal,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Rules,
+    Shown,
+    SplitRule,
+    Stage,
+)
+from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.models import Comparison, Evaluation, QueueItem, Rater, Score
 from evaluations.services.judging.consolidating import judge_choices
+from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import ALL_A, ALL_B, ALL_TIE, Choices, import_votes, judge_says, person_says
+from tests.saying import ALL_A, ALL_B, ALL_TIE, Choices, aspect_of, import_votes, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -326,3 +345,117 @@ def test_the_number_of_queries_does_not_grow_with_the_data(evaluation: Evaluatio
     for _ in range(5):
         person_says(make_human(evaluation), make_comparison(evaluation), ALL_A)
     assert cost() == with_gold
+
+
+# ---- what estimates may use ------------------------------------------------------------------
+
+
+def test_votes_on_what_a_strategy_picked_are_left_out_and_counted_until_the_random_order_comes(
+    evaluation: Evaluation,
+) -> None:
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    drawn, flipped, by_hand, practice = (make_comparison(evaluation) for _ in range(4))
+    for comparison, picked in (
+        (drawn, PickedBy.RANDOM),
+        (flipped, PickedBy.FLIPS),
+        (by_hand, PickedBy.BY_HAND),
+        (practice, PickedBy.CALIBRATION),
+    ):
+        person_says(ann, comparison, ALL_A, picked_by=picked)
+        judge_says(comparison, **both(ALL_A))
+    person_says(ben, drawn, ALL_A, picked_by=PickedBy.STRATIFIED, probability=0.5)
+    found = reported(evaluation)
+    assert (found.human_votes.blind, found.human_votes.not_drawn, found.human_votes.calibration) == (2, 2, 1)
+    assert found.judges["longest"].judge_human.votes.with_ties.n == 2
+    assert evaluation.review_rubric is not None
+    for comparison in (flipped, practice):
+        QueueItem.objects.create(
+            rubric_version=evaluation.review_rubric, comparison=comparison, position=1, wanted=1, drawn=True
+        )
+    later = reported(evaluation).human_votes
+    assert (later.blind, later.not_drawn, later.calibration) == (3, 1, 1)
+
+
+def test_a_review_by_another_rubric_is_not_drawn_because_the_comparison_is(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation), comparison, ALL_A, picked_by=PickedBy.FLIPS)
+    other = add_rubric(evaluation, name="other", spec=SIX_ASPECT, origin=RubricOrigin.OWN, user=None)
+    QueueItem.objects.create(rubric_version=other, comparison=comparison, position=1, wanted=1, drawn=True)
+    assert reported(evaluation).human_votes.not_drawn == 1
+
+
+# ---- seeing the judge ------------------------------------------------------------------------
+
+
+def test_the_anchoring_effect_is_the_agreement_of_those_drawn_to_see_the_judge_minus_the_others(
+    evaluation: Evaluation,
+) -> None:
+    """The judge says A. Drawn blind: A, A, B, B → 2/4. Drawn to see it: A, A, A, B → 3/4. One was not drawn at all."""
+    judge = judge_says(make_comparison(evaluation), **both(ALL_A))
+    Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=judge.judge)
+    evaluation.refresh_from_db()
+    for saw, choices in ((False, (ALL_A, ALL_A, ALL_B, ALL_B)), (True, (ALL_A, ALL_A, ALL_A, ALL_B))):
+        for said in choices:
+            comparison = make_comparison(evaluation)
+            judge_says(comparison, **both(ALL_A))
+            columns: dict[str, Any] = {"reveal": Reveal.RANDOMISED, "judge_first": saw, "blind": not saw}
+            person_says(make_human(evaluation), comparison, said, **columns)
+    person_says(make_human(evaluation), comparison, ALL_B, reveal=Reveal.BLIND)
+    found = reported(evaluation).anchoring
+    assert (found.judge, found.blind.value, found.shown.value) == ("longest", 0.5, 0.75)
+    assert (found.difference.value, found.difference.n) == (0.25, 8)
+
+
+def test_no_effect_is_claimed_where_nothing_was_drawn(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    judge = judge_says(comparison, **both(ALL_A))
+    Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=judge.judge)
+    evaluation.refresh_from_db()
+    person_says(make_human(evaluation), comparison, ALL_A, reveal=Reveal.BLIND)
+    found = reported(evaluation).anchoring
+    assert found.difference.value is None
+    assert "not drawn at random" in (found.difference.why or "")
+
+
+def test_what_was_changed_after_the_reveal_is_counted_towards_and_away_from_the_judge(evaluation: Evaluation) -> None:
+    """Of three revealed reviews one goes to the judge's A, one leaves it, one stays; a fourth never saw the judge."""
+    comparison = make_comparison(evaluation)
+    judge = judge_says(comparison, **both(ALL_A))
+    Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=judge.judge)
+    evaluation.refresh_from_db()
+    now = timezone.now()
+    revealed: dict[str, Any] = {"first_saved_at": now, "finished_at": now + timedelta(minutes=1)}
+    person_says(make_human(evaluation), comparison, ALL_B, final=ALL_A, **revealed)
+    person_says(make_human(evaluation), comparison, ALL_A, final=ALL_TIE, **revealed)
+    person_says(make_human(evaluation), comparison, ALL_A, **revealed)
+    person_says(make_human(evaluation), comparison, ALL_A, first_saved_at=now, finished_at=now)
+    found = reported(evaluation).after_reveal
+    assert (found.changed.value, found.changed.n, found.to_judge, found.away_from_judge) == (2 / 3, 3, 1, 1)
+
+
+# ---- people who score ------------------------------------------------------------------------
+
+
+def test_peoples_first_scores_make_votes_by_the_margin_of_the_rubric(evaluation: Evaluation) -> None:
+    """Margin 0.5. ann: 4 to 3 → A. ben: 3 to 3.5 → tie. cem scored one side only: no vote. Only first scores are."""
+    asked = AspectSpec("overall", "Overall", "", scale_min=1, scale_max=5, tie_margin=0.5)
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), ("overall",))
+    version = add_rubric(evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
+    comparison = make_comparison(evaluation)
+    for name, a, b in (("ann", 4, 3), ("ben", 3, 3.5), ("cem", 2, None)):
+        rater = make_human(evaluation, name)
+        review = person_says(rater, comparison, {}, rubric_version=version)
+        for response, value in ((comparison.response_a, a), (comparison.response_b, b)):
+            for stage, shift in ((Stage.FIRST, 0), (Stage.FINAL, -1 if response == comparison.response_a else 1)):
+                if value is not None:
+                    Score.objects.create(
+                        rater=rater,
+                        response=response,
+                        aspect=aspect_of(evaluation, "overall"),
+                        value=value + shift,
+                        stage=stage,
+                        review=review,
+                    )
+    found = reported(evaluation, aspect="overall").human_human
+    assert found.majority_choices.n_split == 1
+    assert (found.votes.with_ties.agree, found.votes.with_ties.n) == (0, 1)

@@ -7,15 +7,32 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluations.domain import Choice, InputRefused, Reveal, ReviewState, RubricOrigin, RubricSpec, Shown, Stage
+from evaluations.domain import (
+    AspectSpec,
+    Choice,
+    InputRefused,
+    PickedBy,
+    Reason,
+    Reveal,
+    ReviewState,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Shown,
+    Stage,
+)
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Comparison, Evaluation, Event, Rater, Review, User, Verdict
+from evaluations.models import Comparison, Event, Label, Rater, Review, User, Verdict
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation, next_version
+from evaluations.services.reviewing import holding
 from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.keeping import draft_of
 from evaluations.services.reviewing.presenting import sheet_for
 from evaluations.services.reviewing.reviewing import (
     LONGEST_STEP_MS,
     ChangedElsewhere,
+    leave_as_is,
+    look_again,
     rater_of,
     rubric_in_force,
     save_final,
@@ -23,8 +40,9 @@ from evaluations.services.reviewing.reviewing import (
     skip,
     undo,
 )
+from evaluations.services.reviewing.saying import Choices, Scores
 from tests.making import make_comparison, make_evaluation, make_human, make_user
-from tests.saying import ALL_A, ALL_B, ALL_TIE, SIX, judge_says, make_judge
+from tests.saying import ALL_A, ALL_B, ALL_TIE, SIX, judge_says, make_judge, make_scorer, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -58,11 +76,17 @@ def shown_to(person: User, comparison: Comparison, order: Shown) -> Comparison:
     return comparison
 
 
-def first(person: User, comparison: Comparison, choices: Mapping[str, Choice] = ALL_A, **how: Any) -> Review:
+def entered(review: Review) -> Mapping[str, str]:
+    """What stands in the fields of the page, not saved."""
+    draft = draft_of(review)
+    return draft.fields if draft else {}
+
+
+def first(person: User, comparison: Comparison, choices: Choices = ALL_A, **how: Any) -> Review:
     return save_first(person, comparison, choices=choices, **{"version": 0, **how})
 
 
-def final(person: User, review: Review, choices: Mapping[str, Choice] = ALL_A, **how: Any) -> Review:
+def final(person: User, review: Review, choices: Choices = ALL_A, **how: Any) -> Review:
     return save_final(person, review.comparison, choices=choices, **{"version": review.version, "notes": {}, **how})
 
 
@@ -293,8 +317,8 @@ def test_undo_before_any_reveal_opens_the_review_again_with_what_was_chosen(
     person: User, comparison: Comparison
 ) -> None:
     review = first(person, comparison)
-    taken = undo(person, review, version=review.version)
-    assert taken.choices == ALL_A
+    undo(person, review, version=review.version)
+    assert entered(review) == {f"choice_{key}": "A" for key in SIX}
     assert review.state == ReviewState.DRAFT
     assert not review.verdicts.exists()
     again = first(person, comparison, ALL_B, version=review.version)
@@ -304,8 +328,8 @@ def test_undo_before_any_reveal_opens_the_review_again_with_what_was_chosen(
 def test_undo_after_the_reveal_takes_back_the_final_choices_only(person: User, comparison: Comparison) -> None:
     review = final(person, first(person, judged(comparison)), ALL_TIE, notes={"depth": "Equal."})
     before = stored(review, Stage.FIRST)
-    taken = undo(person, review, version=review.version)
-    assert (taken.choices, taken.notes) == (ALL_TIE, {"depth": "Equal."})
+    undo(person, review, version=review.version)
+    assert entered(review) == {**{f"choice_{key}": "tie" for key in SIX}, "note_depth": "Equal."}
     assert review.state == ReviewState.FIRST
     assert stored(review, Stage.FIRST) == before
     assert stored(review, Stage.FINAL) == {}
@@ -379,13 +403,219 @@ def test_nothing_is_reviewed_in_an_archived_evaluation(person: User, comparison:
         first(person, comparison)
 
 
-def test_a_pointwise_rubric_is_refused_in_words(person: User, comparison: Comparison) -> None:
-    scale = RubricSpec(**{**vars(SIX_ASPECT), "kind": "pointwise"})
-    version = add_rubric(comparison.evaluation, name="scores", spec=scale, origin=RubricOrigin.OWN, user=person)
-    with pytest.raises(InputRefused, match="one response at a time"):
-        change_evaluation(comparison.evaluation, {"review_rubric": version}, user=person)
-    # A row that came past that rule is refused all the same.
-    Evaluation.objects.filter(pk=comparison.evaluation_id).update(review_rubric=version)
-    comparison.evaluation.refresh_from_db()
-    with pytest.raises(InputRefused, match="one response at a time"):
-        first(person, comparison)
+# ---- scores
+
+
+def scored(person: User, comparison: Comparison, **scale: Any) -> Comparison:
+    """The comparison, or another, that this person meets swapped, under a rubric that asks for scores of clarity."""
+    asked = AspectSpec("clarity", "Clarity", "", **{"scale_min": 1, "scale_max": 5, "scale_step": 1, **scale})
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), ("clarity",))
+    evaluation = comparison.evaluation
+    version = add_rubric(evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=person)
+    change_evaluation(evaluation, {"review_rubric": version}, user=person)
+    return shown_to(person, comparison, Shown.SWAPPED)
+
+
+def scores(review: Review, stage: Stage) -> dict[int, float]:
+    return dict(review.scores.filter(stage=stage).values_list("response_id", "value"))
+
+
+def test_scores_of_both_responses_are_stored_first_and_final_and_no_verdict(
+    person: User, comparison: Comparison
+) -> None:
+    comparison = scored(person, comparison)
+    review = first(person, comparison, {"clarity": Scores(2, 4)})
+    # Swapped: what stands on the left is B as stored.
+    given = {comparison.response_b_id: 2.0, comparison.response_a_id: 4.0}
+    assert (review.state, scores(review, Stage.FIRST), scores(review, Stage.FINAL)) == ("final", given, given)
+    assert not review.verdicts.exists()
+    assert Event.objects.get(verb="saved first choices").after["choices"] == {"clarity": [4.0, 2.0]}
+
+
+def test_scores_and_a_judge_of_single_responses_are_compared_by_what_they_say_together(
+    person: User, comparison: Comparison
+) -> None:
+    """Margin 0.5. The judge gave A 4 and B 2, so A, on the right. 3 to 3.5 is a tie; 2 to 3 is the right one."""
+    comparison = scored(person, comparison, scale_step=0.5, tie_margin=0.5)
+    scorer = make_scorer(comparison.evaluation, aspect="clarity")
+    change_evaluation(comparison.evaluation, {"shown_judge": scorer.judge}, user=person)
+    scorer_says(scorer, comparison.response_a, 4, aspect="clarity")
+    scorer_says(scorer, comparison.response_b, 2, aspect="clarity")
+    review = first(person, comparison, {"clarity": Scores(3, 3.5)})
+    rubric, rater = rubric_in_force(comparison.evaluation), rater_of(person, comparison.evaluation)
+    line = sheet_for(person, comparison, rubric, rater).lines[0]
+    assert (line.first_choice, line.differs) == (Choice.TIE, True)
+    assert line.judge is not None
+    assert (line.judge.choice, line.judge.scores) == (Choice.B, Scores(2, 4))
+    final(person, review, {"clarity": Scores(2, 3)}, notes={"clarity": "Right."}, reasons={"clarity": "other"})
+    after = sheet_for(person, comparison, rubric, rater).lines[0]
+    assert (after.first, after.final, after.final_choice) == (Scores(3, 3.5), Scores(2, 3), Choice.B)
+    assert (after.note, after.reason) == ("Right.", "other")
+    # What was written about an aspect stands on one of its two scores.
+    assert review.scores.filter(reason="other").count() == review.scores.filter(note="Right.").count() == 1
+
+
+@pytest.mark.parametrize("value", [0, 6, 2.5, float("nan")])
+def test_a_score_off_the_scale_is_refused_in_words(person: User, comparison: Comparison, value: float) -> None:
+    comparison = scored(person, comparison)
+    with pytest.raises(InputRefused, match="score for Clarity must be a number from 1 to 5 in steps of 1, not "):
+        first(person, comparison, {"clarity": Scores(3, value)})
+    assert not Review.objects.exists()
+
+
+def test_a_score_is_stored_as_the_value_of_the_scale_that_it_is(person: User, comparison: Comparison) -> None:
+    comparison = scored(person, comparison, scale_min=0, scale_max=1, scale_step=0.1)
+    review = first(person, comparison, {"clarity": Scores(0.1 + 0.2, 0.7)})
+    assert set(scores(review, Stage.FIRST).values()) == {0.3, 0.7}
+    assert first(person, comparison, {"clarity": Scores(0.3, 0.7)}) == review  # the same step again
+
+
+def test_scores_are_asked_for_both_responses_and_choices_are_none(person: User, comparison: Comparison) -> None:
+    comparison = scored(person, comparison)
+    with pytest.raises(InputRefused, match="Score both responses for Clarity"):
+        first(person, comparison, {})
+    with pytest.raises(InputRefused, match="does not offer “A” for Clarity"):
+        first(person, comparison, {"clarity": Choice.A})
+
+
+def test_a_pairwise_rubric_takes_no_scores(person: User, comparison: Comparison) -> None:
+    with pytest.raises(InputRefused, match="which response is better for Depth"):
+        first(person, comparison, {**ALL_A, "depth": Scores(1, 2)})
+
+
+def test_undo_gives_scores_back_to_their_fields(person: User, comparison: Comparison) -> None:
+    review = first(person, scored(person, comparison), {"clarity": Scores(2, 4)})
+    undo(person, review, version=review.version)
+    assert entered(review) == {"left_clarity": "2", "right_clarity": "4"}
+    assert not review.scores.exists()
+
+
+# ---- reasons
+
+
+def test_a_reason_stands_on_the_final_verdict(person: User, comparison: Comparison) -> None:
+    review = first(person, judged(comparison))
+    review = final(person, review, reasons={"depth": Reason.MISSED_ERROR})
+    given = review.verdicts.exclude(reason="").values_list("aspect__key", "stage", "reason")
+    assert list(given) == [("depth", "final", "missed_error")]
+    assert Event.objects.get(verb="saved final choices").after["reasons"] == {"depth": "missed_error"}
+    undo(person, review, version=review.version)
+    assert entered(review)["reason_depth"] == "missed_error"
+
+
+def test_a_reason_that_is_none_is_refused(person: User, comparison: Comparison) -> None:
+    review = first(person, judged(comparison))
+    with pytest.raises(InputRefused, match="“boredom” is none of the reasons"):
+        final(person, review, reasons={"depth": "boredom"})
+    assert not review.verdicts.filter(stage=Stage.FINAL).exists()
+
+
+# ---- a judge that answers later
+
+
+def test_what_became_final_without_the_judge_awaits_it(person: User, comparison: Comparison) -> None:
+    assert first(person, comparison).awaits_judge
+    assert not first(person, judged(make_comparison(comparison.evaluation))).awaits_judge
+
+
+@pytest.mark.parametrize("columns", [{"reveal": Reveal.NEVER}, {"shown_judge": None}])
+def test_where_no_judge_is_to_be_shown_none_is_awaited(
+    person: User, comparison: Comparison, columns: dict[str, Any]
+) -> None:
+    change_evaluation(comparison.evaluation, columns, user=person)
+    assert not first(person, comparison).awaits_judge
+
+
+def test_a_second_look_keeps_the_first_choices_and_takes_the_final_ones_back(
+    person: User, comparison: Comparison
+) -> None:
+    review = first(person, comparison)
+    before = stored(review, Stage.FIRST)
+    judged(comparison)
+    look_again(person, review, version=review.version)
+    assert (review.state, review.awaits_judge, review.finished_at) == (ReviewState.FIRST, False, None)
+    assert (stored(review, Stage.FIRST), stored(review, Stage.FINAL)) == (before, {})
+    assert not Label.objects.exists()
+    assert Event.objects.get(verb="looked again").before["choices"] == before
+    assert final(person, review, ALL_B).state == ReviewState.FINAL
+    assert stored(review, Stage.FIRST) == before
+    assert Label.objects.filter(comparison=comparison).count() == len(SIX)
+
+
+def test_there_is_no_second_look_before_the_judge_has_answered(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    with pytest.raises(InputRefused, match="has not answered"):
+        look_again(person, review, version=review.version)
+    assert review.state == ReviewState.FINAL
+
+
+def test_a_review_that_met_the_judge_gets_no_second_look(person: User, comparison: Comparison) -> None:
+    review = final(person, first(person, judged(comparison)))
+    with pytest.raises(ChangedElsewhere):
+        look_again(person, review, version=review.version)
+    assert stored(review, Stage.FINAL)
+
+
+def test_what_is_left_as_it_is_does_not_come_back(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    judged(comparison)
+    leave_as_is(person, review, version=review.version)
+    assert (review.state, review.awaits_judge) == (ReviewState.FINAL, False)
+    assert stored(review, Stage.FINAL)
+
+
+def test_a_judge_shown_from_the_start_that_has_not_answered_leaves_the_person_blind(
+    person: User, comparison: Comparison
+) -> None:
+    change_evaluation(comparison.evaluation, {"reveal": Reveal.SHOWN}, user=person)
+    review = first(person, comparison)
+    assert (review.blind, review.judge_first, review.awaits_judge) == (True, True, True)
+
+
+# ---- how it was met
+
+
+def test_the_first_save_keeps_how_the_comparison_was_picked_and_by_which_rule_the_judge_was_shown(
+    person: User, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "settle", lambda review: holding.Picked(PickedBy.STRATIFIED, None, 0.25))
+    review = first(person, comparison)
+    assert (review.picked_by, review.round, review.probability) == (PickedBy.STRATIFIED, None, 0.25)
+    assert (review.reveal, review.judge_first) == (Reveal.BLIND, False)
+
+
+@pytest.mark.parametrize("reveal", [Reveal.BLIND, Reveal.SHOWN])
+def test_a_calibration_review_meets_no_judge(
+    person: User, comparison: Comparison, monkeypatch: pytest.MonkeyPatch, reveal: Reveal
+) -> None:
+    change_evaluation(comparison.evaluation, {"reveal": reveal}, user=person)
+    monkeypatch.setattr(holding, "settle", lambda review: holding.Picked(PickedBy.CALIBRATION))
+    review = first(person, judged(comparison))
+    assert (review.state, review.blind, review.judge_first, review.awaits_judge) == ("final", True, False, False)
+    rubric = rubric_in_force(comparison.evaluation)
+    assert sheet_for(person, comparison, rubric, rater_of(person, comparison.evaluation)).judge is None
+    assert not Label.objects.exists()
+
+
+# ---- steps sent again
+
+
+def test_an_undo_sent_again_by_the_same_page_is_done_once(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    version = review.version
+    undo(person, review, version=version, tab="this page")
+    undo(person, review, version=version, tab="this page")
+    assert Event.objects.filter(verb="undid").count() == 1
+    with pytest.raises(InputRefused, match="nothing to undo"):
+        undo(person, review, version=version, tab="another page")
+
+
+def test_an_undo_can_bring_other_choices_to_the_fields(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    undo(person, review, version=review.version, instead={"choice_depth": "B"})
+    assert entered(review) == {"choice_depth": "B"}
+
+
+def test_a_resent_step_adds_no_time(person: User, comparison: Comparison) -> None:
+    first(person, comparison, active_ms=900)
+    assert first(person, comparison, active_ms=900).active_ms == 900

@@ -4,9 +4,10 @@ import pytest
 
 from evaluations.domain import CallState, Choice, RaterKind, Shown
 from evaluations.models import Call, Comparison
+from evaluations.services.reporting.scoring import Scored
 from evaluations.services.reporting.tabulating import Asking, Cell, Row, table_of
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import SIX, import_votes, judge_says, make_judge, person_says
+from tests.saying import SIX, import_votes, judge_says, make_judge, person_says, person_scores
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +108,23 @@ def test_the_label_stands_under_its_aspect(comparison: Comparison) -> None:
     assert labels["depth"] is not None
     assert labels["depth"].choice is None
     assert labels["safety"] is None
+
+
+def test_a_person_who_scores_stands_with_scores_and_the_choice_that_they_make(comparison: Comparison) -> None:
+    """Margin 0.5: 4 to 2 → A first; 3 to 3 → tie in the end."""
+    review = person_scores(
+        make_human(comparison.evaluation, "ann"),
+        comparison,
+        {"clarity": (4, 2)},
+        final={"clarity": (3, 3)},
+        note="hard",
+    )
+    review.scores.filter(stage="final", response=comparison.response_b).update(note="Lyon is fine too.")
+    table = table_of(comparison, with_judges=False)
+    (row,) = table.rows
+    assert (row.name, row.kind, row.notes) == ("ann", RaterKind.HUMAN, ("hard",))
+    place = [aspect.key for aspect in table.aspects].index("clarity")
+    assert row.cells[place] == Cell((TIE,), first=A, note="Lyon is fine too.", scored=Scored(3.0, 3.0, 0.5))
+    label = table.labels[place]
+    assert label is not None
+    assert (label.choice, label.in_words) == (TIE, "one person")

@@ -17,10 +17,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="its address: small letters, digits and hyphens")
         parser.add_argument("--name", required=True)
+        names = [name for kind in RubricKind for name in builtins_of(kind)]
         parser.add_argument(
             "--rubric",
             default="six-aspect",
-            help=f"a built-in rubric: {' or '.join(builtins_of(RubricKind.PAIRWISE))} (default: %(default)s)",
+            help=f"a built-in rubric: {' or '.join(names)} (default: %(default)s)",
         )
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 

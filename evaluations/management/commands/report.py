@@ -94,7 +94,23 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     multi = aspect.human_human.multi
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
     yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
+    yield from told_of_votes(aspect)
     yield from (f"n/a: {why}" for why in reasons(aspect))
+
+
+def told_of_votes(aspect: AspectReport) -> Iterator[str]:
+    """What was left out, and what seeing the judge did."""
+    votes, found, later = aspect.human_votes, aspect.anchoring, aspect.after_reveal
+    if votes.not_drawn or votes.calibration:
+        yield f"left out: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} of calibration"
+    if found.difference.n:
+        yield (
+            f"votes that agree with {found.judge}: {percent(found.blind)} of {found.blind.n:,} drawn blind, "
+            f"{percent(found.shown)} of {found.shown.n:,} drawn to see it first"
+        )
+    if later.changed.n:
+        to_judge = f"{later.to_judge:,} to the judge’s"
+        yield f"changed after the reveal: {percent(later.changed)} of {later.changed.n:,}, {to_judge}"
 
 
 def cells(block: Block) -> tuple[str, ...]:

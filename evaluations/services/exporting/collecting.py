@@ -1,17 +1,31 @@
 """Comparisons and everything that was said of them, read a chunk at a time with the same few queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluations.domain import Message, RaterKind, ReviewState
+from evaluations.domain import SAVED_REVIEW_STATES, Message, RaterKind
 from evaluations.formats import exported
-from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Review, RubricAspect, Verdict
+from evaluations.models import (
+    Adjudication,
+    Call,
+    Comment,
+    Comparison,
+    Evaluation,
+    Judge,
+    Rater,
+    Review,
+    RubricAspect,
+    Score,
+    Span,
+    Verdict,
+)
 from evaluations.services.judging.consolidating import Derivation, derivations
+from evaluations.services.labelling import Bench, bench_of
 
 CHUNK = 500
 
@@ -20,8 +34,15 @@ CHUNK = 500
 class Cast:
     """Who may appear in the rows, by id in the order of their names, and the aspects in page order."""
 
+    evaluation: Evaluation
     aspects: Mapping[int, str]
     raters: Mapping[int, Rater]
+    bench: Bench
+    scored: frozenset[int]
+    # By rubric version and aspect: within which two scores of a person make a tie.
+    margins: Mapping[tuple[int, int], float]
+    # The labels that judges' choices made so far, by these choices.
+    patterns: dict[tuple[tuple[int, str], ...], exported.Label | None] = field(default_factory=dict)
 
     def names(self) -> exported.Raters:
         names = {kind: [one.name for one in self.raters.values() if one.kind == kind] for kind in RaterKind}
@@ -30,6 +51,7 @@ class Cast:
             people=names[RaterKind.HUMAN],
             judges=names[RaterKind.JUDGE],
             gold=names[RaterKind.GOLD],
+            scored={self.raters[pk].name for pk in self.scored},
         )
 
     def those(self, kind: RaterKind, said: Mapping[int, list["Said"]]) -> Iterator[tuple[Rater, list["Said"]]]:
@@ -73,6 +95,7 @@ class Material(NamedTuple):
     id_b: int
 
 
+MARGIN: Final = ("version_id", "aspect_id", "tie_margin")
 MATERIAL_COLUMNS = (
     "pk",
     "query__key",
@@ -107,6 +130,7 @@ class Said(NamedTuple):
     inconsistent: bool
     review_id: int | None
     note: str
+    reason: str
     rationale: str
 
 
@@ -120,14 +144,42 @@ class Asked(NamedTuple):
     rationale: str
 
 
+class Given(NamedTuple):
+    """One score of a person, as it is read."""
+
+    review__comparison_id: int
+    rater_id: int
+    review_id: int
+    aspect_id: int
+    response_id: int
+    stage: str
+    value: float
+    note: str
+    reason: str
+
+
 def cast_of(evaluation: Evaluation) -> Cast:
     """Everyone who gave a verdict or was asked for one. Whoever comes later waits for the next export."""
     said = Verdict.objects.filter(rater=OuterRef("pk"))
     asked = Call.objects.filter(judge=OuterRef("judge"))
-    raters = Rater.objects.filter(Exists(said) | Exists(asked), evaluation=evaluation)
+    scored = Score.objects.filter(rater=OuterRef("pk"), review__isnull=False)
+    known = Rater.objects.filter(evaluation=evaluation).annotate(has_scored=Exists(scored))
+    raters = known.filter(Exists(said) | Exists(asked) | Exists(scored)).select_related("judge__rubric_version__rubric")
     # Sorted here and not by the database, whose order of letters is its own.
-    known = sorted(raters.select_related("judge__rubric_version__rubric"), key=lambda rater: (rater.name, rater.pk))
-    return Cast(aspects_of(evaluation), {rater.pk: rater for rater in known})
+    those = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
+    return Cast(
+        evaluation=evaluation,
+        aspects=aspects_of(evaluation),
+        raters=those,
+        bench=bench_of(evaluation),
+        scored=frozenset(pk for pk, rater in those.items() if rater.has_scored),
+        margins=margins_of(evaluation),
+    )
+
+
+def margins_of(evaluation: Evaluation) -> dict[tuple[int, int], float]:
+    rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).order_by()
+    return {(version, aspect): margin for version, aspect, margin in rows.values_list(*MARGIN)}
 
 
 def aspects_of(evaluation: Evaluation) -> dict[int, str]:
@@ -152,9 +204,43 @@ def verdicts_of(ids: Iterable[int], cast: Cast) -> dict[int, dict[int, list[Said
     return said
 
 
+def scores_of(ids: Iterable[int], cast: Cast) -> dict[int, dict[int, list[Given]]]:
+    """Comparison id → rater id → scores that people gave in reviews. Nothing is read where nobody did."""
+    given: dict[int, dict[int, list[Given]]] = defaultdict(lambda: defaultdict(list))
+    if not cast.scored:
+        return given
+    scores = Score.objects.filter(review__comparison__in=ids, rater__in=cast.scored).order_by("pk")
+    for one in map(Given._make, scores.values_list(*Given._fields)):
+        if one.aspect_id in cast.aspects:
+            given[one.review__comparison_id][one.rater_id].append(one)
+    return given
+
+
 def reviews_of(ids: Iterable[int]) -> dict[int, Review]:
-    saved = Review.objects.filter(comparison__in=ids, state__in=(ReviewState.FIRST, ReviewState.FINAL))
-    return {review.pk: review for review in saved.select_related("rubric_version__rubric")}
+    saved = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES)
+    return {review.pk: review for review in saved.select_related("rubric_version__rubric", "round").defer("draft")}
+
+
+@dataclass(frozen=True)
+class Discussion:
+    """What people said to each other, and how it was settled: spans by review, the rest by comparison."""
+
+    spans: Mapping[int, list[Span]]
+    comments: Mapping[int, list[Comment]]
+    adjudications: Mapping[int, list[Adjudication]]
+
+
+def discussion_of(ids: Sequence[int]) -> Discussion:
+    """Comments that were withdrawn are left out."""
+    spans, comments, adjudications = defaultdict(list), defaultdict(list), defaultdict(list)
+    for span in Span.objects.filter(review__comparison__in=ids).order_by("pk"):
+        spans[span.review_id].append(span)
+    standing = Comment.objects.filter(comparison__in=ids, withdrawn_at__isnull=True)
+    for comment in standing.select_related("user").order_by("pk"):
+        comments[comment.comparison_id].append(comment)
+    for settled in Adjudication.objects.filter(comparison__in=ids).select_related("user").order_by("pk"):
+        adjudications[settled.comparison_id].append(settled)
+    return Discussion(spans, comments, adjudications)
 
 
 @dataclass(frozen=True)

@@ -1,44 +1,34 @@
 """What was collected of a comparison, composed into a row of an exported file."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from django.db.models import QuerySet
 
-from evaluations.domain import (
-    BASELINE_REMARK,
-    FAILURE_STATES,
-    Choice,
-    Folded,
-    Message,
-    RaterKind,
-    ReviewState,
-    Shown,
-    Stage,
-    fold,
-)
+from evaluations.domain import Choice, Message, RaterKind, ReviewState
 from evaluations.formats import exported
-from evaluations.models import Comparison, Judge, Rater, Review, RubricVersion
+from evaluations.models import Adjudication, Comment, Comparison
 from evaluations.services import labelling
 from evaluations.services.exporting.collecting import (
-    Asked,
     Cast,
     Material,
     Said,
-    Scoring,
     calls_of,
+    discussion_of,
     read_chunk,
     reviews_of,
+    scores_of,
     scoring_of,
     verdicts_of,
 )
-from evaluations.services.judging.consolidating import Derivation
+from evaluations.services.exporting.judged import judges_of, scorers_of
+from evaluations.services.exporting.reviewed import people_of
 
 
 def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.ExportedRow]:
-    """Every comparison in the order of its making, read by keyset: five queries a chunk, memory flat."""
+    """Every comparison in the order of its making, read by keyset: the same few queries a chunk, memory flat."""
     after = 0
     while chunk := read_chunk(comparisons, after):
         yield from rows_of(chunk, cast)
@@ -48,16 +38,21 @@ def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.E
 def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.ExportedRow]:
     """Verdicts are read before the reviews and calls they came from: none is met without its own."""
     ids = [one.pk for one in chunk]
-    said, labels = verdicts_of(ids, cast), labelling.labels(ids)
-    reviews, calls, scoring = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast)
+    said, scores = verdicts_of(ids, cast), scores_of(ids, cast)
+    reviews, calls, scoring, discussion = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast), discussion_of(ids)
     for one in chunk:
         by_rater = said.get(one.pk, {})
+        people = people_of(one, by_rater, scores.get(one.pk, {}), reviews, discussion.spans, cast)
+        judges = {**judges_of(by_rater, calls.get(one.pk, {}), cast), **scorers_of(one, scoring, cast)}
+        settled = discussion.adjudications.get(one.pk, [])
         yield {
             **material_of(one),
-            "labels": {aspect: label_of(label) for aspect, label in labels.get(one.pk, {}).items()},
+            "labels": labels_of(people, settled, judges, cast),
+            "adjudications": {cast.aspects[by.aspect_id]: adjudication_of(by) for by in settled},
+            "comments": [comment_of(comment, cast) for comment in discussion.comments.get(one.pk, ())],
             "gold": gold_of(by_rater, cast),
-            "judges": in_order([*judges_of(by_rater, calls.get(one.pk, {}), cast), *scorers_of(one, scoring, cast)]),
-            "people": people_of(by_rater, reviews, cast),
+            "judges": sorted(judges.values(), key=lambda judge: judge["judge"]),
+            "people": people,
         }
 
 
@@ -93,13 +88,73 @@ def words_of(messages: list[Message]) -> str | list[Message]:
     return messages
 
 
+def labels_of(
+    people: Sequence[exported.Person],
+    settled: Sequence[Adjudication],
+    judges: Mapping[int, exported.Judge],
+    cast: Cast,
+) -> dict[str, exported.Label]:
+    """As `labelling.labels` has them, from what was read already."""
+    votes: dict[str, Counter[Choice]] = defaultdict(Counter)
+    for person in people:
+        if not person["calibration"] and person["state"] == ReviewState.FINAL:
+            for aspect, choice in person["choices"].items():
+                if choice["final"]:
+                    votes[aspect][Choice(choice["final"])] += 1
+    labels = {aspect: labelling.voted(given) for aspect, given in votes.items()}
+    for one in settled:
+        key = cast.aspects[one.aspect_id]
+        labels[key] = labelling.adjudicated(Choice(one.choice), one.user.username, votes.get(key, {}))
+    told = {aspect: label_of(label) for aspect, label in labels.items()}
+    for aspect, said in spoken(judges, cast).items():
+        if aspect not in told and (label := label_by(tuple(said), cast)):
+            told[aspect] = label
+    return told
+
+
+def spoken(judges: Mapping[int, exported.Judge], cast: Cast) -> Mapping[str, list[tuple[int, str]]]:
+    """Aspect key → the ids and choices of the judges that may label."""
+    said: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for pk in judges.keys() & cast.bench.raters.keys():
+        for aspect, told in judges[pk]["choices"].items():
+            if told["choice"]:
+                said[aspect].append((pk, told["choice"]))
+    return said
+
+
+def label_by(said: tuple[tuple[int, str], ...], cast: Cast) -> exported.Label | None:
+    """What the judges' choices make. Few patterns of them occur, each many times."""
+    if said not in cast.patterns:
+        label = cast.bench.label({pk: Choice(choice) for pk, choice in said})
+        cast.patterns[said] = label_of(label) if label else None
+    return cast.patterns[said]
+
+
 def label_of(label: labelling.Label) -> exported.Label:
     return {
         "choice": label.choice,
         "source": label.source,
         "n": label.n,
         "votes": {str(choice): count for choice, count in label.votes.items()},
+        "by": label.by or None,
     }
+
+
+def adjudication_of(one: Adjudication) -> exported.Adjudication:
+    return {"choice": one.choice, "reason": one.reason, "by": one.user.username, "at": moment(one.changed_at)}
+
+
+def comment_of(comment: Comment, cast: Cast) -> exported.Comment:
+    return {
+        "author": comment.user.username,
+        "aspect": cast.aspects.get(comment.aspect_id or 0),
+        "text": comment.text,
+        "at": moment(comment.created_at),
+    }
+
+
+def moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def gold_of(said: Mapping[int, list[Said]], cast: Cast) -> list[exported.Gold]:
@@ -107,136 +162,3 @@ def gold_of(said: Mapping[int, list[Said]], cast: Cast) -> list[exported.Gold]:
         {"rater": rater.name, "choices": {cast.aspects[one.aspect_id]: one.choice for one in given}}
         for rater, given in cast.those(RaterKind.GOLD, said)
     ]
-
-
-def people_of(said: Mapping[int, list[Said]], reviews: Mapping[int, Review], cast: Cast) -> list[exported.Person]:
-    """One entry for every pass of a person: a review, or the imported votes of one sample and order."""
-    people: list[exported.Person] = []
-    for rater, given in cast.those(RaterKind.HUMAN, said):
-        passes: dict[object, list[Said]] = defaultdict(list)
-        for one in given:
-            if one.review_id is None or one.review_id in reviews:  # else it was undone meanwhile
-                passes[one.review_id or (one.sample, one.shown)].append(one)
-        people += [pass_of(rater, told, reviews.get(told[0].review_id or 0), cast) for told in passes.values()]
-    return people
-
-
-def pass_of(rater: Rater, said: list[Said], review: Review | None, cast: Cast) -> exported.Person:
-    """What is imported counts as first and final at once; whether it was blind is not known."""
-    choices: dict[str, exported.PersonsChoice] = {}
-    for one in said:
-        choice = choices.setdefault(cast.aspects[one.aspect_id], {"first": None, "final": None, "note": ""})
-        if one.stage == Stage.FIRST:
-            choice["first"] = one.choice
-        if one.stage == Stage.FINAL or review is None:
-            choice["final"] = one.choice
-        choice["note"] = one.note or choice["note"]
-        if one.rationale:
-            choice["rationale"] = one.rationale
-    person: exported.Person = {
-        "rater": rater.name,
-        "rubric": rubric_name(review.rubric_version) if review else None,
-        "state": review.state if review else ReviewState.FINAL,
-        "blind": review.blind if review else None,
-        "shown": review.shown if review else said[0].shown,
-        "note": review.note if review else "",
-        "choices": choices,
-    }
-    if review and review.is_example:
-        person["is_example"] = True
-    return person
-
-
-def rubric_name(version: RubricVersion) -> str:
-    return f"{version.rubric.name} {version.number}"
-
-
-def judges_of(said: dict[int, list[Said]], calls: Mapping[int, list[Asked]], cast: Cast) -> list[exported.Judge]:
-    """Every judge that was asked or has answered, failures and unfinished orders included."""
-    silent: dict[int, list[Said]] = {rater_id: [] for rater_id in calls}
-    return [
-        judge_of(rater, given, calls.get(rater.pk, []), cast)
-        for rater, given in cast.those(RaterKind.JUDGE, silent | said)
-    ]
-
-
-def judge_of(rater: Rater, said: list[Said], calls: list[Asked], cast: Cast) -> exported.Judge:
-    by_aspect: dict[str, list[Said]] = defaultdict(list)
-    for one in said:
-        by_aspect[cast.aspects[one.aspect_id]].append(one)
-    asked = frozenset(call.shown for call in calls)
-    return {
-        **introduced(cast.judges[rater.pk]),
-        "choices": {aspect: judges_choice(given, asked) for aspect, given in by_aspect.items()},
-        "rationales": by_order((call.shown, call.rationale) for call in calls if call.rationale),
-        "failures": dict(Counter(call.state for call in calls if call.state in FAILURE_STATES)),
-    }
-
-
-def in_order(judges: list[exported.Judge]) -> list[exported.Judge]:
-    return sorted(judges, key=lambda judge: judge["judge"])
-
-
-def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> Iterator[exported.Judge]:
-    """The judges that were asked about one of the two responses alone; what they choose is derived."""
-    for rater in cast.scorers:
-        asked = scoring.calls.get(rater.pk, {})
-        calls = [(side, *call) for side, pk in (("A", one.id_a), ("B", one.id_b)) for call in asked.get(pk, [])]
-        derived = scoring.derived[rater.pk].get(one.pk, {})
-        if calls or derived:
-            yield {
-                **introduced(cast.judges[rater.pk]),
-                "choices": {key: derived_from(derived[key]) for key in cast.aspects.values() if key in derived},
-                "rationales": by_order((f"response_{side.lower()}", text) for side, _, text in calls if text),
-                "failures": dict(Counter(state for _, state, _ in calls if state in FAILURE_STATES)),
-            }
-
-
-def derived_from(one: Derivation) -> exported.JudgesChoice:
-    scores: exported.Scores = {"A": one.score_a, "B": one.score_b, "margin": one.margin}
-    return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
-
-
-def introduced(judge: Judge) -> exported.JudgesName:
-    name: exported.JudgesName = {
-        "judge": judge.name,
-        "kind": judge.kind,
-        "model": judge.model,
-        "rubric": rubric_name(judge.rubric_version) if judge.rubric_version else None,
-    }
-    if judge.is_baseline:
-        name["remark"] = BASELINE_REMARK
-    return name
-
-
-def judges_choice(said: list[Said], asked: frozenset[str]) -> exported.JudgesChoice:
-    answers = by_order((one.shown, (one.choice, one.inconsistent)) for one in said)
-    folded = consolidated(tuple((shown, tuple(given)) for shown, given in answers.items()), asked)
-    choice: exported.JudgesChoice = {
-        "choice": folded.choice if folded else None,
-        "inconsistent": folded.inconsistent if folded else False,
-        "orders": {shown: [choice for choice, _ in given] for shown, given in answers.items()},
-    }
-    if rationales := by_order((one.shown, one.rationale) for one in said if one.rationale):
-        choice["rationales"] = rationales
-    return choice
-
-
-@lru_cache(maxsize=10_000)
-def consolidated(answers: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...], asked: frozenset[str]) -> Folded | None:
-    """The judge's one verdict. Few patterns of answers occur, each many times."""
-    given = {
-        Shown(shown): [Folded(Choice(choice), inconsistent) for choice, inconsistent in said] for shown, said in answers
-    }
-    return fold(given, {Shown(shown) for shown in asked})
-
-
-Given = TypeVar("Given")
-
-
-def by_order(pairs: Iterable[tuple[str, Given]]) -> dict[str, list[Given]]:
-    """What was given, by the order shown."""
-    given: dict[str, list[Given]] = defaultdict(list)
-    for shown, one in pairs:
-        given[shown].append(one)
-    return dict(given)

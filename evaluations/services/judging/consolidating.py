@@ -28,35 +28,53 @@ class Derivation:
 
 def judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> Choices:
     """What this judge says: comparison id → aspect key → choice. What is incomplete is absent."""
+    return judges_choices([rater], comparison_ids)[rater.pk]
+
+
+def judges_choices(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, Choices]:
+    """By rater id what each judge says, in the same few queries however many they are."""
     wanted = list(comparison_ids)
-    if rater.judge is not None and rater.judge.is_pointwise:
-        derived = derivations([rater], sides_of(wanted))[rater.pk]
-        return {pk: {key: Folded(one.choice) for key, one in said.items()} for pk, said in derived.items()}
-    given: dict[tuple[int, str], dict[Shown, list[Folded]]] = defaultdict(lambda: defaultdict(list))
-    verdicts = Verdict.objects.filter(rater=rater, comparison__in=wanted).values_list(
-        "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
+    scoring = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
+    choosing = [rater for rater in raters if rater not in scoring]
+    return {**(chosen(choosing, wanted) if choosing else {}), **(scored(scoring, wanted) if scoring else {})}
+
+
+def chosen(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+    """Of judges that were asked about both responses together."""
+    given: dict[tuple[int, int, str], dict[Shown, list[Folded]]] = defaultdict(lambda: defaultdict(list))
+    verdicts = Verdict.objects.filter(rater__in=raters, comparison__in=comparison_ids).values_list(
+        "rater_id", "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
     )
-    for comparison_id, aspect, shown, choice, inconsistent in verdicts:
-        given[comparison_id, aspect][Shown(shown)].append(Folded(Choice(choice), inconsistent))
-    asked = orders_asked(rater, wanted)
-    told: dict[int, dict[str, Folded]] = defaultdict(dict)
-    for (comparison_id, aspect), answers in given.items():
-        folded = fold(answers, asked[comparison_id])
+    for rater_id, comparison_id, aspect, shown, choice, inconsistent in verdicts:
+        given[rater_id, comparison_id, aspect][Shown(shown)].append(Folded(Choice(choice), inconsistent))
+    asked = orders_asked(raters, comparison_ids)
+    told: dict[int, dict[int, dict[str, Folded]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, comparison_id, aspect), answers in given.items():
+        folded = fold(answers, asked[rater_id, comparison_id])
         if folded is not None:
-            told[comparison_id][aspect] = folded
-    return told
+            told[rater_id][comparison_id][aspect] = folded
+    return dict(told)
 
 
-def orders_asked(rater: Rater, comparison_ids: Iterable[int]) -> dict[int, set[Shown]]:
-    """The orders in which the judge was asked about each comparison, answered or not.
+def scored(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+    """Of judges of single responses."""
+    return {
+        rater: {pk: {key: Folded(one.choice) for key, one in said.items()} for pk, said in derived.items()}
+        for rater, derived in derivations(raters, sides_of(comparison_ids)).items()
+    }
+
+
+def orders_asked(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> Mapping[tuple[int, int], set[Shown]]:
+    """By rater and comparison the orders in which the judge was asked, answered or not.
 
     An order whose every call was cancelled or not yet worked counts as asked too: the verdict is
     then incomplete, and missing until it has been answered. Imported failures are calls as well.
     """
-    asked: dict[int, set[Shown]] = defaultdict(set)
-    calls = Call.objects.filter(judge=rater.judge, comparison__in=list(comparison_ids))
-    for comparison_id, shown in calls.values_list("comparison_id", "shown").distinct():
-        asked[comparison_id].add(Shown(shown))
+    asked: dict[tuple[int, int], set[Shown]] = defaultdict(set)
+    rater_of = {rater.judge_id: rater.pk for rater in raters}
+    calls = Call.objects.filter(judge__in=list(rater_of), comparison__in=comparison_ids)
+    for judge_id, comparison_id, shown in calls.values_list("judge_id", "comparison_id", "shown").distinct():
+        asked[rater_of[judge_id], comparison_id].add(Shown(shown))
     return asked
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Unpack
 
-from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricSpec, Shown, exact_usd
+from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricSpec, Shown, exact_usd, tokens_by_rule
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
@@ -34,7 +34,6 @@ from evaluations.services.judging.selecting import (
 from evaluations.services.judging.working import IN_FLIGHT
 
 PROMPTS_SAMPLED: Final = 32
-CHARACTERS_A_TOKEN: Final = 4  # of ASCII; every other character is taken for a token of its own
 TOKENS_AROUND_A_MESSAGE: Final = 4
 # Assumed where too little of this model was seen yet.
 SERVER_COUNTS: Final = Span(0.8, 1.25)  # tokens, for each by our rule
@@ -134,13 +133,12 @@ def prompt_tokens(judge: Judge, spec: RubricSpec, subject: Subject) -> float:
     two_steps = is_two_step(judge, spec)
     messages = messages_for(spec, texts_of(subject), Shown.AS_STORED, judge.fence_key, two_steps=two_steps)
     with_schema = not two_steps and shape_of(judge, spec) in (None, ReplyShape.JSON_SCHEMA)
-    return tokens_by_rule(messages, json.dumps(reply_schema(spec)) if with_schema else "")
+    return tokens_of_prompt(messages, json.dumps(reply_schema(spec)) if with_schema else "")
 
 
-def tokens_by_rule(messages: Messages, schema: str = "") -> float:
+def tokens_of_prompt(messages: Messages, schema: str = "") -> float:
     text = "".join(message["content"] for message in messages) + schema
-    ascii_only = len(text.encode("ascii", "ignore"))
-    return ascii_only / CHARACTERS_A_TOKEN + len(text) - ascii_only + TOKENS_AROUND_A_MESSAGE * len(messages)
+    return tokens_by_rule(text) + TOKENS_AROUND_A_MESSAGE * len(messages)
 
 
 # ---- one call ------------------------------------------------------------------------------

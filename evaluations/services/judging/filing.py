@@ -18,7 +18,7 @@ VERDICT_COLUMNS: Final = (
 )
 SCORE_COLUMNS: Final = (
     *("created_at", "rater_id", "response_id", "aspect_id", "sample", "value", "weighted"),
-    *("call_id", "rationale"),
+    *("call_id", "stage", "rationale", "note", "reason"),
 )
 
 
@@ -53,7 +53,7 @@ def score_rows(
         if not is_on_scale(offered[key], value):
             raise ValueError(f"{value} is not on the scale of {key}")
         about = (bout.rater_id, held.response_id, bout.aspect_ids[key], held.sample)
-        yield (now, *about, value, outcome.weighted.get(key), held.call_id, "")
+        yield (now, *about, value, outcome.weighted.get(key), held.call_id, Stage.FIRST.value, "", "", "")
 
 
 def is_on_scale(aspect: AspectSpec, value: float) -> bool:

@@ -45,11 +45,6 @@ def create_evaluation(
     if slug != slugify(slug) or not slug:
         raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
     spec = builtin_rubric(rubric)
-    if spec.kind != RubricKind.PAIRWISE:
-        raise InputRefused(
-            f"“{rubric}” rates one response at a time, and people compare two: begin with "
-            f"{' or '.join(builtins_of(RubricKind.PAIRWISE))}, and add this one on the rubrics page."
-        )
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
     evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
@@ -211,6 +206,8 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
 
 def freeze(version: RubricVersion) -> None:
     """A version that was used never changes again."""
+    if version.frozen_at is not None:
+        return
     RubricVersion.objects.filter(pk=version.pk, frozen_at__isnull=True).update(frozen_at=timezone.now())
 
 
@@ -264,24 +261,17 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, use
 
     What is the same as before is no change, and leaves no trace.
     """
-    refuse_unreviewable(changes.get("review_rubric"))
     changes = {name: value for name, value in changes.items() if getattr(evaluation, name) != value}
     if not changes:
         return evaluation
     before = {name: plain(getattr(evaluation, name)) for name in changes}
-    for name, value in changes.items():
+    dated = {"guidelines_changed_at": timezone.now()} if "guidelines" in changes else {}
+    for name, value in {**changes, **dated}.items():
         setattr(evaluation, name, value)
-    evaluation.save(update_fields=list(changes))
+    evaluation.save(update_fields=[*changes, *dated])
     after = {name: plain(value) for name, value in changes.items()}
     record("changed", evaluation, user=user, evaluation=evaluation, before=before, after=after)
     return evaluation
-
-
-def refuse_unreviewable(version: RubricVersion | None) -> None:
-    if version is not None and version.rubric.kind != RubricKind.PAIRWISE:
-        raise InputRefused(
-            f"“{version.rubric.name}” rates one response at a time, and people compare two: choose a pairwise rubric."
-        )
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from evaluations.models import (
     Evaluation,
     Event,
     Import,
+    Label,
     Query,
     Review,
     Score,
@@ -26,13 +27,18 @@ from evaluations.services.recording import record
 
 @dataclass(frozen=True)
 class Progress:
-    """How many people and judges gave verdicts on a comparison, and what judges still owe."""
+    """How many people and judges gave verdicts on a comparison, and what judges still owe.
+
+    ``labelled``: the aspects that people's votes or an adjudication label; ``split``: those that are open.
+    """
 
     people: int = 0
     gold: int = 0
     judges: int = 0
     waiting: int = 0
     failed: int = 0
+    labelled: int = 0
+    split: int = 0
 
 
 def matching(
@@ -88,6 +94,10 @@ def progress(comparison_ids: Collection[int]) -> Mapping[int, Progress]:
     )
     for comparison_id, waiting, failed in counted:
         told[comparison_id] = replace(told[comparison_id], waiting=waiting, failed=failed)
+    kept = Label.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
+    open_and_not = kept.annotate(labelled=Count("pk", filter=~Q(choice="")), split=Count("pk", filter=Q(choice="")))
+    for comparison_id, labelled, split in open_and_not:
+        told[comparison_id] = replace(told[comparison_id], labelled=labelled, split=split)
     return with_scores(told, comparison_ids)
 
 

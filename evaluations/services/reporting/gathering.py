@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from evaluations.domain import CallState, RaterKind, ReviewState, Stage
+from evaluations.domain import CallState, RaterKind
 from evaluations.models import Call, Comparison, Rater, Verdict
 from evaluations.services.reporting.deriving import FromScores, read_scored
 from evaluations.services.reporting.packing import (
     CHOICE_WIDTH,
-    KNEW_WIDTH,
     MARK_WIDTH,
     ORDER_WIDTH,
     STATE_WIDTH,
@@ -23,28 +21,10 @@ from evaluations.services.reporting.packing import (
     read,
     split_states,
 )
+from evaluations.services.reporting.voting import PeopleRows, read_confirmed, read_scored_votes, read_votes, together
+from evaluations.stats.anchoring import Confirmed
 from evaluations.stats.coding import CHOICES, ORDERS, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
-from evaluations.stats.votes import Votes
-
-# What a vote of a person knew of the judge: the code is the place.
-SAW_JUDGE, BLIND, UNKNOWN = range(3)
-
-# Agreement reads first choices: of finished reviews, and imported ones, which have only one.
-FIRST_CHOICES: Final = Q(review__isnull=True) | Q(
-    stage=Stage.FIRST.value, review__state__in=[ReviewState.FIRST.value, ReviewState.FINAL.value]
-)
-
-
-@dataclass(frozen=True)
-class PeopleRows:
-    """Votes of one kind of rater on one aspect, with what each knew of the judge."""
-
-    votes: Votes
-    knew: IntArray
-
-    def where(self, *kinds: int) -> Votes:
-        return self.votes.where(np.isin(self.knew, kinds))
 
 
 @dataclass(frozen=True)
@@ -58,6 +38,7 @@ class Gathered:
 
     comparisons: IntArray
     people: Mapping[int, PeopleRows]
+    confirmed: Mapping[int, Confirmed]
     gold: Mapping[int, PeopleRows]
     verdicts: Mapping[tuple[int, int], Verdicts]
     unanswered: Mapping[int, Unanswered]
@@ -82,7 +63,8 @@ def gather(comparisons: QuerySet[Comparison], raters: Iterable[Rater], aspect: i
     unanswered, repaired = read_unanswered(comparisons, pairwise, ids)
     return Gathered(
         comparisons=ids,
-        people=read_votes(verdicts, place, ids),
+        people=together(read_votes(verdicts, place, ids), read_scored_votes(comparisons, place, ids, aspect)),
+        confirmed=read_confirmed(verdicts, place, ids),
         gold=read_votes(verdicts, {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.GOLD])}, ids),
         verdicts={**read_verdicts(verdicts, pairwise, ids), **scored.verdicts},
         unanswered={**unanswered, **scored.unanswered},
@@ -95,32 +77,6 @@ def packed_verdict() -> Combinable:
     marked = Case(When(inconsistent=True, then=Value(1)), default=Value(0), output_field=IntegerField())
     order_and_choice = code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)
     return F("sample") * (ORDER_WIDTH * CHOICE_WIDTH * MARK_WIDTH) + order_and_choice * MARK_WIDTH + marked
-
-
-def packed_vote() -> Combinable:
-    knew = Case(
-        When(review__isnull=True, then=Value(UNKNOWN)),
-        When(review__blind=True, then=Value(BLIND)),
-        default=Value(SAW_JUDGE),
-        output_field=IntegerField(),
-    )
-    return (code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)) * KNEW_WIDTH + knew
-
-
-def read_votes(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, PeopleRows]:
-    """Votes by aspect id, in the order in which they were stored."""
-    if not place:
-        return {}
-    chosen = verdicts.filter(FIRST_CHOICES, rater__in=list(place)).order_by("pk")
-    rows = read(chosen.values_list("rater_id", "comparison_id", "aspect_id", packed_vote()), ids)
-    rows["rater"] = np.array([place[int(rater)] for rater in rows["rater"]], dtype=np.int64)
-    return {aspect: unpacked_votes(part) for (aspect,), part in groups(rows, "aspect")}
-
-
-def unpacked_votes(rows: Rows) -> PeopleRows:
-    order_and_choice, knew = np.divmod(rows["packed"], KNEW_WIDTH)
-    shown, choice = np.divmod(order_and_choice, CHOICE_WIDTH)
-    return PeopleRows(Votes(rows["comparison"], rows["rater"], shown, choice), knew)
 
 
 def read_verdicts(

@@ -12,7 +12,7 @@ from evaluations.stats.coding import CHOICES, ORDERS, IntArray
 from evaluations.stats.consolidation import STATES
 
 # Each part has this many values. A call that was answered has the state after all those without an answer.
-KNEW_WIDTH: Final = 4
+MARKS_WIDTH: Final = 27  # what a vote knew, its arm, how it was picked: three of each
 MARK_WIDTH: Final = 2
 CHOICE_WIDTH: Final = len(CHOICES)
 ORDER_WIDTH: Final = len(ORDERS)

@@ -22,9 +22,20 @@ from evaluations.domain import (
     derived_remark,
 )
 from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, Run
-from evaluations.services.reporting.gathering import BLIND, SAW_JUDGE, UNKNOWN, Gathered, PeopleRows, gather
+from evaluations.services.reporting.gathering import Gathered, gather
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
+from evaluations.services.reporting.voting import (
+    BLIND,
+    BLIND_ARM,
+    CALIBRATION,
+    NOT_DRAWN,
+    SAW_JUDGE,
+    SHOWN_ARM,
+    UNKNOWN,
+    PeopleRows,
+)
 from evaluations.stats.agreement import Block as Block
+from evaluations.stats.anchoring import Confirmed
 from evaluations.stats.coding import CHOICES, A, B
 from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
 from evaluations.stats.deriving import Derived
@@ -38,7 +49,8 @@ from evaluations.stats.rules import in_words
 from evaluations.stats.votes import Votes
 
 NOTHING: Final = np.empty(0, dtype=np.int64)
-NO_PEOPLE: Final = PeopleRows(Votes(NOTHING, NOTHING, NOTHING, NOTHING), NOTHING)
+NO_PEOPLE: Final = PeopleRows(Votes(NOTHING, NOTHING, NOTHING, NOTHING), NOTHING, NOTHING, NOTHING)
+NONE_CONFIRMED: Final = Confirmed(NOTHING, NOTHING, NOTHING)
 NO_VERDICTS: Final = Verdicts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
 NO_CALLS: Final = Unanswered(NOTHING, NOTHING, NOTHING, NOTHING)
 
@@ -70,11 +82,11 @@ def make_report(
     gathered = gather(wanted, raters)
     asked = what_was_asked(evaluation, wanted, raters)
     judged = judged_aspects(gathered, raters, asked)
-    panels = panels_of(evaluation, raters)
+    panels, shown = panels_of(evaluation, raters), shown_judge_of(evaluation, raters)
     aspects = aspects_in_order(evaluation, asked)
     heard = gathered.aspects().union(*judged.values())
     reports = {
-        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels), rules)
+        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels, shown), rules)
         for aspect in aspects
         if aspect.pk in heard
     }
@@ -146,6 +158,7 @@ def material(
     asked: Asked,
     judged: Mapping[int, set[int]],
     panels: Mapping[str, tuple[str, ...]],
+    shown_judge: str | None,
 ) -> AspectMaterial:
     people = gathered.people.get(aspect.pk, NO_PEOPLE)
     rows = asked.about(aspect.pk)
@@ -154,8 +167,13 @@ def material(
         items=len(gathered.comparisons),
         people=people.where(BLIND, UNKNOWN),
         late=people.where(SAW_JUDGE),
+        arms=(people.in_arm(BLIND_ARM), people.in_arm(SHOWN_ARM)),
+        confirmed=gathered.confirmed.get(aspect.pk, NONE_CONFIRMED),
         gold=gathered.gold.get(aspect.pk, NO_PEOPLE).votes,
         blind=len(people.where(BLIND).item),
+        not_drawn=people.excluded(NOT_DRAWN),
+        calibration=people.excluded(CALIBRATION),
+        shown_judge=shown_judge,
         judges=tuple(
             judge_material(rater, aspect, gathered) for rater in raters if aspect.pk in judged.get(rater.pk, ())
         ),
@@ -165,6 +183,12 @@ def material(
         rubric_versions=tuple(f"{row.version.rubric.name}, version {row.version.number}" for row in rows),
         warnings=warnings_about(rows),
     )
+
+
+def shown_judge_of(evaluation: Evaluation, raters: Sequence[Rater]) -> str | None:
+    """Its name as a rater, where it is one of those that are reported on."""
+    shown = evaluation.shown_judge_id
+    return next((rater.name for rater in raters if rater.judge_id is not None and rater.judge_id == shown), None)
 
 
 def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered) -> JudgeMaterial:

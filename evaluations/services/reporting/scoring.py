@@ -1,13 +1,14 @@
-"""What judges that score responses one by one say of a comparison: two scores, and the choice they make."""
+"""What raters that score responses one by one say of a comparison: two scores, and the choice they make."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evaluations.domain import Choice, RaterKind, derived_choice
-from evaluations.models import Aspect, Comparison, Rater, Score
+from evaluations.domain import Choice, RaterKind, Stage, derived_choice
+from evaluations.models import Aspect, Comparison, Rater, Review, Score
 from evaluations.services.judging.consolidating import margins_of
+from evaluations.services.reviewing.tallying import margins_of as margins_by_version
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,36 @@ def scores_of(comparison: Comparison) -> Mapping[Rater, Mapping[Aspect, Scored]]
         }
         for rater, by_aspect in given.items()
     }
+
+
+@dataclass(frozen=True)
+class ScoredByPerson:
+    """One review by scores: aspect → the two numbers, first and final, and what was written about them."""
+
+    review: Review
+    first: Mapping[Aspect, Scored]
+    final: Mapping[Aspect, Scored]
+    notes: Mapping[Aspect, str]
+
+
+def scores_of_people(comparison: Comparison) -> list[ScoredByPerson]:
+    """Every review by scores, in the same two queries however many there are."""
+    sides = (comparison.response_a_id, comparison.response_b_id)
+    found = Score.objects.filter(review__comparison=comparison).select_related("review__rater", "aspect")
+    given: dict[Review, list[Score]] = defaultdict(list)
+    for score in found.order_by("pk"):
+        if score.review:
+            given[score.review].append(score)
+    margins = margins_by_version({review.rubric_version_id for review in given}) if given else {}
+    told = []
+    for review, scores in given.items():
+        stages: dict[str, dict[Aspect, Scored]] = {stage: {} for stage in Stage}
+        for stage, aspect in dict.fromkeys((score.stage, score.aspect) for score in scores):
+            those = [score for score in scores if (score.stage, score.aspect) == (stage, aspect)]
+            stages[stage][aspect] = scored(those, sides, margins.get((review.rubric_version_id, aspect.pk), 0.0))
+        notes = {score.aspect: score.note for score in scores if score.note}
+        told.append(ScoredByPerson(review, stages[Stage.FIRST], stages[Stage.FINAL], notes))
+    return told
 
 
 def scored(scores: Sequence[Score], sides: tuple[int, int], margin: float) -> Scored:

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evaluations.domain import FAILURE_STATES, CallState, Choice, Folded, RaterKind, Shown, Stage, fold
 from evaluations.models import Aspect, Call, Comparison, Judge, Rater, RubricAspect, Verdict
 from evaluations.services.labelling import Label, labels
-from evaluations.services.reporting.scoring import Scored, scores_of
+from evaluations.services.reporting.scoring import Scored, ScoredByPerson, scores_of, scores_of_people
 
 KINDS_IN_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
 
@@ -27,7 +27,7 @@ class Cell:
     orders: tuple[tuple[Shown, Choice], ...] = ()
     note: str = ""
     weighted: float | None = None
-    scored: Scored | None = None  # of a judge that scores: what its choice was derived from
+    scored: Scored | None = None  # of a rater that scores: what its choice was derived from
 
 
 @dataclass(frozen=True)
@@ -66,22 +66,28 @@ class Table:
     rows: tuple[Row, ...]
     labels: tuple[Label | None, ...]
 
+    @property
+    def rationales(self) -> list[str]:
+        return [asking.rationale for row in self.rows for asking in row.askings if asking.rationale]
+
 
 def table_of(comparison: Comparison, *, with_judges: bool) -> Table:
     """The same few queries however many raters there are."""
     said = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
     verdicts = [one for one in said.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
-    scores = scores_of(comparison) if with_judges else {}
+    scores, scored = scores_of(comparison) if with_judges else {}, scores_of_people(comparison)
     calls = calls_on(comparison) if with_judges else []
-    aspects = aspects_of(comparison, {one.aspect for one in verdicts} | {key for one in scores.values() for key in one})
+    about = {one.aspect for one in verdicts}.union(*scores.values(), *(one.first for one in scored))
+    aspects = aspects_of(comparison, about)
     rows = [
         *verdict_rows(verdicts, calls, aspects),
         *(scored_row(rater, given, calls, aspects, comparison) for rater, given in scores.items()),
+        *(person_row(one, aspects) for one in scored),
     ]
     silent = {call.judge for call in calls} - {row.judge for row in rows}
     rows += [unanswered(judge, calls, aspects, comparison) for judge in silent]
     rows.sort(key=lambda row: (KINDS_IN_ORDER.index(row.kind), row.name))
-    label = labels([comparison.pk]).get(comparison.pk, {})
+    label = labels(comparison.evaluation, [comparison.pk], judges=with_judges).get(comparison.pk, {})
     return Table(aspects, tuple(rows), tuple(label.get(aspect.key) for aspect in aspects))
 
 
@@ -134,6 +140,19 @@ def scored_row(
     """A judge that scores: its choices are derived."""
     cells = tuple(scored_cell(given[aspect]) if aspect in given else None for aspect in aspects)
     return Row(rater.name, RaterKind.JUDGE, rater.judge, cells, askings_of(calls_to(rater.judge, calls), of))
+
+
+def person_row(one: ScoredByPerson, aspects: Iterable[Aspect]) -> Row:
+    """A review by scores: the final ones where there are, and the first choice where it was another."""
+    cells = tuple(scored_by_person(one, aspect) if aspect in one.first else None for aspect in aspects)
+    notes = (one.review.note,) if one.review.note else ()
+    return Row(one.review.rater.name, RaterKind.HUMAN, None, cells, notes=notes)
+
+
+def scored_by_person(one: ScoredByPerson, aspect: Aspect) -> Cell:
+    now, before = one.final.get(aspect, one.first[aspect]), one.first[aspect].choice
+    cell = scored_cell(now)
+    return replace(cell, first=before if before != now.choice else None, note=one.notes.get(aspect, ""))
 
 
 def scored_cell(scored: Scored) -> Cell:

@@ -4,86 +4,149 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluations.domain import AspectSpec, Choice, Reveal, ReviewState, Shown, Stage
-from evaluations.models import Comparison, Rater, Response, Review, RubricVersion, User
+from evaluations.domain import (
+    SAVED_REVIEW_STATES,
+    AspectSpec,
+    Choice,
+    PickedBy,
+    Reveal,
+    ReviewState,
+    RubricKind,
+    RubricSpec,
+    Shown,
+)
+from evaluations.models import Assignment, Comparison, Evaluation, Rater, Response, Review, RubricVersion, User
 from evaluations.services.reviewing.drawing import judge_stands_from_the_start, order_shown
-from evaluations.services.reviewing.queueing import SAVED
-from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer, turned
+from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer
+from evaluations.services.reviewing.saying import Given, Said, choice_in, said_in
 
 
 @dataclass(frozen=True)
 class Line:
-    """One aspect on the sheet, every choice as the person sees it: A is on the left."""
+    """One aspect on the sheet, everything as the person sees it: A is on the left."""
 
     asked: AspectSpec
-    first: Choice | None
-    final: Choice | None
+    first: Given | None
+    final: Given | None
     note: str
+    reason: str
     judge: JudgeChoice | None
+
+    @property
+    def first_choice(self) -> Choice | None:
+        """What was chosen at first, or what the first scores say."""
+        return None if self.first is None else choice_in(self.asked, self.first)
+
+    @property
+    def final_choice(self) -> Choice | None:
+        return None if self.final is None else choice_in(self.asked, self.final)
 
     @property
     def differs(self) -> bool:
         """Whether the judge chose otherwise than the person at first."""
-        return self.judge is not None and self.first is not None and self.judge.choice != self.first
+        return self.judge is not None and self.first is not None and self.judge.choice != self.first_choice
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """``judge`` is None while its choices must not be seen, and where it made none."""
+    """``judge`` is None while its choices must not be seen, and where it made none.
+
+    ``may_reveal``: after the first save the judge's choices appear, if it has answered by then.
+    ``comes_back``: the judge has answered since what was chosen became final without it.
+    """
 
     comparison: Comparison
     left: Response
     right: Response
+    kind: RubricKind
     review: Review | None
     lines: tuple[Line, ...]
     judge: JudgeAnswer | None
+    may_reveal: bool = False
+    comes_back: bool = False
 
     @property
     def stage(self) -> Literal["choose", "confirm", "done"]:
-        if self.review is None or self.review.state not in SAVED:
+        if self.review is None or self.review.state not in SAVED_REVIEW_STATES:
             return "choose"
         return "confirm" if self.review.state == ReviewState.FIRST else "done"
+
+    @property
+    def is_pointwise(self) -> bool:
+        return self.kind == RubricKind.POINTWISE
 
     @property
     def version(self) -> int:
         return self.review.version if self.review else 0
 
     @property
+    def after_save(self) -> Literal["reveal", "next"]:
+        """What saving leads to: the same comparison with the judge's choices, or the next one."""
+        return "reveal" if self.stage == "choose" and self.may_reveal else "next"
+
+    @property
     def differing(self) -> int:
         return sum(line.differs for line in self.lines)
 
 
-def sheet_for(user: User, comparison: Comparison, rubric: RubricVersion, rater: Rater | None) -> Sheet:
-    """The comparison as this person should see it now. Reads only."""
+def sheet_for(
+    user: User, comparison: Comparison, rubric: RubricVersion, rater: Rater | None, spec: RubricSpec | None = None
+) -> Sheet:
+    """The comparison as this person should see it now. Reads only. ``spec``: that of the rubric, if it was read."""
     review = Review.objects.filter(rater=rater, comparison=comparison, rubric_version=rubric).first() if rater else None
+    if review is not None:
+        review.comparison = comparison
     shown = Shown(review.shown) if review else order_shown(user, comparison)
-    aspects = rubric.spec().aspects
+    spec = spec or rubric.spec()
     sides = (comparison.response_a, comparison.response_b)
     left, right = reversed(sides) if shown == Shown.SWAPPED else sides
-    judge = None
-    if may_see_judge(user, comparison, review):
-        judge = judge_answer(comparison.evaluation, comparison, {aspect.key for aspect in aspects}, shown)
-    return Sheet(comparison, left, right, review, tuple(lines(aspects, review, judge)), judge)
+    told = None
+    if may_see_judge(user, comparison, review, rater) or awaits_judge(review):
+        told = judge_answer(comparison.evaluation, comparison, {aspect.key for aspect in spec.aspects}, shown)
+    comes_back = awaits_judge(review) and told is not None
+    judge = None if awaits_judge(review) else told
+    reveals = may_reveal(comparison.evaluation, user, comparison)
+    rows = tuple(lines(spec, review, judge))
+    return Sheet(comparison, left, right, spec.kind, review, rows, judge, reveals, comes_back)
 
 
-def lines(aspects: tuple[AspectSpec, ...], review: Review | None, judge: JudgeAnswer | None) -> Iterator[Line]:
-    saved = review if review and review.state in SAVED else None
-    first = choices_of(saved, Stage.FIRST) if saved else {}
-    final = choices_of(saved, Stage.FINAL) if saved else {}
-    notes = notes_of(saved) if saved else {}
+def lines(spec: RubricSpec, review: Review | None, judge: JudgeAnswer | None) -> Iterator[Line]:
+    said = said_in(review, spec.kind) if review and review.state in SAVED_REVIEW_STATES else Said()
     told: Mapping[str, JudgeChoice] = judge.choices if judge else {}
-    for asked in aspects:
+    for asked in spec.aspects:
         key = asked.key
-        yield Line(asked, first.get(key), final.get(key), notes.get(key, ""), told.get(key))
+        words = (said.notes.get(key, ""), said.reasons.get(key, ""))
+        yield Line(asked, said.first.get(key), said.final.get(key), *words, told.get(key))
 
 
-def may_see_judge(user: User, comparison: Comparison, review: Review | None) -> bool:
+def may_see_judge(user: User, comparison: Comparison, review: Review | None, rater: Rater | None) -> bool:
+    """What was decided at the first save holds, whatever the evaluation's rule has become since; but never is never."""
     evaluation = comparison.evaluation
     if evaluation.reveal == Reveal.NEVER:
         return False
-    if judge_stands_from_the_start(evaluation, user, comparison):
-        return True
-    return review is not None and review.state in SAVED and was_revealed(review)
+    if review is not None and review.state in SAVED_REVIEW_STATES:
+        return review.picked_by != PickedBy.CALIBRATION and was_revealed(review)
+    return judge_stands_from_the_start(evaluation, user, comparison) and not calibrates(rater, comparison)
+
+
+def may_reveal(evaluation: Evaluation, user: User, comparison: Comparison) -> bool:
+    """Whether a judge is to be shown after the first save: there is one, and it was hidden before."""
+    if evaluation.shown_judge_id is None or evaluation.reveal == Reveal.NEVER:
+        return False
+    return not judge_stands_from_the_start(evaluation, user, comparison)
+
+
+def calibrates(rater: Rater | None, comparison: Comparison) -> bool:
+    """Whether the person meets it in a calibration round: its labels are known, and no judge helps."""
+    given = Assignment.objects.filter(rater=rater, item__comparison=comparison, picked_by=PickedBy.CALIBRATION)
+    return rater is not None and given.filter(item__rubric_version=comparison.evaluation.review_rubric_id).exists()
+
+
+def awaits_judge(review: Review | None) -> bool:
+    """Whether it is to be shown the judge's choices once there are any."""
+    if review is None or review.comparison.evaluation.reveal == Reveal.NEVER:
+        return False
+    return review.awaits_judge and review.state == ReviewState.FINAL
 
 
 def was_revealed(review: Review) -> bool:
@@ -92,14 +155,3 @@ def was_revealed(review: Review) -> bool:
     A review that became final in the moment of its first save, and was blind, revealed nothing.
     """
     return not review.blind or review.finished_at != review.first_saved_at
-
-
-def choices_of(review: Review, stage: Stage) -> dict[str, Choice]:
-    """Aspect key → choice, as this person saw it."""
-    shown = Shown(review.shown)
-    rows = review.verdicts.filter(stage=stage).values_list("aspect__key", "choice")
-    return {key: turned(Choice(choice), shown) for key, choice in rows}
-
-
-def notes_of(review: Review) -> dict[str, str]:
-    return dict(review.verdicts.filter(stage=Stage.FINAL).exclude(note="").values_list("aspect__key", "note"))

@@ -3,16 +3,17 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from evaluations.domain import FLIPPED, Choice, Shown, derived_remark
+from evaluations.domain import Choice, Shown, derived_remark
 from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Verdict
 from evaluations.services.judging.consolidating import Derivation, derivations, judge_choices
+from evaluations.services.reviewing.saying import Scores, turned
 
 
 @dataclass(frozen=True)
 class JudgeChoice:
     """``choice`` is as shown. ``orders``: how many orders of the two responses it was asked in.
 
-    ``remark``: what must be said of a choice that the judge did not give itself.
+    ``remark``: what must be said of a choice that the judge did not give itself; ``scores``: what it gave instead.
     """
 
     choice: Choice
@@ -20,6 +21,7 @@ class JudgeChoice:
     orders: int
     rationale: str
     remark: str = ""
+    scores: Scores | None = None
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,6 @@ class JudgeAnswer:
     judge: Judge
     choices: Mapping[str, JudgeChoice]
     rationales: tuple[JudgeRationale, ...]
-
-
-def turned(choice: Choice, shown: Shown) -> Choice:
-    """From left and right to A and B as stored, and back again: it is its own inverse."""
-    return FLIPPED[choice] if shown == Shown.SWAPPED else choice
 
 
 def judge_answer(
@@ -80,7 +77,7 @@ def derived_answer(
     sides = (comparison.response_a_id, comparison.response_b_id)
     told = derivations([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
     choices = {
-        key: JudgeChoice(turned(one.choice, shown), False, 0, "", remark_on(one, shown))
+        key: JudgeChoice(turned(one.choice, shown), False, 0, "", remark_on(one, shown), scores_shown(one, shown))
         for key, one in told.items()
         if key in aspects
     }
@@ -95,9 +92,13 @@ def derived_answer(
 
 
 def remark_on(derived: Derivation, shown: Shown) -> str:
+    scores = scores_shown(derived, shown)
+    return f"{scores.left:.10g} to {scores.right:.10g}, {derived_remark(derived.margin)}"
+
+
+def scores_shown(derived: Derivation, shown: Shown) -> Scores:
     scores = (derived.score_a, derived.score_b)
-    first, second = scores[::-1] if shown == Shown.SWAPPED else scores
-    return f"{first:.10g} to {second:.10g}, {derived_remark(derived.margin)}"
+    return Scores(*(scores[::-1] if shown == Shown.SWAPPED else scores))
 
 
 def orders_of(verdicts: Collection[Verdict]) -> int:

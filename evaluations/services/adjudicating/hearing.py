@@ -1,0 +1,123 @@
+"""What each person said of one comparison, aspect by aspect: first, at last, and why."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from evaluations.domain import (
+    REASONS_IN_WORDS,
+    SAVED_REVIEW_STATES,
+    Choice,
+    PickedBy,
+    RaterKind,
+    Reason,
+    ReviewState,
+    Shown,
+    Stage,
+    derived_choice,
+)
+from evaluations.models import Aspect, Comparison, Rater, Review, Score, Span, Verdict
+from evaluations.services.reviewing.tallying import margins_of
+
+
+@dataclass(frozen=True)
+class Said:
+    """A choice at one stage. ``scores``: what it was derived from, where the person gave numbers."""
+
+    choice: Choice | None
+    scores: tuple[float | None, float | None] | None = None
+    reason: str = ""
+    note: str = ""
+    shown: Shown = Shown.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One person on one aspect. ``review`` is None for what came with an import; ``final`` while it is open."""
+
+    rater: Rater
+    review: Review | None
+    first: Said | None
+    final: Said | None
+
+    @property
+    def said(self) -> Said | None:
+        return self.final or self.first
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self.first and self.final and self.first.choice != self.final.choice)
+
+    @property
+    def is_calibration(self) -> bool:
+        return self.review is not None and self.review.picked_by == PickedBy.CALIBRATION
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.review is None or self.review.state == ReviewState.FINAL
+
+    @property
+    def reason(self) -> str:
+        known = self.said.reason if self.said else ""
+        return REASONS_IN_WORDS[Reason(known)] if known else ""
+
+
+Voices = Mapping[Aspect, list[Voice]]
+Key = tuple[Aspect, Rater, Review | None]
+
+
+def voices_on(comparison: Comparison) -> Voices:
+    """By aspect everyone's choices; the same few queries however many people there are."""
+    given: dict[Key, dict[str, Said]] = defaultdict(dict)
+    for key, stage, said in (*choices_made(comparison), *choices_derived(comparison)):
+        given[key][stage] = said
+    told: dict[Aspect, list[Voice]] = defaultdict(list)
+    for (aspect, rater, review), stages in sorted(given.items(), key=lambda one: one[0][1].name.casefold()):
+        told[aspect].append(Voice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
+    return told
+
+
+def choices_made(comparison: Comparison) -> Iterator[tuple[Key, str, Said]]:
+    """An imported vote has no stages: it is final, and several of one person stand by themselves."""
+    rows = Verdict.objects.filter(comparison=comparison, rater__kind=RaterKind.HUMAN)
+    for row in rows.select_related("rater", "aspect", "review").order_by("pk"):
+        said = Said(Choice(row.choice), None, row.reason, row.note or row.rationale, Shown(row.shown))
+        yield (row.aspect, row.rater, row.review), row.stage if row.review else Stage.FINAL, said
+
+
+def choices_derived(comparison: Comparison) -> Iterator[tuple[Key, str, Said]]:
+    """What two scores of one review say together, by the margin of the rubric that asked for them."""
+    rows = Score.objects.filter(review__comparison=comparison).select_related("rater", "aspect", "review")
+    pairs: dict[tuple[Key, str], dict[int, Score]] = defaultdict(dict)
+    for row in rows.order_by("pk"):
+        pairs[(row.aspect, row.rater, row.review), row.stage][row.response_id] = row
+    margins = margins_of({row.review.rubric_version_id for row in rows if row.review}) if pairs else {}
+    for (key, stage), scores in pairs.items():
+        review = key[2]
+        assert review is not None
+        yield key, stage, derived(comparison, review, scores, margins.get((review.rubric_version_id, key[0].pk), 0.0))
+
+
+def derived(comparison: Comparison, review: Review, scores: Mapping[int, Score], margin: float) -> Said:
+    a, b = scores.get(comparison.response_a_id), scores.get(comparison.response_b_id)
+    values = (a.value if a else None, b.value if b else None)
+    either = [one for one in (a, b) if one]
+    return Said(
+        derived_choice(*values, margin),
+        values,
+        next((one.reason for one in either if one.reason), ""),
+        next((one.note for one in either if one.note), ""),
+        Shown(review.shown),
+    )
+
+
+def reviews_of(comparison: Comparison) -> list[Review]:
+    """Every review that was saved, with who made it, by name."""
+    saved = Review.objects.filter(comparison=comparison, state__in=SAVED_REVIEW_STATES)
+    return list(saved.select_related("rater__user").order_by("rater__name", "pk"))
+
+
+def passages_of(comparison: Comparison) -> list[Span]:
+    """What people marked in the responses of saved reviews, in the order in which it stands there."""
+    saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
+    return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))

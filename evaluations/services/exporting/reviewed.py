@@ -1,0 +1,160 @@
+"""What people said of a comparison, as a row of an exported file has it: pass by pass, with all that led to it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from evaluations.domain import Choice, PickedBy, RaterKind, ReviewState, Stage, derived_choice
+from evaluations.formats import exported
+from evaluations.models import Rater, Review, Span
+from evaluations.services.exporting.collecting import Cast, Given, Material, Said
+from evaluations.services.exporting.judged import rubric_name
+
+
+def people_of(
+    one: Material,
+    said: Mapping[int, list[Said]],
+    scores: Mapping[int, list[Given]],
+    reviews: Mapping[int, Review],
+    spans: Mapping[int, list[Span]],
+    cast: Cast,
+) -> list[exported.Person]:
+    """One entry for every pass of a person: a review, or the imported votes of one sample and order."""
+    people: list[exported.Person] = []
+    for rater, _ in cast.those(RaterKind.HUMAN, {**{pk: [] for pk in scores}, **said}):
+        passes: dict[object, list[Said]] = defaultdict(list)
+        for vote in said.get(rater.pk, ()):
+            if vote.review_id is None or vote.review_id in reviews:  # else it was undone meanwhile
+                passes[vote.review_id or (vote.sample, vote.shown)].append(vote)
+        for told in passes.values():
+            review = reviews.get(told[0].review_id or 0)
+            choices = choices_of(told, review, cast)
+            people.append(
+                reviewed(rater, review, choices, one, spans, cast) if review else imported(rater, told, choices)
+            )
+        for pk, given in by_review(scores.get(rater.pk, ())).items():
+            if pk in reviews:
+                choices = scored(one, given, reviews[pk], cast)
+                people.append(reviewed(rater, reviews[pk], choices, one, spans, cast))
+    return people
+
+
+def by_review(scores: Sequence[Given]) -> Mapping[int, list[Given]]:
+    given: dict[int, list[Given]] = defaultdict(list)
+    for one in scores:
+        given[one.review_id].append(one)
+    return given
+
+
+def choices_of(said: Sequence[Said], review: Review | None, cast: Cast) -> dict[str, exported.PersonsChoice]:
+    """What is imported counts as first and final at once."""
+    choices: dict[str, exported.PersonsChoice] = {}
+    for one in said:
+        choice = choices.setdefault(cast.aspects[one.aspect_id], nothing_yet())
+        if one.stage == Stage.FIRST:
+            choice["first"] = one.choice
+        if one.stage == Stage.FINAL or review is None:
+            choice["final"] = one.choice
+        choice["note"] = one.note or choice["note"]
+        choice["reason"] = one.reason or choice["reason"]
+        if one.rationale:
+            choice["rationale"] = one.rationale
+    return choices
+
+
+def nothing_yet() -> exported.PersonsChoice:
+    return {"first": None, "final": None, "note": "", "reason": None}
+
+
+def scored(one: Material, given: Sequence[Given], review: Review, cast: Cast) -> dict[str, exported.PersonsChoice]:
+    """Scores of the two responses, with the choices that they make by the margin of the review's rubric."""
+    sides = {one.id_a: "A", one.id_b: "B"}
+    choices: dict[str, exported.PersonsChoice] = {}
+    for score in given:
+        key = cast.aspects[score.aspect_id]
+        if key not in choices:
+            margin = cast.margins.get((review.rubric_version_id, score.aspect_id), 0.0)
+            choices[key] = nothing_yet()
+            choices[key]["scores"] = {
+                "first": {"A": None, "B": None},
+                "final": {"A": None, "B": None},
+                "margin": margin,
+            }
+        scores = choices[key]["scores"]
+        stage = scores["final"] if score.stage == Stage.FINAL else scores["first"]
+        stage[sides[score.response_id]] = score.value
+        choices[key]["note"] = score.note or choices[key]["note"]
+        choices[key]["reason"] = score.reason or choices[key]["reason"]
+    for choice in choices.values():
+        choice["first"] = choice_from(choice["scores"], Stage.FIRST)
+        choice["final"] = choice_from(choice["scores"], Stage.FINAL)
+    return choices
+
+
+def choice_from(scores: exported.PersonsScores, stage: Stage) -> Choice | None:
+    given = scores["final"] if stage == Stage.FINAL else scores["first"]
+    return derived_choice(given["A"], given["B"], scores["margin"])
+
+
+def imported(rater: Rater, said: Sequence[Said], choices: dict[str, exported.PersonsChoice]) -> exported.Person:
+    """Whether it was blind, and how it came before this person, is not known."""
+    return {
+        "rater": rater.name,
+        "rubric": None,
+        "state": ReviewState.FINAL,
+        "blind": None,
+        "shown": said[0].shown,
+        "note": "",
+        "picked_by": None,
+        "round": None,
+        "probability": None,
+        "calibration": False,
+        "reveal": None,
+        "judge_first": None,
+        "awaits_judge": None,
+        "active_ms": None,
+        "choices": choices,
+        "spans": [],
+    }
+
+
+def reviewed(
+    rater: Rater,
+    review: Review,
+    choices: dict[str, exported.PersonsChoice],
+    one: Material,
+    spans: Mapping[int, list[Span]],
+    cast: Cast,
+) -> exported.Person:
+    person: exported.Person = {
+        "rater": rater.name,
+        "rubric": rubric_name(review.rubric_version),
+        "state": review.state,
+        "blind": review.blind,
+        "shown": review.shown,
+        "note": review.note,
+        "picked_by": review.picked_by,
+        "round": review.round.name if review.round else None,
+        "probability": review.probability,
+        "calibration": review.picked_by == PickedBy.CALIBRATION,
+        "reveal": review.reveal or None,
+        "judge_first": review.judge_first,
+        "awaits_judge": review.awaits_judge,
+        "active_ms": review.active_ms,
+        "choices": choices,
+        "spans": [span_of(span, one, cast) for span in spans.get(review.pk, ())],
+    }
+    if review.is_example:
+        person["is_example"] = True
+    return person
+
+
+def span_of(span: Span, one: Material, cast: Cast) -> exported.Span:
+    return {
+        "response": "A" if span.response_id == one.id_a else "B",
+        "turn": span.turn,
+        "start": span.start,
+        "end": span.end,
+        "quote": span.quote,
+        "comment": span.comment,
+        "aspect": cast.aspects.get(span.aspect_id or 0),
+    }

@@ -1,0 +1,170 @@
+"""How far reviewing has come: the pool, each round, each person. Only reads."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Least
+
+from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, AssignmentState, PickedBy, RoundKind
+from evaluations.models import Assignment, Comparison, Evaluation, Pick, QueueItem, Rater, Review, Round
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What everyone takes from: ``drawn`` comparisons are the random sample that estimates rest on."""
+
+    comparisons: int
+    drawn: int
+    reviews: int
+    wanted: int
+
+
+@dataclass(frozen=True)
+class RoundProgress:
+    """``reviews`` counts no more of a comparison than the round wants; ``drawn`` those that chance picked."""
+
+    round: Round
+    comparisons: int = 0
+    drawn: int = 0
+    reviews: int = 0
+    people: int = 0
+
+    @property
+    def wanted(self) -> int:
+        return self.comparisons * self.round.reviews_wanted
+
+    @property
+    def is_calibration(self) -> bool:
+        return self.round.kind == RoundKind.CALIBRATION
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one person has done by the rubric in force, or within a round."""
+
+    name: str
+    done: int = 0
+    given: int = 0
+    open: int = 0
+    skipped: int = 0
+    median_seconds: float | None = None
+
+
+def pool_of(evaluation: Evaluation) -> Pool:
+    """Comparisons that no item stands for yet are wanted too."""
+    version = evaluation.review_rubric_id
+    comparisons = Comparison.objects.filter(evaluation=evaluation).count()
+    items = QueueItem.objects.filter(rubric_version=version, comparison__evaluation=evaluation)
+    told = items.aggregate(
+        known=Count("pk"), drawn=Count("pk", filter=Q(drawn=True)), wanted=Coalesce(Sum("wanted"), 0)
+    )
+    reviews = saved_reviews(version).filter(comparison__evaluation=evaluation).count()
+    unknown = max(comparisons - told["known"], 0)
+    return Pool(comparisons, told["drawn"], reviews, told["wanted"] + unknown * evaluation.reviews_wanted)
+
+
+def given_to(evaluation: Evaluation, rater: Rater | None) -> int:
+    """How many comparisons wait for this person by name."""
+    if rater is None:
+        return 0
+    version = evaluation.review_rubric_id
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.NAMED, item__rubric_version=version).count()
+
+
+def saved_reviews(version_id: int | None) -> "QuerySet[Review]":
+    """What people saved by this rubric, calibration left out."""
+    saved: QuerySet[Review] = Review.objects.filter(rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
+    return saved.exclude(picked_by=PickedBy.CALIBRATION)
+
+
+def progress_of(rounds: Collection[Round]) -> Mapping[int, RoundProgress]:
+    """Round id → progress; three queries for any number of rounds."""
+    picks = Pick.objects.filter(round__in=rounds).order_by("round").values_list("round")
+    counted = picks.annotate(size=Count("pk"), drawn=Count("pk", filter=chance()))
+    sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
+    done = dict(picks.annotate(done=Sum(reviews_of_pick())))
+    people = dict(
+        Assignment.objects.filter(pick__round__in=rounds)
+        .values("pick__round")
+        .annotate(people=Count("rater", distinct=True))
+        .values_list("pick__round", "people")
+    )
+    return {
+        one.pk: RoundProgress(
+            one,
+            *sizes.get(one.pk, (0, 0)),
+            done.get(one.pk) or 0,
+            people.get(one.pk, 0),
+        )
+        for one in rounds
+    }
+
+
+def chance() -> Q:
+    return Q(picked_by__in=[word.value for word in DRAWN])
+
+
+def reviews_of_pick() -> Least:
+    """Whoever made them and however they came to it: it is done when it has as many as the round wants."""
+    done = Assignment.objects.filter(item=OuterRef("item"), state=AssignmentState.DONE)
+    counted = done.exclude(picked_by=PickedBy.CALIBRATION).order_by().values("item").annotate(number=Count("pk"))
+    number = Subquery(counted.values("number"), output_field=IntegerField())
+    return Least(Coalesce(number, 0), F("round__reviews_wanted"), output_field=IntegerField())
+
+
+def work_in(made: Round) -> Sequence[Work]:
+    """Who has to do with the round's comparisons through it, those with most of them first."""
+    states = (AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD, AssignmentState.SKIPPED)
+    given = Assignment.objects.filter(pick__round=made).values_list("rater__name")
+    counted = given.annotate(**{state: Count("pk", filter=Q(state=state)) for state in states})
+    found = [Work(*row) for row in counted]
+    return sorted(found, key=lambda work: (-work.done - work.given, work.name))
+
+
+def work_of(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, Work]:
+    """Rater id → what they did, and how long the middle one of their reviews took them."""
+    mine = Q(rater__in=raters)
+    seconds: dict[int, list[int]] = defaultdict(list)
+    saved = saved_reviews(evaluation.review_rubric_id).filter(mine)
+    for rater, spent in saved.values_list("rater", "active_ms"):
+        seconds[rater].append(spent)
+    given = Assignment.objects.filter(
+        mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.NAMED
+    )
+    waiting = dict(given.values_list("rater").annotate(Count("pk")))
+    return {
+        rater.pk: Work(
+            rater.name, len(seconds[rater.pk]), waiting.get(rater.pk, 0), median_seconds=middle(seconds[rater.pk])
+        )
+        for rater in raters
+    }
+
+
+def middle(milliseconds: Collection[int]) -> float | None:
+    """Of those that were measured: without JavaScript no time is."""
+    measured = [one for one in milliseconds if one]
+    return median(measured) / 1000 if measured else None
+
+
+@dataclass(frozen=True)
+class Said:
+    """One comparison of a round: who has reviewed it, and for whom it waits."""
+
+    pick: Pick
+    done: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+def said_on(picks: Sequence[Pick]) -> list[Said]:
+    """One query for a page of picks."""
+    states: dict[tuple[int, bool], list[str]] = defaultdict(list)
+    known = Assignment.objects.filter(
+        item__in=[pick.item_id for pick in picks],
+        state__in=(AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD),
+    )
+    for item, state, name in known.order_by("rater__name").values_list("item", "state", "rater__name"):
+        states[item, state == AssignmentState.DONE].append(name)
+    return [Said(pick, tuple(states[pick.item_id, True]), tuple(states[pick.item_id, False])) for pick in picks]

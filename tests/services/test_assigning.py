@@ -1,0 +1,353 @@
+"""Rounds of work, their strategies, and what is given to people by name."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from evaluations.domain import AssignmentState, InputRefused, PickedBy, Reveal, Role, RoundKind, Strata
+from evaluations.models import (
+    Assignment,
+    Comparison,
+    Evaluation,
+    Event,
+    Label,
+    Query,
+    QueueItem,
+    Review,
+    Round,
+    User,
+    Verdict,
+)
+from evaluations.services.preparing.preparing import archive, change_evaluation
+from evaluations.services.reviewing.assigning import assign, close_round, make_round, preview
+from evaluations.services.reviewing.overseeing import progress_of
+from evaluations.services.reviewing.reviewing import save_first, skip
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.queue import turn
+from tests.saying import ALL_A, ALL_B, aspect_of, judge_says, make_judge, make_scorer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def person() -> User:
+    return make_user()
+
+
+@pytest.fixture
+def evaluation(person: User) -> Evaluation:
+    return make_evaluation(person)
+
+
+def comparisons(evaluation: Evaluation, number: int, **columns: Any) -> list[Comparison]:
+    """In the random order they stand as they are made."""
+    return [make_comparison(evaluation, **columns) for _ in range(number)]
+
+
+def save_next(person: User, evaluation: Evaluation) -> Review:
+    pk = turn(person, evaluation)
+    assert pk is not None
+    return save_first(person, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
+
+
+def picks_of(made: Round) -> list[tuple[int, str, float | None]]:
+    return list(made.picks.order_by("place").values_list("item__comparison", "picked_by", "probability"))
+
+
+def by_random(evaluation: Evaluation, size: int, name: str = "first", **columns: object) -> Round:
+    columns = {"strategy": PickedBy.RANDOM, "user": None, **columns}
+    return make_round(evaluation, name=name, size=size, **columns)  # type: ignore[arg-type]
+
+
+def drawn(evaluation: Evaluation) -> set[int]:
+    return set(
+        QueueItem.objects.filter(comparison__evaluation=evaluation, drawn=True).values_list("comparison", flat=True)
+    )
+
+
+def test_a_random_round_takes_the_next_in_the_random_order_with_the_share_that_is_drawn(
+    evaluation: Evaluation,
+) -> None:
+    """Ten comparisons: three are drawn, then two more: 3/10 and 5/10."""
+    made = comparisons(evaluation, 10)
+    first, second = by_random(evaluation, 3), by_random(evaluation, 2, "second")
+    assert picks_of(first) == [(one.pk, "random", 0.3) for one in made[:3]]
+    assert picks_of(second) == [(one.pk, "random", 0.5) for one in made[3:5]]
+    assert drawn(evaluation) == {one.pk for one in made[:5]}
+    assert (first.population, first.random_percent) == (10, 100)
+
+
+def test_a_round_comes_before_the_pool_the_oldest_first(person: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=person)
+    made = comparisons(evaluation, 6)
+    flipping(made[4])
+    make_round(evaluation, name="flips", strategy=PickedBy.FLIPS, size=1, random_percent=0, user=person)
+    by_random(evaluation, 1, "random")
+    met = [save_next(person, evaluation) for _ in range(3)]
+    assert [one.comparison_id for one in met] == [made[4].pk, made[0].pk, made[1].pk]
+    assert [(one.picked_by, one.probability) for one in met] == [("flips", None), ("random", 1 / 6), ("random", 1.0)]
+    assert [one.round.name if one.round else None for one in met] == ["flips", "random", None]
+
+
+def flipping(comparison: Comparison) -> None:
+    """The judge prefers what it is shown first, on every aspect."""
+    judge_says(comparison, as_stored=ALL_A, swapped=ALL_B)
+    judge = make_judge(comparison.evaluation).judge
+    change_evaluation(comparison.evaluation, {"shown_judge": judge}, user=None)
+
+
+def test_flips_are_where_the_orders_of_the_shown_judge_differ(evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 3)
+    judge_says(made[0], as_stored=ALL_A, swapped=ALL_A)
+    flipping(made[1])
+    found = make_round(evaluation, name="flips", strategy=PickedBy.FLIPS, size=10, random_percent=0, user=None)
+    assert picks_of(found) == [(made[1].pk, "flips", None)]
+
+
+def test_a_flip_is_not_seen_in_an_order_that_has_no_answer(evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 2)
+    flipping(made[0])
+    judge_says(made[1], as_stored=ALL_A, swapped="pending")
+    found = make_round(evaluation, name="flips", strategy=PickedBy.FLIPS, size=10, random_percent=0, user=None)
+    assert [pk for pk, _, _ in picks_of(found)] == [made[0].pk]
+
+
+def test_every_round_keeps_its_random_share_and_spreads_it(evaluation: Evaluation) -> None:
+    """Of ten, forty percent at random: the first four. Six of those that flip fill it up."""
+    made = comparisons(evaluation, 20)
+    for comparison in made:
+        flipping(comparison)
+    mixed = make_round(evaluation, name="mixed", strategy=PickedBy.FLIPS, size=10, random_percent=40, seed=3, user=None)
+    picks = picks_of(mixed)
+    assert [pk for pk, how, _ in picks if how == "random"] == [one.pk for one in made[:4]]
+    assert [pk for pk, how, _ in picks if how == "flips"] == [one.pk for one in made[4:10]]
+    assert {probability for _, how, probability in picks if how == "random"} == {4 / 20}
+    assert Counter(how for _, how, _ in picks[:5])["random"] not in (0, 4)
+
+
+def test_the_same_seed_makes_the_same_round() -> None:
+    def ways() -> list[str]:
+        evaluation = make_evaluation()
+        for comparison in comparisons(evaluation, 12):
+            flipping(comparison)
+        made = make_round(evaluation, name="a", strategy=PickedBy.FLIPS, size=8, random_percent=50, seed=7, user=None)
+        return [how for _, how, _ in picks_of(made)]
+
+    assert ways() == ways()
+
+
+def test_judges_disagree_where_what_they_say_over_both_orders_differs(evaluation: Evaluation) -> None:
+    """The shown judge and an LLM: A and A agree, A and B do not."""
+    made = comparisons(evaluation, 3)
+    change_evaluation(evaluation, {"shown_judge": make_judge(evaluation).judge}, user=None)
+    other = make_judge(evaluation, "other").judge
+    assert other is not None
+    scorer = make_scorer(evaluation).judge
+    assert scorer is not None
+    type(other).objects.filter(pk=other.pk).update(kind="llm", endpoint=scorer.endpoint)
+    for comparison, says in zip(made, (ALL_A, ALL_B, ALL_A), strict=True):
+        judge_says(comparison, as_stored=ALL_A, swapped=ALL_A)
+        judge_says(comparison, judge="other", as_stored=says, swapped=says)
+    found = make_round(
+        evaluation, name="judges", strategy=PickedBy.JUDGES_DISAGREE, size=9, random_percent=0, user=None
+    )
+    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk]
+
+
+def test_people_disagree_where_a_label_is_split_and_unsettled(evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 4)
+    depth = aspect_of(evaluation, "depth")
+    for comparison, source, unanimous in (
+        (made[0], "majority", True),
+        (made[1], "majority", False),
+        (made[2], "adjudicated", False),
+    ):
+        Label.objects.create(
+            comparison=comparison, aspect=depth, choice="A", source=source, votes=3, unanimous=unanimous
+        )
+    found = make_round(
+        evaluation, name="people", strategy=PickedBy.PEOPLE_DISAGREE, size=9, random_percent=0, user=None
+    )
+    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk]
+
+
+def test_least_confident_is_what_the_judge_gave_the_evenest_chances(evaluation: Evaluation) -> None:
+    """Weighted .9 and .7 → .3 from a half; .6 and .4 → 0; .1 in both orders → .4."""
+    made = comparisons(evaluation, 3)
+    for comparison, weights in zip(made, ((0.9, 0.7), (0.6, 0.4), (0.1, 0.1)), strict=True):
+        judge_says(comparison, as_stored={"depth": "A"}, swapped={"depth": "A"})
+        said = Verdict.objects.filter(comparison=comparison).order_by("pk")
+        for verdict, weighted in zip(said, weights, strict=True):
+            Verdict.objects.filter(pk=verdict.pk).update(weighted=weighted)
+    change_evaluation(evaluation, {"shown_judge": make_judge(evaluation).judge}, user=None)
+    found = make_round(
+        evaluation, name="unsure", strategy=PickedBy.LEAST_CONFIDENT, size=2, random_percent=0, user=None
+    )
+    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk, made[0].pk]
+
+
+def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) -> None:
+    """Six of coding, two of maths, four wanted and then four more: 2 + 2, then 4 + 0."""
+    coding, maths = comparisons(evaluation, 6, category="coding"), comparisons(evaluation, 2, category="maths")
+    first = make_round(
+        evaluation,
+        name="first",
+        strategy=PickedBy.STRATIFIED,
+        strata=Strata.CATEGORY,
+        size=4,
+        random_percent=0,
+        user=None,
+    )
+    assert {(pk, probability) for pk, _, probability in picks_of(first)} == {
+        *((one.pk, 2 / 6) for one in coding[:2]),
+        *((one.pk, 1.0) for one in maths),
+    }
+    second = make_round(
+        evaluation,
+        name="second",
+        strategy=PickedBy.STRATIFIED,
+        strata=Strata.CATEGORY,
+        size=4,
+        random_percent=0,
+        user=None,
+    )
+    assert {(pk, probability) for pk, _, probability in picks_of(second)} == {(one.pk, 1.0) for one in coding[2:]}
+
+
+def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
+    one = make_comparison(evaluation, candidates=("alpha", "beta"))
+    other = make_comparison(evaluation, candidates=("alpha", "gamma"))
+    comparisons(evaluation, 3)
+    made = make_round(
+        evaluation,
+        name="pairs",
+        strategy=PickedBy.STRATIFIED,
+        strata=Strata.CANDIDATE_PAIR,
+        size=2,
+        random_percent=0,
+        user=None,
+    )
+    assert {(pk, probability) for pk, _, probability in picks_of(made)} == {(one.pk, 0.25), (other.pk, 1.0)}
+
+
+def test_a_round_wants_its_own_number_of_reviews_until_it_is_closed(person: User, evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 3)
+    round_of_two = by_random(evaluation, 1, reviews_wanted=2)
+    others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
+    assert [save_next(one, evaluation).comparison_id for one in (person, others[0])] == [made[0].pk] * 2
+    assert turn(others[1], evaluation) == made[1].pk
+    close_round(round_of_two, person)
+    assert set(QueueItem.objects.values_list("wanted", flat=True)) == {1}
+    change_evaluation(evaluation, {"reviews_wanted": 3}, user=person)
+    assert save_next(others[1], evaluation).comparison_id == made[1].pk
+    assert turn(others[1], evaluation) == made[0].pk
+
+
+def test_by_name_a_round_is_split_evenly_and_met_by_nobody_else(person: User, evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 5)
+    ann, ben = (make_member(evaluation, Role.REVIEWER, name) for name in ("ann", "ben"))
+    by_random(evaluation, 4, by_name=True, people=[ann, ben])
+    given = Assignment.objects.filter(state=AssignmentState.NAMED)
+    assert Counter(given.values_list("rater__name", flat=True)) == {"ann": 2, "ben": 2}
+    assert turn(person, evaluation) == made[4].pk
+    assert [save_next(ann, evaluation).comparison_id for _ in range(2)] == [made[0].pk, made[2].pk]
+    assert turn(ann, evaluation) is None
+
+
+def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Evaluation) -> None:
+    comparisons(evaluation, 3)
+    people = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
+    by_random(evaluation, 3, by_name=True, people=people, reviews_wanted=2)
+    assert set(QueueItem.objects.values_list("taken", "wanted")) == {(2, 2)}
+    assert Assignment.objects.count() == 6
+
+
+def test_closing_gives_back_what_was_given_by_name_and_not_begun(person: User, evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 2)
+    ann = make_member(evaluation, Role.REVIEWER)
+    named = by_random(evaluation, 2, by_name=True, people=[ann])
+    save_next(ann, evaluation)
+    assert turn(person, evaluation) is None
+    close_round(named, person)
+    assert turn(person, evaluation) == made[1].pk
+    with pytest.raises(InputRefused, match="closed already"):
+        close_round(named, person)
+    assert Event.objects.filter(verb="closed round").count() == 1
+
+
+def test_what_is_given_by_name_comes_before_the_pool_and_counts_as_picked_by_hand(
+    person: User, evaluation: Evaluation
+) -> None:
+    made = comparisons(evaluation, 3)
+    assert assign(evaluation, [made[2]], [person], person) == 1
+    assert assign(evaluation, [made[2]], [person], person) == 0
+    review = save_next(person, evaluation)
+    assert (review.comparison_id, review.picked_by, review.probability) == (made[2].pk, "by_hand", None)
+    assert Event.objects.filter(verb="assigned").count() == 2
+
+
+def test_what_was_named_and_is_skipped_is_open_to_others(person: User, evaluation: Evaluation) -> None:
+    (only,) = comparisons(evaluation, 1)
+    ann = make_member(evaluation, Role.REVIEWER)
+    assign(evaluation, [only], [ann], person)
+    assert turn(person, evaluation) is None
+    skip(ann, only, reason="", version=0)
+    assert turn(person, evaluation) == only.pk
+
+
+def test_progress_counts_no_more_reviews_than_a_round_wants(person: User, evaluation: Evaluation) -> None:
+    comparisons(evaluation, 3)
+    by_random(evaluation, 2)
+    save_next(person, evaluation)
+    (progress,) = progress_of(Round.objects.all()).values()
+    assert (progress.comparisons, progress.reviews, progress.wanted) == (2, 1, 2)
+
+
+def test_a_preview_says_what_would_be_picked_and_makes_nothing(evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 6)
+    for comparison in made[2:]:
+        flipping(comparison)
+    seen = preview(evaluation, strategy=PickedBy.FLIPS, size=4, random_percent=50)
+    assert (seen.matching, seen.at_random, seen.by_strategy) == (4, 2, 2)
+    assert not Round.objects.exists()
+    assert not drawn(evaluation)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"size": 0}, "at least one comparison"),
+        ({"name": " "}, "needs a name"),
+        ({"name": "taken"}, "already"),
+        ({"random_percent": 101}, "between 0 and 100"),
+        ({"reviews_wanted": 0}, "between 1 and 100"),
+        ({"strategy": PickedBy.STRATIFIED}, "equally from"),
+        ({"strategy": PickedBy.BY_HAND}, "no order of work"),
+        ({"strategy": PickedBy.FLIPS, "random_percent": 0}, "No comparison fits"),
+        ({"by_name": True}, "at least one person"),
+        ({"kind": RoundKind.CALIBRATION}, "known labels"),
+    ],
+)
+def test_a_round_that_makes_no_sense_is_refused_in_words(
+    evaluation: Evaluation, asked: dict[str, object], said: str
+) -> None:
+    comparisons(evaluation, 2)
+    by_random(evaluation, 1, "taken")
+    with pytest.raises(InputRefused, match=said):
+        make_round(evaluation, **{"name": "new", "size": 1, "strategy": PickedBy.RANDOM, "user": None, **asked})  # type: ignore[arg-type]
+    assert Round.objects.count() == 1
+
+
+def test_nothing_is_made_in_an_archived_evaluation(person: User, evaluation: Evaluation) -> None:
+    comparisons(evaluation, 1)
+    archive(evaluation, user=person)
+    with pytest.raises(InputRefused, match="archived"):
+        by_random(evaluation, 1)
+
+
+def test_categories_of_queries_are_read_as_they_are_now(evaluation: Evaluation) -> None:
+    made = comparisons(evaluation, 2, category="coding")
+    Query.objects.filter(pk=made[0].query_id).update(category="maths")
+    seen = preview(evaluation, strategy=PickedBy.STRATIFIED, strata=Strata.CATEGORY, size=2, random_percent=0)
+    assert seen.by_strategy == 2

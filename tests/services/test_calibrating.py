@@ -1,0 +1,246 @@
+"""Calibration: which labels are known, how far a person is, and how their choices compare."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evaluations import access
+from evaluations.domain import (
+    AspectSpec,
+    Choice,
+    InputRefused,
+    PickedBy,
+    ReviewState,
+    Role,
+    RoundKind,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Stage,
+)
+from evaluations.models import Adjudication, Comparison, Evaluation, Event, QueueItem, Rater, Review, Round, Score, User
+from evaluations.services.preparing.preparing import add_rubric
+from evaluations.services.reviewing import calibrating
+from evaluations.services.reviewing.posing import begin, known_labels, with_known_labels
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import ALL_A, ALL_TIE, SIX, aspect_of, import_votes, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("olive")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+def golden(evaluation: Evaluation, choice: Choice = Choice.A) -> Comparison:
+    comparison = make_comparison(evaluation)
+    import_votes(comparison, "gold", dict.fromkeys(SIX, choice), kind="gold")
+    return comparison
+
+
+def settle(comparison: Comparison, key: str, choice: Choice, user: User) -> None:
+    aspect = aspect_of(comparison.evaluation, key)
+    Adjudication.objects.create(comparison=comparison, aspect=aspect, user=user, choice=choice, reason="Read twice.")
+
+
+def named(evaluation: Evaluation, *comparisons: Comparison) -> Round:
+    return begin(
+        evaluation, name=f"Round {Round.objects.count()}", comparisons=[one.pk for one in comparisons], user=None
+    )
+
+
+def skips(rater: Rater, comparison: Comparison) -> None:
+    review = person_says(rater, comparison, {})
+    Review.objects.filter(pk=review.pk).update(state=ReviewState.SKIPPED)
+
+
+# ---- which labels are known
+
+
+def test_gold_verdicts_and_adjudications_are_known_labels_and_votes_of_people_are_none(
+    evaluation: Evaluation, owner: User
+) -> None:
+    gold, settled, voted = golden(evaluation), make_comparison(evaluation), make_comparison(evaluation)
+    settle(settled, SIX[0], Choice.B, owner)
+    person_says(make_human(evaluation), voted, ALL_A)
+    assert set(with_known_labels(evaluation)) == {gold, settled}
+    assert known_labels([settled.pk]) == {settled.pk: {SIX[0]: "B"}}
+
+
+def test_an_adjudication_outranks_gold_and_gold_that_contradicts_itself_is_not_known(
+    evaluation: Evaluation, owner: User
+) -> None:
+    comparison = golden(evaluation)
+    settle(comparison, SIX[0], Choice.B, owner)
+    import_votes(comparison, "other gold", {SIX[1]: Choice.TIE}, kind="gold")
+    known = known_labels([comparison.pk])[comparison.pk]
+    assert known == {SIX[0]: "B", **dict.fromkeys(SIX[2:], "A")}
+
+
+def test_a_label_on_an_aspect_that_nobody_is_asked_about_is_of_no_use(evaluation: Evaluation) -> None:
+    import_votes(make_comparison(evaluation), "gold", {"elsewhere": Choice.A}, kind="gold")
+    assert not with_known_labels(evaluation).exists()
+
+
+# ---- making a round
+
+
+def test_a_round_drawn_by_the_same_seed_is_the_same_round(evaluation: Evaluation, owner: User) -> None:
+    for _ in range(9):
+        golden(evaluation)
+    one = begin(evaluation, name="One", size=4, seed=7, user=owner)
+    two = begin(evaluation, name="Two", size=4, seed=7, user=owner)
+    picked = [list(made.picks.order_by("place").values_list("item", flat=True)) for made in (one, two)]
+    assert picked[0] == picked[1]
+    assert len(set(picked[0])) == 4
+    assert (one.kind, one.population) == (RoundKind.CALIBRATION, 9)
+    assert set(one.picks.values_list("picked_by", "probability")) == {(PickedBy.CALIBRATION, None)}
+    assert Event.objects.filter(object_type="round", object_id=one.pk, user=owner, verb="made round").exists()
+
+
+def test_it_takes_no_place_in_the_queue(evaluation: Evaluation) -> None:
+    named(evaluation, golden(evaluation))
+    assert list(QueueItem.objects.values_list("taken", "drawn")) == [(0, False)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"name": "", "size": 1}, "needs a name"),
+        ({"name": "New", "size": 0}, "between 1 and 2"),
+        ({"name": "New", "size": 3}, "between 1 and 2"),
+        ({"name": "Taken", "size": 1}, "already"),
+        ({"name": "New", "comparisons": [0]}, "No label is known for 0"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_one_sentence(
+    evaluation: Evaluation, given: dict[str, object], words: str
+) -> None:
+    golden(evaluation), golden(evaluation)
+    begin(evaluation, name="Taken", size=1, user=None)
+    with pytest.raises(InputRefused, match=words):
+        begin(evaluation, user=None, **given)  # type: ignore[arg-type]
+    assert Round.objects.count() == 1
+
+
+def test_where_nothing_is_known_it_says_how_labels_become_known(evaluation: Evaluation) -> None:
+    make_comparison(evaluation)
+    with pytest.raises(InputRefused, match="import verdicts of raters of the kind “gold”"):
+        begin(evaluation, name="New", size=1, user=None)
+
+
+# ---- how far a person is
+
+
+def test_a_person_goes_through_it_and_is_offered_the_result_until_they_open_it(evaluation: Evaluation) -> None:
+    user = make_member(evaluation, Role.REVIEWER)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=user)
+    one, two = golden(evaluation), golden(evaluation)
+    made = named(evaluation, one, two)
+    assert not calibrating.standing_in(made, rater).is_finished
+    person_says(rater, one, ALL_A)
+    standing = calibrating.standing(evaluation, rater, two)
+    assert standing
+    assert (standing.done, standing.total, standing.place, standing.is_finished) == (1, 2, 2, False)
+    assert calibrating.unseen_result(evaluation, rater) is None
+    skips(rater, two)
+    standing = calibrating.standing(evaluation, rater)
+    assert standing
+    assert standing.is_news
+    assert calibrating.unseen_result(evaluation, rater) == made
+    assert calibrating.standing_in(made, rater).is_finished
+    calibrating.note_result_seen(made, user)
+    calibrating.note_result_seen(made, user)
+    assert calibrating.standing(evaluation, rater) is None
+    assert Event.objects.filter(verb="saw calibration result").count() == 1
+
+
+def test_a_closed_round_and_one_of_another_rubric_keep_nobody(evaluation: Evaluation) -> None:
+    rater = make_human(evaluation)
+    made = named(evaluation, golden(evaluation))
+    Round.objects.filter(pk=made.pk).update(closed_at=made.created_at)
+    assert not calibrating.open_rounds(evaluation).exists()
+    assert calibrating.standing(evaluation, rater) is None
+
+
+def test_what_others_chose_stays_hidden_until_the_person_is_through(evaluation: Evaluation) -> None:
+    user = make_member(evaluation, Role.REVIEWER)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=user)
+    one, two, other = golden(evaluation), golden(evaluation), make_comparison(evaluation)
+    named(evaluation, one, two)
+    for comparison in (one, other):
+        person_says(rater, comparison, ALL_A)
+    assert set(access.open_comparisons(user, evaluation)) == {other}
+    person_says(rater, two, ALL_A)
+    assert set(access.open_comparisons(user, evaluation)) == {one, two, other}
+
+
+# ---- the result
+
+
+def test_first_choices_are_compared_with_what_is_known(evaluation: Evaluation) -> None:
+    """Two of A, known A and B: on each aspect 1 of 2. The final change to B on the second is not looked at."""
+    rater = make_human(evaluation)
+    one, two = golden(evaluation, Choice.A), golden(evaluation, Choice.B)
+    made = named(evaluation, two, one)
+    person_says(rater, one, ALL_A)
+    person_says(rater, two, ALL_A, final=dict.fromkeys(SIX, Choice.B))
+    found = calibrating.result(made, rater)
+    assert [(one.compared, one.agreed, one.share) for one in found.agreements] == [(2, 1, 0.5)] * 6
+    assert found.overall
+    assert (found.overall.compared, found.overall.agreed) == (12, 6)
+    assert {(one.comparison, one.chosen, one.known) for one in found.differences} == {(two, "A", "B")}
+
+
+def test_what_was_skipped_and_what_has_no_known_label_is_not_counted(evaluation: Evaluation, owner: User) -> None:
+    rater = make_human(evaluation)
+    skipped, settled = golden(evaluation), make_comparison(evaluation)
+    settle(settled, SIX[0], Choice.TIE, owner)
+    made = named(evaluation, skipped, settled)
+    person_says(rater, settled, ALL_TIE)
+    skips(rater, skipped)
+    found = calibrating.result(made, rater)
+    assert [one.compared for one in found.agreements] == [1, 0, 0, 0, 0, 0]
+    assert found.agreements[1].share is None
+    assert (found.skipped, found.differences) == (1, ())
+
+
+def test_choices_derived_from_scores_are_compared_too(evaluation: Evaluation) -> None:
+    """4 and 3 by a margin of 1 is a tie; the known label is A."""
+    asked = AspectSpec("quality", "Quality", "How good it is.", scale_min=1, scale_max=5, scale_step=1, tie_margin=1)
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), ("quality",))
+    version = add_rubric(evaluation, name="scale", spec=spec, origin=RubricOrigin.OWN, user=None)
+    Evaluation.objects.update(review_rubric=version)
+    evaluation.refresh_from_db()
+    comparison, rater = make_comparison(evaluation), make_human(evaluation)
+    import_votes(comparison, "gold", {"quality": Choice.A}, kind="gold")
+    made = named(evaluation, comparison)
+    review = person_says(rater, comparison, {})
+    for side, value in ((comparison.response_a, 4), (comparison.response_b, 3)):
+        aspect = aspect_of(evaluation, "quality")
+        Score.objects.create(rater=rater, response=side, aspect=aspect, value=value, review=review, stage=Stage.FIRST)
+    (difference,) = calibrating.result(made, rater).differences
+    assert (difference.chosen, difference.known) == ("tie", "A")
+
+
+def test_results_of_many_cost_as_many_queries_as_of_one(evaluation: Evaluation) -> None:
+    comparison = golden(evaluation)
+    made = named(evaluation, comparison)
+    raters = [make_human(evaluation) for _ in range(5)]
+    for rater in raters:
+        person_says(rater, comparison, ALL_A)
+
+    def queries(some: list[Rater]) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as context:
+            calibrating.results(made, some)
+        return len(context)
+
+    assert queries(raters) == queries(raters[:1])

@@ -1,0 +1,259 @@
+"""Where raters differ: found by hand-made votes, by every filter, forwards and backwards."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from evaluations.domain import CallState, Choice, Reason, Role
+from evaluations.models import Candidate, Comparison, Evaluation, Label, Rater, Verdict
+from evaluations.services.adjudicating.adjudicating import adjudicate
+from evaluations.services.adjudicating.disagreeing import (
+    Kind,
+    Wanted,
+    counts,
+    differences,
+    find,
+    neighbours,
+    shown_judge,
+)
+from evaluations.services.adjudicating.discussing import post
+from evaluations.services.adjudicating.prefiltering import may_differ
+from evaluations.services.judging.consolidating import judge_choices
+from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.reviewing.tallying import tally
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import aspect_of, judge_says, make_import, make_judge, make_scorer, person_says, scorer_says
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE, BOTH_BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+def voted(evaluation: Evaluation, *choices: Choice, aspect: str = "clarity", **columns: object) -> Comparison:
+    """A comparison on which people finally chose so."""
+    comparison = make_comparison(evaluation, **columns)  # type: ignore[arg-type]
+    for choice in choices:
+        person_says(make_human(evaluation), comparison, {aspect: choice})
+    tally([comparison.pk])
+    return comparison
+
+
+def found(wanted: Wanted) -> list[int]:
+    return find(wanted).ids
+
+
+def with_judge(evaluation: Evaluation, **more: object) -> Wanted:
+    judge = make_judge(evaluation)
+    change_evaluation(evaluation, {"shown_judge": judge.judge, "settles_judge": True}, user=None)
+    return Wanted(evaluation, judge=shown_judge(evaluation), **more)  # type: ignore[arg-type]
+
+
+# ---- between people -------------------------------------------------------------------------
+
+
+def test_people_differ_where_their_votes_are_not_all_one(evaluation: Evaluation) -> None:
+    split, majority = voted(evaluation, A, B), voted(evaluation, A, A, TIE)
+    voted(evaluation, A, A)
+    voted(evaluation, B)
+    voted(make_evaluation(), A, B)
+    assert found(Wanted(evaluation)) == [split.pk, majority.pk]
+
+
+def test_what_was_settled_is_listed_as_settled_and_no_longer_as_open(evaluation: Evaluation) -> None:
+    one, other = voted(evaluation, A, B), voted(evaluation, A, B)
+    ada = make_member(evaluation, Role.ADJUDICATOR)
+    adjudicate(one, aspect_of(evaluation, "clarity"), choice=A, reason="Clear.", version=0, user=ada)
+    assert found(Wanted(evaluation)) == [other.pk]
+    assert found(Wanted(evaluation, settled=True)) == [one.pk]
+    assert found(Wanted(evaluation, settled=True, kind=Kind.JUDGE)) == []
+    assert counts(Wanted(evaluation)) == (1, 1)
+
+
+def test_the_words_say_who_chose_what(evaluation: Evaluation) -> None:
+    comparison = voted(evaluation, TIE, A, A)
+    wanted = with_judge(evaluation)
+    judge_says(comparison, as_stored={"clarity": B}, swapped={"clarity": B})
+    (one,) = differences(wanted, [comparison.pk])[comparison.pk]
+    assert (one.aspect.name, dict(one.votes), one.judge) == ("Clarity", {A: 2, TIE: 1}, B)
+    assert list(one.votes) == [A, TIE]
+    assert one.kinds == [Kind.PEOPLE, Kind.JUDGE]
+
+
+def test_it_is_filtered_by_aspect_reason_and_candidates(evaluation: Evaluation) -> None:
+    clear = voted(evaluation, A, B)
+    deep = voted(evaluation, A, B, aspect="depth", candidates=("alpha", "gamma"))
+    Verdict.objects.filter(comparison=deep, stage="final", choice=A).update(reason=Reason.POSITION)
+    alpha, gamma = (Candidate.objects.get(evaluation=evaluation, name=name) for name in ("alpha", "gamma"))
+    assert found(Wanted(evaluation, aspect=aspect_of(evaluation, "clarity"))) == [clear.pk]
+    assert found(Wanted(evaluation, reason=Reason.POSITION)) == [deep.pk]
+    assert found(Wanted(evaluation, reason=Reason.OTHER)) == []
+    assert found(Wanted(evaluation, candidates=(alpha,))) == [clear.pk, deep.pk]
+    assert found(Wanted(evaluation, candidates=(alpha, gamma))) == [deep.pk]
+
+
+def test_it_is_filtered_by_whom_the_discussion_calls(evaluation: Evaluation) -> None:
+    here, _ = voted(evaluation, A, B), voted(evaluation, A, B)
+    rita = make_member(evaluation, Role.REVIEWER, "rita")
+    post(here, "What do you think, @rita?", aspect=None, user=make_user(), readers=[rita])
+    assert found(Wanted(evaluation, calling=rita)) == [here.pk]
+    assert found(Wanted(evaluation, calling=make_user())) == []
+
+
+def test_only_among_comparisons_that_the_person_may_see(evaluation: Evaluation) -> None:
+    mine, _ = voted(evaluation, A, B), voted(evaluation, A, B)
+    among = Comparison.objects.filter(pk=mine.pk)
+    assert found(Wanted(evaluation, among)) == [mine.pk]
+    assert counts(Wanted(evaluation, among)) == (1, 0)
+
+
+# ---- people and a judge ---------------------------------------------------------------------
+
+
+def test_a_judge_makes_disagreements_only_where_the_evaluation_asks_for_them(evaluation: Evaluation) -> None:
+    wanted = with_judge(evaluation)
+    assert wanted.judge is not None
+    change_evaluation(evaluation, {"settles_judge": False}, user=None)
+    assert shown_judge(evaluation) is None
+    change_evaluation(evaluation, {"settles_judge": True, "shown_judge": None}, user=None)
+    assert shown_judge(evaluation) is None
+
+
+#   label, judge as stored, judge swapped, whether its one verdict differs from the label
+CASES = [
+    (A, A, A, False),
+    (A, B, B, True),
+    (A, A, B, True),  # the orders differ: a tie
+    (TIE, A, B, False),
+    (TIE, A, A, True),
+    (TIE, TIE, TIE, False),
+    (TIE, TIE, B, False),
+    (BOTH_BAD, TIE, TIE, True),
+    (BOTH_BAD, BOTH_BAD, BOTH_BAD, False),
+    (TIE, BOTH_BAD, BOTH_BAD, True),
+]
+
+
+@pytest.mark.parametrize(("label", "stored", "swapped", "differs"), CASES)
+def test_a_judge_differs_where_its_one_verdict_is_not_the_label(
+    evaluation: Evaluation, label: Choice, stored: Choice, swapped: Choice, differs: bool
+) -> None:
+    comparison, wanted = voted(evaluation, label), with_judge(evaluation)
+    judge_says(comparison, as_stored={"clarity": stored}, swapped={"clarity": swapped})
+    assert found(wanted) == ([comparison.pk] if differs else [])
+    assert found(Wanted(evaluation)) == []
+
+
+def test_a_split_is_no_label_that_a_judge_could_differ_from(evaluation: Evaluation) -> None:
+    comparison, wanted = voted(evaluation, A, B), with_judge(evaluation, kind=Kind.JUDGE)
+    judge_says(comparison, as_stored={"clarity": TIE}, swapped={"clarity": TIE})
+    assert found(wanted) == []
+
+
+def test_a_verdict_that_lacks_an_order_is_missing_and_differs_from_nothing(evaluation: Evaluation) -> None:
+    comparison, wanted = voted(evaluation, A), with_judge(evaluation)
+    judge_says(comparison, as_stored={"clarity": B}, swapped=CallState.REFUSED)
+    assert found(wanted) == []
+
+
+def test_a_judge_of_ones_choice_is_held_against_people_and_against_what_was_settled(evaluation: Evaluation) -> None:
+    open_one, settled = voted(evaluation, A), voted(evaluation, A, B)
+    for comparison in (open_one, settled):
+        judge_says(comparison, judge="second", as_stored={"clarity": B})
+    ada = make_member(evaluation, Role.ADJUDICATOR)
+    adjudicate(settled, aspect_of(evaluation, "clarity"), choice=A, reason="Clear.", version=0, user=ada)
+    second = make_judge(evaluation, "second")
+    assert found(Wanted(evaluation, judge=second, only_judge=True)) == [open_one.pk]
+    assert found(Wanted(evaluation, judge=second, only_judge=True, settled=True)) == [settled.pk]
+
+
+@pytest.mark.parametrize(
+    ("label", "a", "b", "differs"),
+    [
+        (A, 4, 3, True),  # within the margin of 1: a tie
+        (A, 5, 3, False),
+        (B, 3, 5, False),
+        (B, 5, 3, True),
+        (TIE, 4, 3, False),
+        (TIE, 5, 3, True),
+        (BOTH_BAD, 3, 3, True),
+    ],
+)
+def test_a_judge_that_scores_differs_by_what_its_scores_make(
+    evaluation: Evaluation, label: Choice, a: int, b: int, differs: bool
+) -> None:
+    comparison, scorer = voted(evaluation, label), make_scorer(evaluation, margin=1.0, aspect="clarity")
+    for response, value in ((comparison.response_a, a), (comparison.response_b, b)):
+        scorer_says(scorer, response, value, aspect="clarity")
+    wanted = Wanted(evaluation, judge=scorer, only_judge=True)
+    assert found(wanted) == ([comparison.pk] if differs else [])
+
+
+class TestThePrefilter(TestCase):
+    @settings(max_examples=60)
+    @given(
+        label=st.sampled_from(list(Choice)),
+        stored=st.lists(st.sampled_from(list(Choice)), min_size=1, max_size=3),
+        swapped=st.lists(st.sampled_from(list(Choice)), max_size=3),
+    )
+    def test_it_leaves_out_nothing_that_differs(
+        self, label: Choice, stored: list[Choice], swapped: list[Choice]
+    ) -> None:
+        evaluation = make_evaluation()
+        comparison, judge = voted(evaluation, label), make_judge(evaluation)
+        for shown, choices in (("as_stored", stored), ("swapped", swapped)):
+            for sample, choice in enumerate(choices):
+                said(judge, comparison, shown, sample, choice)
+        told = judge_choices(judge, [comparison.pk])[comparison.pk]["clarity"].choice
+        passed = may_differ(Label.objects.filter(comparison=comparison), judge).exists()
+        assert passed or told == label
+        if max(len(stored), len(swapped)) == 1:
+            assert passed == (told != label), "with one sample an order it is exact"
+
+
+def said(judge: Rater, comparison: Comparison, shown: str, sample: int, choice: Choice) -> None:
+    Verdict.objects.create(
+        rater=judge,
+        comparison=comparison,
+        aspect=aspect_of(comparison.evaluation, "clarity"),
+        shown=shown,
+        sample=sample,
+        choice=choice,
+        source_import=make_import(comparison.evaluation),
+    )
+
+
+# ---- a page at a time, and from one to the next ----------------------------------------------
+
+
+def test_pages_of_both_kinds_follow_each_other_without_a_gap(evaluation: Evaluation) -> None:
+    wanted, due = with_judge(evaluation), []
+    for number in range(9):
+        comparison = voted(evaluation, *((A, B) if number % 3 == 0 else (A,)))
+        judge_says(comparison, as_stored={"clarity": B if number % 3 == 1 else A})
+        if number % 3 != 2:
+            due.append(comparison.pk)
+    pages, after = [], 0
+    for _ in itertools.count():
+        page = find(wanted, after=after, size=2)
+        pages += page.ids
+        if page.goes_on is None:
+            break
+        after = page.goes_on
+    assert pages == due
+    assert find(wanted, after=due[-1], size=2, backwards=True).ids == due[-2:-4:-1]
+
+
+def test_the_next_and_the_one_before_keep_to_the_filter(evaluation: Evaluation) -> None:
+    first, other, last = (voted(evaluation, A, B, aspect=aspect) for aspect in ("clarity", "depth", "clarity"))
+    assert neighbours(Wanted(evaluation), other) == (first.pk, last.pk)
+    clarity = Wanted(evaluation, aspect=aspect_of(evaluation, "clarity"))
+    assert neighbours(clarity, first) == (None, last.pk)
+    assert neighbours(clarity, last) == (first.pk, None)

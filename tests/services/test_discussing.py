@@ -1,0 +1,122 @@
+"""A short thread for each comparison: whom it calls, and how words are taken back."""
+
+import pytest
+
+from evaluations import access
+from evaluations.domain import InputRefused, Role
+from evaluations.models import Comment, Comparison, Evaluation, Event, Mention, User
+from evaluations.services.adjudicating.discussing import called_in, note_read, post, unseen, withdraw
+from evaluations.services.preparing.preparing import archive
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import ALL_A, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(make_user("olive"))
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    return make_comparison(evaluation)
+
+
+@pytest.fixture
+def olive(evaluation: Evaluation) -> User:
+    return User.objects.get(username="olive")
+
+
+@pytest.mark.parametrize(
+    ("text", "called", "unknown"),
+    [
+        ("@rita what do you say?", ["rita"], []),
+        ("Ask @rita.", ["rita"], []),
+        ("Ask @Rita, @rita and @ann.lee...", ["rita", "ann.lee"], []),
+        ("(@rita)", ["rita"], []),
+        ("@nobody and @rita-", ["rita"], ["nobody"]),
+        ("mail to rita@example.org", [], []),
+        ("`@rita` is code, and so is\n```\n@ann.lee\n```\n", [], []),
+        ("@ alone", [], []),
+    ],
+)
+def test_a_name_after_the_sign_calls_who_bears_it(text: str, called: list[str], unknown: list[str]) -> None:
+    readers = [User(pk=1, username="rita"), User(pk=2, username="ann.lee")]
+    found, others = called_in(text, readers)
+    assert ([one.username for one in found], others) == (called, unknown)
+
+
+def test_only_who_may_see_it_is_called(evaluation: Evaluation, comparison: Comparison, olive: User) -> None:
+    make_member(evaluation, Role.REVIEWER, "blind")
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    make_user("stranger")
+    posted = post(comparison, "@blind @ada @stranger", aspect=None, user=olive, readers=access.who_may_see(comparison))
+    assert list(posted.called) == [ada]
+    assert list(posted.unknown) == ["blind", "stranger"]
+    assert Mention.objects.get().user == ada
+
+
+def test_calling_oneself_tells_nobody(comparison: Comparison, olive: User) -> None:
+    post(comparison, "@olive, remember", aspect=None, user=olive, readers=[olive])
+    assert not Mention.objects.exists()
+
+
+def test_a_call_is_seen_when_its_thread_was_opened(evaluation: Evaluation, comparison: Comparison, olive: User) -> None:
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    post(comparison, "@ada", aspect=None, user=olive, readers=[ada])
+    readable = access.open_comparisons_everywhere(ada)
+    assert unseen(ada, readable) == 1
+    note_read(olive, comparison)
+    assert unseen(ada, readable) == 1
+    note_read(ada, comparison)
+    assert unseen(ada, readable) == 0
+
+
+def test_who_may_no_longer_see_it_is_no_longer_called(
+    evaluation: Evaluation, comparison: Comparison, olive: User
+) -> None:
+    rita = make_member(evaluation, Role.REVIEWER, "rita")
+    rater = make_human(evaluation, "rita")
+    rater.user = rita
+    rater.save()
+    review = person_says(rater, comparison, ALL_A)
+    post(comparison, "@rita", aspect=None, user=olive, readers=access.who_may_see(comparison))
+    assert unseen(rita, access.open_comparisons_everywhere(rita)) == 1
+    review.state = "draft"
+    review.save()
+    assert unseen(rita, access.open_comparisons_everywhere(rita)) == 0
+
+
+def test_withdrawn_words_call_nobody_and_stay_on_record(
+    evaluation: Evaluation, comparison: Comparison, olive: User
+) -> None:
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    comment = post(comparison, "@ada nonsense", aspect=None, user=olive, readers=[ada]).comment
+    withdraw(comment, user=olive)
+    withdraw(comment, user=olive)
+    assert Comment.objects.get().withdrawn_at is not None
+    assert unseen(ada, access.open_comparisons_everywhere(ada)) == 0
+    assert list(Event.objects.filter(object_type="comment").values_list("verb", flat=True)) == [
+        "commented",
+        "withdrew comment",
+    ]
+
+
+def test_nobody_withdraws_the_words_of_others(evaluation: Evaluation, comparison: Comparison, olive: User) -> None:
+    comment = post(comparison, "so", aspect=None, user=olive, readers=[]).comment
+    with pytest.raises(InputRefused, match="Only who wrote"):
+        withdraw(comment, user=make_member(evaluation, Role.OWNER))
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_empty_comment_is_refused(comparison: Comparison, olive: User, text: str) -> None:
+    with pytest.raises(InputRefused, match="Write something"):
+        post(comparison, text, aspect=None, user=olive, readers=[])
+
+
+def test_nothing_is_said_in_an_archived_evaluation(evaluation: Evaluation, comparison: Comparison, olive: User) -> None:
+    archive(evaluation, user=olive)
+    comparison.refresh_from_db()
+    with pytest.raises(InputRefused, match="archived"):
+        post(comparison, "late", aspect=None, user=olive, readers=[])

@@ -1,0 +1,313 @@
+"""Places and their counters: whatever people do, and in whatever order, each equals a recount."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluations.domain import AssignmentState, PickedBy, Reveal, ReviewState, RubricSpec
+from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.models import Assignment, Comparison, Evaluation, QueueItem, Review, User
+from evaluations.services.preparing.preparing import change_evaluation, next_version
+from evaluations.services.reviewing import filling, holding
+from evaluations.services.reviewing.assigning import assign, close_round, make_round
+from evaluations.services.reviewing.queueing import next_comparison, progress
+from evaluations.services.reviewing.reviewing import rater_for, save_first, skip, undo
+from tests.making import make_comparison, make_evaluation, make_user
+from tests.queue import assert_counters_are_right
+from tests.saying import ALL_A, judge_says, make_import, make_judge, person_says
+
+pytestmark = pytest.mark.django_db
+
+DEEDS = ("take", "save", "skip", "undo", "lapse", "by hand", "name", "wanted", "arrive", "round", "close")
+
+
+class Study:
+    """Three people at work on a few comparisons, one deed after the other."""
+
+    def __init__(self, wanted: int) -> None:
+        self.people = [make_user() for _ in range(3)]
+        self.evaluation = make_evaluation(self.people[0])
+        change_evaluation(self.evaluation, {"reviews_wanted": wanted, "reveal": Reveal.NEVER}, user=None)
+        for _ in range(4):
+            make_comparison(self.evaluation)
+        self.rounds = 0
+
+    def do(self, deed: str, who: int, which: int) -> None:
+        person = self.people[who]
+        comparisons = list(Comparison.objects.filter(evaluation=self.evaluation).order_by("pk"))
+        one = comparisons[which % len(comparisons)]
+        mine = Review.objects.filter(rater__user=person, comparison__evaluation=self.evaluation)
+        if deed == "take":
+            self.take(person)
+        elif deed == "save":
+            if (pk := self.take(person)) is not None:
+                self.save(person, Comparison.objects.get(pk=pk))
+        elif deed == "by hand":
+            if not mine.filter(comparison=one, state=ReviewState.FINAL).exists():
+                self.save(person, one)
+        elif deed == "skip":
+            if not mine.filter(comparison=one, state__in=(ReviewState.FINAL, ReviewState.SKIPPED)).exists():
+                skip(person, one, reason="", version=self.version(person, one))
+        elif deed == "undo":
+            done = mine.filter(state__in=(ReviewState.FINAL, ReviewState.SKIPPED)).order_by("pk").first()
+            if done is not None:
+                undo(person, done, version=done.version)
+        elif deed == "lapse":
+            Assignment.objects.filter(state=AssignmentState.HELD, rater__user=person).update(
+                held_until=timezone.now() - timedelta(seconds=1)
+            )
+            holding.put_back_lapsed(10)
+        elif deed == "name":
+            assign(self.evaluation, [one], [person], None)
+        elif deed == "wanted":
+            change_evaluation(self.evaluation, {"reviews_wanted": 1 + which % 3}, user=None)
+        elif deed == "arrive":
+            Comparison.objects.filter(pk=make_comparison(self.evaluation).pk).update(shuffle=which)
+        elif deed == "round":
+            self.rounds += 1
+            if filling.look(self.evaluation) and QueueItem.objects.filter(drawn=False, taken=0).exists():
+                self.make_round(who, which)
+        elif deed == "close" and (made := self.evaluation.rounds.filter(closed_at=None).first()) is not None:
+            close_round(made, None)
+
+    def make_round(self, who: int, which: int) -> None:
+        by_name = which % 2 == 1
+        people = [self.people[who]] if by_name else []
+        make = {"strategy": PickedBy.RANDOM, "size": 2, "by_name": by_name, "people": people}
+        filling.ready(self.evaluation)
+        if QueueItem.objects.filter(rubric_version=self.evaluation.review_rubric, drawn=False, picks=None, taken=0):
+            make_round(self.evaluation, name=f"round {self.rounds}", user=None, **make)  # type: ignore[arg-type]
+
+    def take(self, person: User) -> int | None:
+        return next_comparison(self.evaluation, rater_for(person, self.evaluation))
+
+    def version(self, person: User, comparison: Comparison) -> int:
+        review = Review.objects.filter(rater__user=person, comparison=comparison).first()
+        return review.version if review else 0
+
+    def save(self, person: User, comparison: Comparison) -> None:
+        save_first(person, comparison, choices=ALL_A, version=self.version(person, comparison))
+
+
+@given(
+    wanted=st.integers(1, 3),
+    deeds=st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 2), st.integers(0, 5)), min_size=5, max_size=25),
+)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_every_counter_equals_a_recount_after_whatever_people_do(
+    wanted: int, deeds: list[tuple[str, int, int]]
+) -> None:
+    study = Study(wanted)
+    for deed in deeds:
+        study.do(*deed)
+        assert_counters_are_right(study.evaluation)
+    for person in study.people:  # everyone works until nothing is left for them
+        for _ in range(40):
+            if (pk := study.take(person)) is None:
+                break
+            study.save(person, Comparison.objects.get(pk=pk))
+        rater = rater_for(person, study.evaluation)
+        assert not Assignment.objects.filter(rater=rater, state=AssignmentState.HELD).exists()
+    assert_counters_are_right(study.evaluation)
+    items = QueueItem.objects.filter(rubric_version=study.evaluation.review_rubric)
+    held = Assignment.objects.filter(state__in=(AssignmentState.HELD, AssignmentState.NAMED), item__in=items)
+    met = {(one.item_id, one.rater_id) for one in Assignment.objects.filter(item__in=items, state="done")}
+    for item in items:
+        reviewed = len([pair for pair in met if pair[0] == item.pk])
+        assert reviewed >= min(item.wanted, len(study.people)) - held.filter(item=item).count()
+
+
+# ---- one by one
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(make_user())
+
+
+@pytest.fixture
+def people() -> list[User]:
+    return [make_user(), make_user()]
+
+
+def made(evaluation: Evaluation, number: int) -> list[int]:
+    return [make_comparison(evaluation).pk for _ in range(number)]
+
+
+def turn(person: User, evaluation: Evaluation, *besides: int) -> int | None:
+    return next_comparison(evaluation, rater_for(person, evaluation), besides=besides)
+
+
+def save(person: User, pk: int, version: int = 0) -> Review:
+    return save_first(person, Comparison.objects.get(pk=pk), choices=ALL_A, version=version)
+
+
+def lapse() -> None:
+    Assignment.objects.filter(state="held").update(held_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_two_people_get_different_ones_and_the_same_again_until_they_save(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    first, second, _ = made(evaluation, 3)
+    ann, ben = people
+    assert [turn(ann, evaluation), turn(ben, evaluation), turn(ann, evaluation)] == [first, second, first]
+
+
+def test_the_one_after_the_one_before_the_person_is_held_too(evaluation: Evaluation, people: list[User]) -> None:
+    first, second, third = made(evaluation, 3)
+    ann, ben = people
+    assert turn(ann, evaluation) == first
+    assert turn(ann, evaluation, first) == second
+    assert turn(ben, evaluation) == third
+    save(ann, first)
+    assert turn(ann, evaluation) == second
+
+
+def test_a_place_held_too_long_is_open_again_to_who_has_passed_it(evaluation: Evaluation, people: list[User]) -> None:
+    first, second = made(evaluation, 2)
+    ann, ben = people
+    assert turn(ann, evaluation) == first
+    save(ben, turn(ben, evaluation) or 0)
+    lapse()
+    assert turn(ben, evaluation) == first
+    assert turn(ann, evaluation) is None
+    assert second in Review.objects.values_list("comparison", flat=True)
+
+
+def test_who_comes_back_late_saves_all_the_same_and_how_it_was_picked_is_still_known(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    (only,) = made(evaluation, 1)
+    ann, ben = people
+    assert turn(ann, evaluation) == only
+    lapse()
+    assert turn(ben, evaluation) == only
+    save(ben, only)
+    review = save(ann, only)
+    assert (review.picked_by, review.probability) == ("random", 1.0)
+    assert QueueItem.objects.values_list("taken", "wanted").get() == (2, 1)
+
+
+def test_what_was_let_lapse_comes_again_to_its_person_where_nobody_took_it(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    (only,) = made(evaluation, 1)
+    assert turn(people[0], evaluation) == only
+    lapse()
+    holding.put_back_lapsed(10)
+    assert turn(people[0], evaluation) == only
+
+
+def test_an_undone_save_keeps_its_place(evaluation: Evaluation, people: list[User]) -> None:
+    (only,) = made(evaluation, 1)
+    ann, ben = people
+    review = save(ann, only)
+    undo(ann, review, version=review.version)
+    assert turn(ben, evaluation) is None
+    assert progress(evaluation, rater_for(ann, evaluation)).done == 0
+
+
+def test_a_skip_taken_back_after_others_filled_its_place_is_theirs_to_save_still(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    (only,) = made(evaluation, 1)
+    ann, ben = people
+    review = skip(ann, Comparison.objects.get(pk=only), reason="", version=0)
+    save(ben, only)
+    assert turn(ann, evaluation) is None
+    undo(ann, review, version=review.version)
+    assert turn(ann, evaluation) == only
+    assert QueueItem.objects.values_list("taken", flat=True).get() == 1
+    save(ann, only, version=Review.objects.get(pk=review.pk).version)
+    assert_counters_are_right(evaluation)
+
+
+def test_looking_again_writes_nothing_while_a_hold_is_fresh(evaluation: Evaluation, people: list[User]) -> None:
+    made(evaluation, 1)
+    turn(people[0], evaluation)
+    before = Assignment.objects.get().held_until
+    turn(people[0], evaluation)
+    assert Assignment.objects.get().held_until == before
+    assert before is not None
+    Assignment.objects.update(held_until=timezone.now() + timedelta(minutes=1))
+    turn(people[0], evaluation)
+    after = Assignment.objects.get().held_until
+    assert after is not None
+    assert after > before
+
+
+def test_what_awaited_the_judge_comes_when_the_judge_has_answered(evaluation: Evaluation, people: list[User]) -> None:
+    first, second = made(evaluation, 2)
+    judge = make_judge(evaluation)
+    change_evaluation(evaluation, {"shown_judge": judge.judge}, user=None)
+    save(people[0], first)
+    save(people[0], second)
+    Review.objects.update(awaits_judge=True)
+    assert turn(people[0], evaluation) is None
+    judge_says(Comparison.objects.get(pk=second), as_stored=ALL_A, swapped=ALL_A)
+    assert turn(people[0], evaluation) == second
+
+
+# ---- filling
+
+
+def test_another_rubric_has_a_queue_of_its_own_and_the_old_one_is_there_when_it_is_chosen_again(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    first, second = made(evaluation, 2)
+    ann = people[0]
+    save(ann, turn(ann, evaluation) or 0)
+    old = evaluation.review_rubric
+    assert old is not None
+    new = next_version(old.rubric, RubricSpec(**{**vars(SIX_ASPECT), "instructions": "Choose."}), user=None)
+    change_evaluation(evaluation, {"review_rubric": new}, user=None)
+    assert turn(ann, evaluation) == first
+    change_evaluation(evaluation, {"review_rubric": old}, user=None)
+    assert turn(ann, evaluation) == second
+    assert QueueItem.objects.count() == 4
+
+
+def test_more_reviews_wanted_open_what_was_full(evaluation: Evaluation, people: list[User]) -> None:
+    (only,) = made(evaluation, 1)
+    ann, ben = people
+    save(ann, only)
+    assert turn(ben, evaluation) is None
+    change_evaluation(evaluation, {"reviews_wanted": 2}, user=None)
+    assert turn(ben, evaluation) == only
+    change_evaluation(evaluation, {"reviews_wanted": 1}, user=None)
+    assert turn(make_user(), evaluation) is None
+
+
+def test_an_import_is_met_once_it_is_done_in_its_place_of_the_random_order(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    first, second = made(evaluation, 2)
+    source = make_import(evaluation, "storing")
+    late = make_comparison(evaluation)
+    Comparison.objects.filter(pk=late.pk).update(source_import=source, shuffle=0)
+    save(people[0], turn(people[0], evaluation) or 0)
+    assert progress(evaluation, None).total == 2
+    source.state = "done"
+    source.save()
+    assert turn(people[0], evaluation) == late.pk
+    assert progress(evaluation, None).total == 3
+    assert set(QueueItem.objects.filter(drawn=True).values_list("comparison", flat=True)) == {first, late.pk}
+    assert second != late.pk
+
+
+def test_filling_twice_makes_nothing_twice(evaluation: Evaluation) -> None:
+    made(evaluation, 3)
+    assert [filling.fill(evaluation), filling.fill(evaluation)] == [3, 0]
+
+
+def test_reviews_from_before_the_queue_have_their_places(evaluation: Evaluation, people: list[User]) -> None:
+    first, second = made(evaluation, 2)
+    ann, ben = people
+    person_says(rater_for(ann, evaluation), Comparison.objects.get(pk=first), ALL_A)
+    assert [turn(ben, evaluation), turn(ann, evaluation)] == [second, None]
+    assert progress(evaluation, rater_for(ann, evaluation)).done == 1
+    assert_counters_are_right(evaluation)

@@ -1,0 +1,131 @@
+"""Many people at work at once: nothing lost, nothing doubled, nobody sent away while something is left for them."""
+
+import random
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from evaluations.domain import AssignmentState, ReviewState, Role
+from evaluations.models import Assignment, Comparison, Evaluation, QueueItem, Rater, Review, User
+from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.reviewing.filling import fill
+from evaluations.services.reviewing.holding import put_back_lapsed
+from evaluations.services.reviewing.queueing import next_comparison
+from evaluations.services.reviewing.reviewing import rater_for, save_first
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.queue import assert_counters_are_right
+from tests.saying import ALL_A
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = 20
+COMPARISONS = 200
+WANTED = 3
+
+
+def study() -> tuple[Evaluation, list[User]]:
+    evaluation = make_evaluation(make_user())
+    change_evaluation(evaluation, {"reviews_wanted": WANTED}, user=None)
+    for _ in range(COMPARISONS):
+        make_comparison(evaluation)
+    fill(evaluation)
+    return evaluation, [make_member(evaluation, Role.REVIEWER) for _ in range(PEOPLE)]
+
+
+def save(person: User, evaluation: Evaluation, pk: int) -> None:
+    comparison = Comparison.objects.select_related("evaluation__review_rubric__rubric").get(pk=pk)
+    mine = Review.objects.filter(rater__user=person, comparison=pk).first()
+    save_first(person, comparison, choices=ALL_A, version=mine.version if mine else 0)
+
+
+def left_for(rater: Rater) -> int:
+    """Open comparisons that this person has not reviewed."""
+    mine = Assignment.objects.filter(rater=rater).values("item")
+    return QueueItem.objects.filter(taken__lt=WANTED).exclude(pk__in=mine).count()
+
+
+def test_twenty_reviewers_make_exactly_the_reviews_that_are_wanted_and_none_goes_hungry() -> None:
+    evaluation, people = study()
+    together = threading.Barrier(PEOPLE)
+
+    def work(person: User) -> int:
+        try:
+            mine = Evaluation.objects.get(pk=evaluation.pk)
+            rater, saved = rater_for(person, mine), 0
+            together.wait()
+            while (pk := next_comparison(mine, rater)) is not None:
+                save(person, mine, pk)
+                saved += 1
+                think()
+            assert left_for(rater) == 0
+            return saved
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(PEOPLE) as threads:
+        saved = list(threads.map(work, people))
+    assert sum(saved) == COMPARISONS * WANTED
+    reviews = Counter(Review.objects.filter(state=ReviewState.FINAL).values_list("comparison", flat=True))
+    assert reviews == dict.fromkeys(Comparison.objects.values_list("pk", flat=True), WANTED)
+    assert set(QueueItem.objects.values_list("taken", "wanted", "drawn")) == {(WANTED, WANTED, True)}
+    assert_counters_are_right(evaluation)
+
+
+def test_of_those_who_vanish_and_come_back_late_nothing_is_lost() -> None:
+    """One in twenty times a person takes a comparison and goes away; some save it when others have done it."""
+    evaluation, people = study()
+    together = threading.Barrier(PEOPLE)
+
+    def work(person: User) -> None:
+        rng = random.Random(person.pk)
+        try:
+            mine = Evaluation.objects.get(pk=evaluation.pk)
+            rater = rater_for(person, mine)
+            late: list[int] = []
+            together.wait()
+            while (pk := next_comparison(mine, rater, besides=late)) is not None:
+                if rng.random() < 0.05:
+                    vanish(rater, pk)
+                    if rng.random() < 0.5:
+                        late.append(pk)
+                    continue
+                save(person, mine, pk)
+                think()
+            for pk in late:
+                save(person, mine, pk)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(PEOPLE) as threads:
+        list(threads.map(work, people))
+    # What was held when everyone had gone home is open again, and one more person finds it.
+    Assignment.objects.filter(state=AssignmentState.HELD).update(held_until=timezone.now() - timedelta(seconds=1))
+    put_back_lapsed(10_000)
+    finish(evaluation, [make_member(evaluation, Role.REVIEWER) for _ in range(WANTED)])
+    assert min(Counter(Review.objects.values_list("comparison", flat=True)).values()) >= WANTED
+    assert len(Counter(Review.objects.values_list("comparison", flat=True))) == COMPARISONS
+    assert_counters_are_right(evaluation)
+
+
+def think() -> None:
+    """A moment in which others come to write: who waits for SQLite has no place in a line."""
+    time.sleep(random.random() / 20)
+
+
+def vanish(rater: Rater, pk: int) -> None:
+    """Their hold runs out and is put back, by a sweep or by whoever finds nothing."""
+    held = Assignment.objects.filter(rater=rater, item__comparison=pk, state=AssignmentState.HELD)
+    held.update(held_until=timezone.now() - timedelta(seconds=1))
+    put_back_lapsed(10)
+
+
+def finish(evaluation: Evaluation, people: list[User]) -> None:
+    for person in people:
+        while (pk := next_comparison(evaluation, rater_for(person, evaluation))) is not None:
+            save(person, evaluation, pk)

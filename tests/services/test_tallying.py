@@ -1,0 +1,430 @@
+"""The labels that are kept: worked by hand, and equal to a recount after whatever was done."""
+
+import importlib
+import io
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connection, transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+from pytest_django import DjangoAssertNumQueries
+
+from evaluations import tasks
+from evaluations.domain import (
+    AspectSpec,
+    Choice,
+    ImportState,
+    InputRefused,
+    PickedBy,
+    Reading,
+    ReviewState,
+    Role,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+)
+from evaluations.models import (
+    Adjudication,
+    Comparison,
+    Evaluation,
+    Import,
+    Label,
+    Rater,
+    Review,
+    RubricVersion,
+    User,
+    Verdict,
+)
+from evaluations.services.adjudicating.adjudicating import adjudicate, withdraw
+from evaluations.services.importing.importing import begin, store
+from evaluations.services.importing.previewing import preview
+from evaluations.services.importing.sweeping import cancel, sweep
+from evaluations.services.preparing.preparing import add_rubric
+from evaluations.services.reviewing import tallying
+from evaluations.services.reviewing.reviewing import look_again, save_final, save_first, undo
+from evaluations.services.reviewing.saying import Choices, Scores
+from tests.importing import bring, comparison, jsonl, verdict
+from tests.making import make_comparison, make_evaluation, make_human, make_member
+from tests.saying import ALL_A, ALL_B, ALL_TIE, aspect_of, import_votes, judge_says, person_says
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE = Choice.A, Choice.B, Choice.TIE
+
+
+def kept() -> dict[tuple[int, int], tuple[str, str, int, bool]]:
+    rows = Label.objects.values_list("comparison_id", "aspect_id", "choice", "source", "votes", "unanimous")
+    return {(one, aspect): (choice, source, votes, same) for one, aspect, choice, source, votes, same in rows}
+
+
+def label_of(one: Comparison, aspect: str = "clarity") -> tuple[str, str, int, bool] | None:
+    return kept().get((one.pk, aspect_of(one.evaluation, aspect).pk))
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+# ---- by hand ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("votes", "row"),
+    [
+        ([A], ("A", "single", 1, True)),
+        ([A, A], ("A", "majority", 2, True)),
+        ([A, A, B], ("A", "majority", 3, False)),
+        ([TIE, TIE, A], ("tie", "majority", 3, False)),
+        ([A, B, TIE, A], ("A", "majority", 4, False)),
+        ([A, B], ("", "split", 2, False)),
+        ([A, A, B, B, TIE], ("", "split", 5, False)),
+    ],
+)
+def test_the_row_says_choice_source_votes_and_whether_they_are_one(
+    evaluation: Evaluation, votes: list[Choice], row: tuple[str, str, int, bool]
+) -> None:
+    one = make_comparison(evaluation)
+    for choice in votes:
+        person_says(make_human(evaluation), one, {"clarity": choice})
+    tallying.tally([one.pk])
+    assert label_of(one) == row
+
+
+def test_neither_calibration_nor_what_is_not_confirmed_nor_gold_nor_judges_vote(evaluation: Evaluation) -> None:
+    one = make_comparison(evaluation)
+    person_says(make_human(evaluation), one, {"clarity": A}, picked_by=PickedBy.CALIBRATION)
+    person_says(make_human(evaluation), one, {"clarity": A}, confirmed=False)
+    import_votes(one, "expert", {"clarity": A}, kind="gold")
+    judge_says(one, as_stored={"clarity": A})
+    tallying.tally([one.pk])
+    assert kept() == {}
+
+
+def test_what_came_with_an_import_counts_once_the_import_is_done(evaluation: Evaluation) -> None:
+    one = make_comparison(evaluation)
+    import_votes(one, "ann", {"clarity": B})
+    Import.objects.update(state=ImportState.STORING)
+    tallying.tally([one.pk])
+    assert kept() == {}
+    Import.objects.update(state=ImportState.DONE)
+    tallying.tally([one.pk])
+    assert label_of(one) == ("B", "single", 1, True)
+
+
+def test_only_rows_that_changed_are_written_and_the_queries_do_not_grow(
+    evaluation: Evaluation, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """On SQLite: votes, scores, adjudications, what stands; then one statement for new rows, one for changed ones."""
+    those = [make_comparison(evaluation) for _ in range(3)]
+    reviews = [person_says(make_human(evaluation), one, {"clarity": A, "safety": B}) for one in those]
+    ids = [one.pk for one in those]
+    locking = int(connection.features.has_select_for_update)
+    with django_assert_num_queries(5 + locking):
+        tallying.tally(ids)
+    with django_assert_num_queries(4 + locking):
+        tallying.tally(ids)
+    before = dict(Label.objects.values_list("pk", "created_at"))
+    Verdict.objects.filter(review=reviews[0], aspect__key="safety", stage="final").update(choice=TIE)
+    with django_assert_num_queries(5 + locking):
+        tallying.tally(ids)
+    assert dict(Label.objects.values_list("pk", "created_at")) == before
+    assert label_of(those[0], "safety") == ("tie", "single", 1, True)
+
+
+# ---- equal to a recount -----------------------------------------------------------------------
+
+
+def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, str, int, bool]]:
+    """What the rows must say, counted row by row without any of the product's own counting."""
+    votes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for said in Verdict.all_rows.filter(comparison__evaluation=evaluation).select_related(
+        "rater", "review", "source_import"
+    ):
+        if said.rater.kind != "human":
+            continue
+        if said.source_import is not None and said.source_import.state == "done":
+            votes[said.comparison_id, said.aspect_id].append(said.choice)
+        review = said.review
+        if review is not None and review.picked_by != "calibration" and (review.state, said.stage) == ("final",) * 2:
+            votes[said.comparison_id, said.aspect_id].append(said.choice)
+    for review in Review.objects.filter(comparison__evaluation=evaluation, state="final").exclude(
+        picked_by="calibration"
+    ):
+        numbers = {(one.aspect_id, one.response_id): one.value for one in review.scores.filter(stage="final")}
+        for aspect in {aspect for aspect, _ in numbers}:
+            a = numbers[aspect, review.comparison.response_a_id]
+            b = numbers[aspect, review.comparison.response_b_id]
+            votes[review.comparison_id, aspect].append("tie" if abs(a - b) <= 0.5 else "A" if a > b else "B")
+    rows = {}
+    for subject, choices in votes.items():
+        ranked = Counter(choices).most_common()
+        if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+            rows[subject] = ("", "split", len(choices), False)
+        else:
+            source = "single" if len(choices) == 1 else "majority"
+            rows[subject] = (ranked[0][0], source, len(choices), len(ranked) == 1)
+    for settled in Adjudication.objects.filter(comparison__evaluation=evaluation):
+        subject = (settled.comparison_id, settled.aspect_id)
+        choices = votes[subject]
+        rows[subject] = (settled.choice, "adjudicated", len(choices), len(set(choices)) < 2)
+    return rows
+
+
+def scores_from_1_to_5(evaluation: Evaluation) -> RubricVersion:
+    """Two aspects, each a tie within a half."""
+    asked = tuple(
+        AspectSpec(key, key.title(), "", scale_min=1, scale_max=5, scale_step=0.5, tie_margin=0.5)
+        for key in ("clarity", "depth")
+    )
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", asked, ("clarity", "depth"))
+    return add_rubric(evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
+
+
+class Story:
+    """Two comparisons, two people, an adjudicator, and files: everything that can change a label."""
+
+    def __init__(self, pointwise: bool) -> None:
+        self.evaluation = make_evaluation()
+        self.pointwise = pointwise
+        bring(self.evaluation, comparison("q1"), comparison("q2"))
+        self.comparisons = list(Comparison.objects.filter(evaluation=self.evaluation).order_by("pk"))
+        self.people = [make_member(self.evaluation, Role.REVIEWER) for _ in range(2)]
+        self.ada = make_member(self.evaluation, Role.ADJUDICATOR)
+        self.files = 0
+        judge = judge_says(self.comparisons[0], as_stored=ALL_A, swapped=ALL_A).judge
+        self.evaluation.shown_judge = judge
+        if pointwise:
+            self.evaluation.review_rubric = scores_from_1_to_5(self.evaluation)
+        self.evaluation.save()
+
+    def step(self, what: str, which: int, who: int, choice: Choice) -> None:
+        steps: dict[str, Callable[[Comparison, User, Choice], None]] = {
+            "save": self.save,
+            "undo": self.undo,
+            "look again": self.look_again,
+            "calibrate": self.calibrate,
+            "adjudicate": self.adjudicate,
+            "withdraw": self.withdraw,
+            "import": self.bring,
+            "cancelled import": self.cancel,
+        }
+        with suppress(InputRefused):  # what the product refuses changes nothing: the recount shows it
+            steps[what](Comparison.objects.get(pk=self.comparisons[which].pk), self.people[who], choice)
+
+    def save(self, one: Comparison, user: User, choice: Choice) -> None:
+        choices: Choices = {Choice.A: ALL_A, Choice.B: ALL_B, Choice.TIE: ALL_TIE}[choice]
+        if self.pointwise:
+            scores = {Choice.A: Scores(4, 2), Choice.B: Scores(2, 5), Choice.TIE: Scores(3, 3.5)}[choice]
+            choices = {"clarity": scores, "depth": Scores(scores.right, scores.left)}
+        review = self.review_of(one, user)
+        version = review.version if review else 0
+        if review is not None and review.state == ReviewState.FIRST:
+            save_final(user, one, choices=choices, notes={}, version=version)
+        else:
+            save_first(user, one, choices=choices, version=version)
+
+    def undo(self, one: Comparison, user: User, _: Choice) -> None:
+        if review := self.review_of(one, user):
+            undo(user, review, version=review.version)
+
+    def look_again(self, one: Comparison, user: User, _: Choice) -> None:
+        """The judge answers what it had not, and the person confirms in sight of it."""
+        if not self.pointwise and not one.calls.exists():
+            judge_says(one, as_stored=ALL_A, swapped=ALL_A)
+        if review := self.review_of(one, user):
+            look_again(user, review, version=review.version)
+
+    def calibrate(self, one: Comparison, user: User, _: Choice) -> None:
+        """It was a calibration all along: as if it had been picked so before its first save."""
+        if (review := self.review_of(one, user)) and review.state == ReviewState.DRAFT:
+            Review.objects.filter(pk=review.pk).update(picked_by=PickedBy.CALIBRATION)
+
+    def adjudicate(self, one: Comparison, _: User, choice: Choice) -> None:
+        aspect = aspect_of(self.evaluation, "clarity")
+        standing = Adjudication.objects.filter(comparison=one, aspect=aspect).first()
+        version = standing.version if standing else 0
+        adjudicate(one, aspect, choice=choice, reason="Because.", version=version, user=self.ada)
+
+    def withdraw(self, one: Comparison, _: User, __: Choice) -> None:
+        if standing := Adjudication.objects.filter(comparison=one).first():
+            withdraw(standing, version=standing.version, user=self.ada)
+
+    def bring(self, one: Comparison, user: User, choice: Choice) -> None:
+        importing = self.file(one, user, choice)
+        store(importing)
+        tasks.store_import(importing.pk)
+
+    def cancel(self, one: Comparison, user: User, choice: Choice) -> None:
+        """Stored, but cancelled before its last step."""
+        importing = self.file(one, user, choice)
+        store(importing, seconds=0)
+        assert Verdict.all_rows.filter(source_import=importing).exists()
+        cancel(importing, user=None)
+        sweep(importing)
+        tasks.store_import(importing.pk)
+
+    def file(self, one: Comparison, user: User, choice: Choice) -> Import:
+        self.files += 1
+        rows = jsonl([verdict(one.query.key, rater=f"imported {self.files}", aspect="clarity", choice=choice)])
+        importing = preview(self.evaluation, io.BytesIO(rows), file_name="f.jsonl", reading=Reading(), user=None)
+        begin(importing, skip_bad=False, user=None)
+        return importing
+
+    def review_of(self, one: Comparison, user: User) -> Review | None:
+        return Review.objects.filter(comparison=one, rater__user=user).first()
+
+
+STEPS = st.tuples(
+    st.sampled_from(
+        [
+            "save",
+            "save",
+            "save",
+            "undo",
+            "look again",
+            "calibrate",
+            "adjudicate",
+            "withdraw",
+            "import",
+            "cancelled import",
+        ]
+    ),
+    st.sampled_from([0, 0, 1]),
+    st.sampled_from([0, 0, 1]),
+    st.sampled_from([A, B, TIE]),
+)
+
+
+class TestAfterAnything(TestCase):
+    @settings(max_examples=30)
+    @given(st.booleans(), st.lists(STEPS, min_size=4, max_size=12))
+    def test_the_kept_rows_equal_a_recount(self, pointwise: bool, steps: list[Any]) -> None:
+        story = Story(pointwise)
+        for step in steps:
+            story.step(*step)
+            assert kept() == counted_by_hand(story.evaluation), step
+        recounted = tallying.recount([one.pk for one in story.comparisons])
+        assert {subject: tuple(row) for subject, row in recounted.items()} == kept()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_vote_at_once_the_second_sees_both_votes(evaluation: Evaluation) -> None:
+    """Eight people vote on one comparison in the same moment: the row that is left counts all eight."""
+    one = make_comparison(evaluation)
+    people = [make_human(evaluation) for _ in range(8)]
+    aspect_of(evaluation, "clarity")
+    ready = threading.Barrier(len(people))
+
+    def vote(rater: Rater) -> None:
+        ready.wait()
+        try:
+            with transaction.atomic():
+                person_says(rater, one, {"clarity": A})
+                tallying.tally([one.pk])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(people)) as pool:
+        list(pool.map(vote, people))
+    assert label_of(one) == ("A", "majority", 8, True)
+
+
+def test_a_vote_that_is_taken_back_takes_its_label_with_it() -> None:
+    for pointwise in (False, True):
+        story = Story(pointwise)
+        for step in (("save", 1, 0, A), ("save", 1, 1, B), ("undo", 1, 0, A)):
+            story.step(*step)
+        label = label_of(story.comparisons[1])  # what is on the left, and so A or B, was drawn
+        assert label is not None
+        assert label[1:] == ("single", 1, True)
+        story.step("undo", 1, 1, A)
+        assert label_of(story.comparisons[1]) is None
+
+
+# ---- imports ----------------------------------------------------------------------------------
+
+
+def bring_votes(evaluation: Evaluation, comparisons: int) -> Import:
+    bring(evaluation, *(comparison(f"q{number}") for number in range(comparisons)))
+    return bring(evaluation, *(verdict(f"q{number}", aspect="clarity") for number in range(comparisons)))
+
+
+def test_the_votes_of_an_import_are_counted_in_pieces_where_the_last_one_stopped(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallying, "comparisons_at_once", lambda _: 2)
+    importing = bring_votes(evaluation, 5)
+    assert kept() == {}
+    assert tallying.tally_import(importing, seconds=0)
+    assert len(kept()) == 2
+    assert tallying.tally_import(Import.objects.get(pk=importing.pk), seconds=0)
+    assert not tallying.tally_import(Import.objects.get(pk=importing.pk), seconds=0)
+    assert kept() == counted_by_hand(evaluation)
+    importing.refresh_from_db()
+    assert importing.tallied
+
+
+def test_the_sweep_goes_on_with_what_was_left_off_and_leaves_alone_what_is_worked_at(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparisons, votes = bring(evaluation, comparison("q1")), bring(evaluation, verdict("q1", aspect="clarity"))
+    assert tallying.imports_left_off() == []
+    Import.objects.update(seen_at="2020-01-01T00:00Z")
+    nudged: list[int] = []
+    monkeypatch.setattr(tasks, "nudge", lambda task, *ids, **_: nudged.extend(ids))
+    tasks.sweep()
+    assert nudged == [comparisons.pk, votes.pk]
+    for pk in list(nudged):  # what these nudge in their turn is not the sweep's
+        tasks.store_import(pk)
+    assert label_of(Comparison.objects.get()) == ("A", "single", 1, True)
+    assert tallying.imports_left_off() == []
+
+
+def test_an_import_that_is_not_done_leaves_no_label(evaluation: Evaluation) -> None:
+    one = make_comparison(evaluation)
+    import_votes(one, "ann", {"clarity": B})
+    for state in (ImportState.STORING, ImportState.FAILED, ImportState.CANCELLED):
+        Import.objects.update(state=state)
+        assert not tallying.tally_import(Import.objects.get())
+    assert kept() == {}
+
+
+def test_gold_that_was_imported_makes_no_label(evaluation: Evaluation) -> None:
+    bring(evaluation, comparison("q1"))
+    importing = bring(evaluation, verdict("q1", aspect="clarity", rater_kind="gold"))
+    assert not tallying.tally_import(importing)
+    assert kept() == {}
+
+
+# ---- databases from before labels were kept ---------------------------------------------------
+
+
+def test_a_database_from_before_is_given_the_labels_of_its_votes(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migration = importlib.import_module("evaluations.migrations.0005_labels_so_far")
+    monkeypatch.setattr(migration, "COMPARISONS_AT_ONCE", 2)
+    for choices in ([A], [A, B], [A, A, B], [TIE, TIE], []):
+        one = make_comparison(evaluation)
+        for choice in choices:
+            person_says(make_human(evaluation), one, {"clarity": choice, "safety": A})
+        person_says(make_human(evaluation), one, {"clarity": B}, confirmed=False)
+        judge_says(one, as_stored={"clarity": A})
+    import_votes(one, "ann", {"clarity": B})
+    import_votes(one, "expert", {"clarity": A}, kind="gold")
+    unfinished = make_comparison(evaluation)
+    import_votes(unfinished, "ben", {"clarity": B})
+    Import.objects.filter(verdicts__comparison=unfinished).update(state=ImportState.STORING)
+    migration.count_votes(apps, connection.schema_editor())
+    assert kept() == counted_by_hand(evaluation)
+    assert len(kept()) == 9
+    assert dict(Import.objects.order_by("pk").values_list("state", "tallied")) == {"done": True, "storing": False}
