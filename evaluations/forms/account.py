@@ -17,9 +17,13 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subsc
 
     class Meta:
         model = User
-        fields = ["display_name", "timezone", "theme"]
-        labels = {"display_name": "Name", "theme": "Appearance"}
-        help_texts = {"display_name": "As others see you. Without one they see your username."}
+        fields = ["display_name", "timezone", "theme", "single_keys"]
+        labels = {"display_name": "Name", "theme": "Appearance", "single_keys": "Single keys act on the review page"}
+        help_texts = {
+            "display_name": "As others see you. Without one they see your username.",
+            "single_keys": "Without it letters, digits and ? act only together with Alt: for speech input, and "
+            "wherever keys are pressed by accident. Arrow keys and Enter act either way.",
+        }
 
 
 class PasswordForm(forms.Form):

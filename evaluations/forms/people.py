@@ -6,7 +6,7 @@ ROLES = [
     (Role.OWNER, "owner – decides who takes part, and all below"),
     (Role.MANAGER, "manager – imports, judges, settings"),
     (Role.REVIEWER, "reviewer – reviews, sees others’ choices after saving"),
-    (Role.ADJUDICATOR, "adjudicator – reviews, sees all choices, exports"),
+    (Role.ADJUDICATOR, "adjudicator – reviews, sees all choices, settles disagreements, exports"),
     (Role.VIEWER, "viewer – reads everything, changes nothing"),
 ]
 

@@ -8,14 +8,14 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ReviewState, Shown
+from evaluations.domain import SAVED_REVIEW_STATES, Shown
 from evaluations.models import Comparison, Review, User
 from evaluations.services.importing.flagging import suspects
 from evaluations.services.reporting.browsing import note_seen
 from evaluations.services.reporting.tabulating import table_of
 from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.typesetting import html_of, texts_of
 
-SAVED = (ReviewState.FIRST, ReviewState.FINAL)
 WHOLE = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
 
 
@@ -33,12 +33,13 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         # As in the review: who knew which side is A would know the candidate from other comparisons.
         responses.reverse()
     sides = [(side, response, suspects(response)) for side, response in zip("AB", responses, strict=True)]
-    turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED)
+    turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED_REVIEW_STATES)
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
         "comparison": row,
         "suspects": suspects(row.query),
+        "html": html_of([*texts_of(row), *(table.rationales if table else ())]),
         "sides": sides,
         "table": table,
         "was_turned": turned.exists(),

@@ -17,6 +17,7 @@ from evaluations.models import Comparison, Evaluation, Rater, User
 from evaluations.services.reporting.browsing import matching, note_seen, progress
 from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, after_of, page_of
+from evaluations.web.round_new import reviewers
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
 LISTED = (
@@ -52,6 +53,7 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": with_progress(user, evaluation, page),
         "sees_judges": sees_judges,
         "is_filtered": bool(cell or wanted),
+        "people": reviewers(evaluation) if access.may(user, Action.MANAGE, evaluation) else [],
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
 

@@ -4,14 +4,16 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from evaluations.access import ALLOWED
-from evaluations.models import Membership, Worker
+from evaluations.access import ALLOWED, open_comparisons_everywhere
+from evaluations.models import Membership, User, Worker
+from evaluations.services.adjudicating.discussing import unseen
 
 
 def site(request: HttpRequest) -> dict[str, object]:
     return {
         "product_version": settings.VERSION,
         "may": SimpleLazyObject(lambda: permissions(request)),
+        "unseen_mentions": SimpleLazyObject(lambda: unseen_mentions(request)),
         "no_worker": SimpleLazyObject(lambda: no_worker(request)),
     }
 
@@ -23,6 +25,13 @@ def permissions(request: HttpRequest) -> dict[str, bool]:
         return {}
     role = Membership.objects.filter(evaluation__slug=slug, user=request.user).values_list("role", flat=True).first()
     return {action.name.lower(): role in allowed for action, allowed in ALLOWED.items()}
+
+
+def unseen_mentions(request: HttpRequest) -> int:
+    """How many comments call this person that they have not seen yet."""
+    if not isinstance(request.user, User):
+        return 0
+    return unseen(request.user, open_comparisons_everywhere(request.user))
 
 
 def no_worker(request: HttpRequest) -> bool:

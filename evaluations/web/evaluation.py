@@ -10,8 +10,9 @@ from django.views.decorators.http import require_safe
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import FAILURE_STATES, Role
-from evaluations.models import Call, Candidate, Evaluation, Membership, Query, User
+from evaluations.models import Call, Candidate, Evaluation, Membership, Query, Rater, User
 from evaluations.services.preparing.surveying import standings
+from evaluations.services.reviewing.overseeing import given_to
 from evaluations.web.evaluations import next_step
 
 
@@ -29,6 +30,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
         "candidates": Candidate.objects.filter(evaluation=found).count(),
         "people": Membership.objects.filter(evaluation=found).count(),
         "rules": rules_of(found),
+        "given": given_to(found, Rater.objects.filter(evaluation=found, user=user).first()),
         "failed_calls_at": failed_calls_at(found, manages=access.may(user, Action.MANAGE, found))
         if standing.failed_calls
         else "",

@@ -10,21 +10,37 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evaluations import access
 from evaluations.access import Action
 from evaluations.forms.evaluation_settings import SettingsForm
-from evaluations.models import User
+from evaluations.models import Evaluation, User
 from evaluations.services.preparing.preparing import archive, bring_back, change_evaluation
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evaluation_settings(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; a POST with ``step=look`` shows the guidelines as reviewers will see them, any other saves."""
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug, Action.MANAGE)
     form = SettingsForm(request.POST or None, evaluation=evaluation)
+    if request.POST.get("step") == "look":
+        return looked_at(request, evaluation, form)
     if form.is_valid():
         change_evaluation(evaluation, form.cleaned_data, user=user)
         messages.success(request, "Saved.")
         return redirect("evaluation_settings", slug)
-    context = {"page": "evaluation_settings", "evaluation": evaluation, "form": form}
-    status = 422 if request.method == "POST" else 200
+    return shown(request, evaluation, form, status=422 if request.method == "POST" else 200)
+
+
+def looked_at(request: HttpRequest, evaluation: Evaluation, form: SettingsForm) -> HttpResponse:
+    """The guidelines as they are being written; nothing is stored."""
+    text = request.POST.get("guidelines", "")
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "evaluation_settings/_look.html", {"evaluation": evaluation, "text": text})
+    return shown(request, evaluation, form, text=text, is_looking=True)
+
+
+def shown(
+    request: HttpRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
+) -> HttpResponse:
+    context = {"page": "evaluation_settings", "evaluation": evaluation, "form": form, **more}
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
 
 

@@ -14,7 +14,8 @@ from evaluations.models import Event, User
 from evaluations.web.paging import page_of
 
 # What people chose is not shown here: someone who reviews still would no longer be blind.
-WITHOUT_DETAILS: Final = {"review", "verdict"}
+WITHOUT_DETAILS: Final = {"review", "verdict", "span", "comment"}
+SETTLING: Final = {"adjudicated", "withdrew adjudication"}
 LONGEST_VALUE: Final = 200
 
 
@@ -38,7 +39,7 @@ def events(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def changes(event: Event) -> Iterator[Change]:
-    if event.object_type in WITHOUT_DETAILS:
+    if event.object_type in WITHOUT_DETAILS or event.verb in SETTLING:
         return
     for name in dict.fromkeys([*event.before, *event.after]):
         change = Change(name.replace("_", " "), shown(event.before.get(name)), shown(event.after.get(name)))

@@ -1,5 +1,7 @@
 """Who takes part in an evaluation, and as what."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from django.conf import settings
@@ -14,10 +16,19 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import InputRefused, Role
 from evaluations.forms.people import ROLES, PersonForm, RoleForm
-from evaluations.models import Evaluation, Membership, User
+from evaluations.models import Evaluation, Membership, Rater, User
 from evaluations.services.preparing.inviting import add_person, make_link
 from evaluations.services.preparing.preparing import remove_member, set_role
+from evaluations.services.reviewing.calibrating import CalibrationResult, open_rounds, results
+from evaluations.services.reviewing.overseeing import Work, work_of
 from evaluations.web.paging import page_of
+
+
+@dataclass(frozen=True)
+class Done:
+    rater: int
+    work: Work
+    calibration: CalibrationResult | None
 
 
 @never_cache
@@ -114,12 +125,24 @@ def listed(request: HttpRequest, evaluation: Evaluation, form: PersonForm, statu
     user = cast(User, request.user)
     page = page_of(request, evaluation.memberships.select_related("user"))
     invitees = access.invitees(user).filter(memberships__evaluation=evaluation)
+    sees_all = access.may(user, Action.SEE_ALL, evaluation)
     context = {
         "page": "people",
         "evaluation": evaluation,
         "members": page,
+        "done": done_by(evaluation, page.rows) if sees_all else {},
         "form": form,
         "roles": ROLES,
         "invitees": set(invitees.values_list("pk", flat=True)) if access.may(user, Action.OWN, evaluation) else set(),
     }
     return render(request, "people/people.html", context, status=status)
+
+
+def done_by(evaluation: Evaluation, members: Sequence[Membership]) -> dict[int, Done]:
+    """User id → what they have done here by the rubric in force; nothing for whom has not begun."""
+    users = [member.user_id for member in members]
+    raters = list(Rater.objects.filter(evaluation=evaluation, user__in=users))
+    work = work_of(evaluation, raters)
+    calibration = open_rounds(evaluation).select_related("rubric_version__rubric").last()
+    told = results(calibration, raters) if calibration else {}
+    return {rater.user_id: Done(rater.pk, work[rater.pk], told.get(rater.pk)) for rater in raters if rater.user_id}

@@ -4,10 +4,22 @@ from django.urls import URLPattern, path
 
 from evaluations.web.account import account, account_password
 from evaluations.web.accounts import account_disable, account_enable, account_link, accounts
+from evaluations.web.calibration import calibration
+from evaluations.web.calibration_new import calibration_new
 from evaluations.web.call import call
 from evaluations.web.comparison import comparison
 from evaluations.web.comparison_new import comparison_new
 from evaluations.web.comparisons import comparisons
+from evaluations.web.comparisons_give import comparisons_give
+from evaluations.web.disagreement import disagreement
+from evaluations.web.disagreement_steps import (
+    adjudication_withdraw,
+    comment_withdraw,
+    disagreement_comment,
+    disagreement_settle,
+    disagreement_why,
+)
+from evaluations.web.disagreements import disagreements
 from evaluations.web.endpoint import endpoint, endpoint_price
 from evaluations.web.endpoint_new import endpoint_new
 from evaluations.web.endpoints import endpoint_found, endpoints
@@ -17,6 +29,7 @@ from evaluations.web.evaluation_settings import evaluation_archive, evaluation_b
 from evaluations.web.evaluations import evaluations
 from evaluations.web.events import events
 from evaluations.web.exports import export_file, export_new, exports
+from evaluations.web.guidelines import guidelines
 from evaluations.web.health import health
 from evaluations.web.help import help_page
 from evaluations.web.imports import (
@@ -31,16 +44,18 @@ from evaluations.web.judge import judge
 from evaluations.web.judge_new import judge_new
 from evaluations.web.judge_try import judge_tried, judge_try
 from evaluations.web.judges import judges
+from evaluations.web.mentions import mentions
 from evaluations.web.people import people, people_link, people_remove, people_role
 from evaluations.web.report import report
-from evaluations.web.review import (
-    review,
-    review_comparison,
-    review_confirm,
-    review_save,
-    review_skip,
-    review_undo,
-)
+from evaluations.web.review import review, review_comparison
+from evaluations.web.review_ahead import review_ahead
+from evaluations.web.review_diff import review_diff
+from evaluations.web.review_draft import review_draft
+from evaluations.web.review_spans import review_span, review_span_change, review_span_remove
+from evaluations.web.review_steps import review_again, review_confirm, review_save, review_skip, review_undo
+from evaluations.web.round import round_close, round_open, round_page, round_people
+from evaluations.web.round_new import round_new
+from evaluations.web.rounds import rounds
 from evaluations.web.rubric import rubric
 from evaluations.web.rubric_new import rubric_new
 from evaluations.web.rubric_next import rubric_next
@@ -94,12 +109,39 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/comparisons/new", comparison_new, name="comparison_new"),
     path("e/<slug:slug>/comparisons/<int:pk>", comparison, name="comparison"),
     # review
+    path("e/<slug:slug>/guidelines", guidelines, name="guidelines"),
     path("e/<slug:slug>/review", review, name="review"),
+    path("e/<slug:slug>/review/ahead", review_ahead, name="review_ahead"),
     path("e/<slug:slug>/review/<int:pk>", review_comparison, name="review_comparison"),
+    path("e/<slug:slug>/review/<int:pk>/draft", review_draft, name="review_draft"),
     path("e/<slug:slug>/review/<int:pk>/save", review_save, name="review_save"),
     path("e/<slug:slug>/review/<int:pk>/confirm", review_confirm, name="review_confirm"),
     path("e/<slug:slug>/review/<int:pk>/skip", review_skip, name="review_skip"),
     path("e/<slug:slug>/review/<int:pk>/undo", review_undo, name="review_undo"),
+    path("e/<slug:slug>/review/<int:pk>/diff", review_diff, name="review_diff"),
+    path("e/<slug:slug>/review/<int:pk>/span", review_span, name="review_span"),
+    path("e/<slug:slug>/spans/<int:pk>", review_span_change, name="review_span_change"),
+    path("e/<slug:slug>/spans/<int:pk>/remove", review_span_remove, name="review_span_remove"),
+    path("e/<slug:slug>/review/<int:pk>/again", review_again, name="review_again"),
+    # disagreements
+    path("mentions", mentions, name="mentions"),
+    path("e/<slug:slug>/disagreements", disagreements, name="disagreements"),
+    path("e/<slug:slug>/disagreements/<int:pk>", disagreement, name="disagreement"),
+    path("e/<slug:slug>/disagreements/<int:pk>/settle", disagreement_settle, name="disagreement_settle"),
+    path("e/<slug:slug>/disagreements/<int:pk>/why", disagreement_why, name="disagreement_why"),
+    path("e/<slug:slug>/disagreements/<int:pk>/comment", disagreement_comment, name="disagreement_comment"),
+    path("e/<slug:slug>/comments/<int:pk>/withdraw", comment_withdraw, name="comment_withdraw"),
+    path("e/<slug:slug>/adjudications/<int:pk>/withdraw", adjudication_withdraw, name="adjudication_withdraw"),
+    # how reviewing is organised
+    path("e/<slug:slug>/rounds", rounds, name="rounds"),
+    path("e/<slug:slug>/rounds/new", round_new, name="round_new"),
+    path("e/<slug:slug>/rounds/<int:pk>", round_page, name="round"),
+    path("e/<slug:slug>/rounds/<int:pk>/people", round_people, name="round_people"),
+    path("e/<slug:slug>/rounds/<int:pk>/close", round_close, name="round_close"),
+    path("e/<slug:slug>/rounds/<int:pk>/open", round_open, name="round_open"),
+    path("e/<slug:slug>/comparisons/give", comparisons_give, name="comparisons_give"),
+    path("e/<slug:slug>/rounds/calibration", calibration_new, name="calibration_new"),
+    path("e/<slug:slug>/rounds/<int:pk>/calibration", calibration, name="calibration"),
     # imports
     path("e/<slug:slug>/imports", imports, name="imports"),
     path("e/<slug:slug>/imports/new", import_new, name="import_new"),

@@ -1,4 +1,14 @@
-// Offers the browser's own time zone where another one is chosen.
+// Signing out, and the browser's own time zone where another one is chosen.
+import { forgetAll, unsent } from "./review/storage.js";
+
+// What a person entered leaves this browser with them, sent or not.
+document.querySelector("form[action$='sign-out']").addEventListener("submit", (event) => {
+  const left = unsent();
+  const asks = left && `${left} of your changes on the review page did not reach the server yet. Sign out and lose them?`;
+  if (asks && !confirm(asks)) event.preventDefault();
+  else forgetAll();
+});
+
 const offer = document.querySelector("[data-zone-for]");
 const select = document.getElementById(offer.dataset.zoneFor);
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

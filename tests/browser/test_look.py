@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
+from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage
 from tests.product import Product
 
@@ -67,6 +68,19 @@ def test_no_page_is_wider_than_its_window(
         if pixels := too_wide(page):
             wide[address] = pixels
     assert wide == {}
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk-light", "phone-dark"])
+def test_no_page_has_a_fault_that_axe_finds(
+    new_page: NewPage, owner_state: StorageState, addresses: list[str], viewport: dict[str, int], scheme: str
+) -> None:
+    page = new_page(viewport=viewport, color_scheme=scheme, storage_state=owner_state, is_mobile=viewport is PHONE)
+    found = {}
+    for address in addresses:
+        page.goto(address)
+        if faults := faults_found_by_axe(page):
+            found[address] = faults
+    assert found == {}
 
 
 def test_the_navigation_opens_on_a_phone_without_scripts(new_page: NewPage, owner_state: StorageState) -> None:

@@ -23,6 +23,16 @@ def test_name_zone_and_appearance_are_kept_and_used(client: Client) -> None:
     assert str(User.objects.get(pk=ada.pk)) == "Ada L."
 
 
+def test_single_keys_act_until_the_person_says_otherwise(client: Client) -> None:
+    ada = make_user("ada")
+    client.force_login(ada)
+    assert User.objects.get(pk=ada.pk).single_keys
+    client.post(reverse("account"), {"timezone": "UTC", "theme": "dark"})
+    assert not User.objects.get(pk=ada.pk).single_keys
+    client.post(reverse("account"), {"timezone": "UTC", "theme": "dark", "single_keys": "on"})
+    assert User.objects.get(pk=ada.pk).single_keys
+
+
 def test_a_zone_that_does_not_exist_is_refused_on_the_form(client: Client) -> None:
     client.force_login(make_user("ada"))
     answer = client.post(reverse("account"), {"timezone": "Mars/Olympus", "theme": "dark"})

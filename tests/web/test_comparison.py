@@ -22,11 +22,12 @@ from evaluations.models import (
     User,
     Verdict,
 )
+from evaluations.services.adjudicating.adjudicating import adjudicate
 from evaluations.services.importing.adding import Written, add_comparison
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reviewing.drawing import order_shown
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
-from tests.saying import ALL_A, ALL_B, ALL_TIE, import_votes, judge_says, person_says
+from tests.saying import ALL_A, ALL_B, ALL_TIE, aspect_of, import_votes, judge_says, person_says
 from tests.saying import make_judge as judge_of
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +77,31 @@ def test_it_shows_first_and_final_choices_of_people_and_the_label(client: Client
     assert "ann" in text
     assert "on reflection" in text
     assert text.count("first, then final") == 6
-    assert "majority of people" in text
+    assert "one person" in text
+
+
+def test_the_label_is_shown_with_its_source(client: Client, comparison: Comparison) -> None:
+    evaluation = comparison.evaluation
+    for choices in ({"clarity": "A", "depth": "B"}, {"clarity": "A", "depth": "tie"}, {"clarity": "tie"}):
+        person_says(make_human(evaluation), comparison, choices)
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    adjudicate(comparison, aspect_of(evaluation, "safety"), choice="B", reason="It is.", version=0, user=ada)
+    judge_says(comparison, judge="gpt-x", kind="llm", as_stored=ALL_A, swapped=ALL_A)
+    text = page(client, owner_of(evaluation), comparison)
+    for told in ("majority of 3", "2 people, no majority", "adjudicated by ada", "judge gpt-x, no person"):
+        assert told in text
+    assert 'title="A 2, tie 1"' in text
+
+
+def test_who_may_not_see_judges_sees_no_label_that_rests_on_one(client: Client, comparison: Comparison) -> None:
+    evaluation = comparison.evaluation
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    judge_says(comparison, judge="gpt-x", kind="llm", as_stored=ALL_A, swapped=ALL_A)
+    rex = make_member(evaluation, Role.REVIEWER)
+    person_says(rater_of(rex, evaluation), comparison, {"clarity": "B"})
+    text = page(client, rex, comparison)
+    assert "one person" in text
+    assert "gpt-x" not in text
 
 
 def test_it_shows_a_judges_orders_rationales_and_failures(client: Client, comparison: Comparison) -> None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from evaluations.access import SAW_VERDICTS
 from evaluations.domain import CallState, Reveal, Role
 from evaluations.models import Call, Candidate, Comparison, Evaluation, Event, Query, Rater, Response, Run
+from evaluations.services.reviewing.tallying import tally
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, make_judge, person_says
 
@@ -102,6 +103,23 @@ def test_it_tells_how_far_people_and_judges_have_come(as_owner: Client, evaluati
     assert '<td class="number" data-label="Reviews">2 <span class="badge">gold</span></td>' in text
     for told in ("1 answered", "1 waiting", "1 failed"):
         assert told in text
+
+
+def test_it_tells_how_many_aspects_are_labelled_to_those_who_may_know(
+    client: Client, as_owner: Client, evaluation: Evaluation
+) -> None:
+    """Five aspects on which two people agree, one on which they differ; a reviewer who saved nothing sees neither."""
+    comparison = make_comparison(evaluation)
+    for choices in (ALL_A, {**ALL_A, "clarity": "B"}):
+        person_says(make_human(evaluation), comparison, choices)
+    tally([comparison.pk])
+    text = page(as_owner)
+    assert "5 aspects" in text
+    assert '<span class="badge warn">1 split</span>' in text
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    text = page(client)
+    assert "5 aspects" not in text
+    assert "1 split" not in text
 
 
 def test_it_costs_the_same_however_many_there_are(as_owner: Client, evaluation: Evaluation) -> None:

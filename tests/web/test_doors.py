@@ -22,7 +22,15 @@ from tests.saying import person_says
 pytestmark = pytest.mark.django_db
 
 FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health"}
-FOR_EVERYONE_SIGNED_IN = {"evaluations", "evaluation_new", "account", "account_password", "sign_out", "help"}
+FOR_EVERYONE_SIGNED_IN = {
+    "evaluations",
+    "evaluation_new",
+    "account",
+    "account_password",
+    "sign_out",
+    "help",
+    "mentions",
+}
 FOR_ADMINISTRATORS = {
     "accounts",
     "account_link",
@@ -36,7 +44,7 @@ FOR_ADMINISTRATORS = {
 }
 NUMBER, OTHER_NUMBER = 770_100, 880_200
 METHODS = ("get", "post")
-OPENS = (200, 286, 302, 405)
+OPENS = (200, 204, 286, 302, 405)  # 204: nothing lies ahead
 FOREIGN = dict.fromkeys(("judge", "candidate", "rater"), NUMBER)
 WAYS_TO_ASK: tuple[dict[str, object], ...] = (
     {},

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import Reveal, Role
+from evaluations.domain import LabelPolicy, Reveal, Role
 from evaluations.models import Evaluation, Event, User
 from tests.making import make_evaluation, make_member, make_user
 
@@ -29,8 +29,10 @@ def values(evaluation: Evaluation, **changed: object) -> dict[str, object]:
         "guidelines": evaluation.guidelines,
         "review_rubric": evaluation.review_rubric_id,
         "reviews_wanted": evaluation.reviews_wanted,
+        "hold_minutes": evaluation.hold_minutes,
         "shown_judge": "",
         "reveal": evaluation.reveal,
+        "label_policy": evaluation.label_policy,
     }
     return {**given, **changed}
 
@@ -48,6 +50,18 @@ def test_what_is_changed_is_stored_and_recorded(client: Client, owner: User, eva
     assert event.after == {"name": "Renamed", "reviews_wanted": 3, "reveal": "never"}
 
 
+def test_what_a_label_may_rest_on_is_chosen_and_recorded(client: Client, evaluation: Evaluation) -> None:
+    assert save(client, evaluation, label_policy=LabelPolicy.PEOPLE, settles_judge="on") == 302
+    evaluation.refresh_from_db()
+    assert (evaluation.label_policy, evaluation.settles_judge) == ("people", True)
+    event = Event.objects.latest("pk")
+    assert event.before == {"label_policy": "people_then_judges", "settles_judge": False}
+    assert event.after == {"label_policy": "people", "settles_judge": True}
+    page = client.get(reverse("evaluation_settings", args=["study"])).content.decode()
+    for told in ("What a label may rest on", "On people alone", "Settle differences with the judge too"):
+        assert told in page
+
+
 def test_line_ends_of_a_browser_are_no_change(client: Client, evaluation: Evaluation) -> None:
     save(client, evaluation, guidelines="one\r\ntwo")
     events = Event.objects.count()
@@ -63,6 +77,7 @@ def test_line_ends_of_a_browser_are_no_change(client: Client, evaluation: Evalua
         ({"name": ""}, "This field is required"),
         ({"reviews_wanted": 0}, "greater than or equal to 1"),
         ({"reveal": "sometimes"}, "not one of the available choices"),
+        ({"label_policy": "judges"}, "not one of the available choices"),
     ],
 )
 def test_what_cannot_be_taken_comes_back_with_the_reason(

@@ -8,9 +8,12 @@ from django.urls import reverse
 
 from evaluations.domain import Role
 from evaluations.models import Evaluation, Review, User
+from evaluations.services.adjudicating.adjudicating import adjudicate
+from evaluations.services.adjudicating.discussing import post
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
-from tests.making import make_evaluation, make_human, make_member, make_user
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import aspect_of
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +45,18 @@ def test_what_people_chose_is_left_out(client: Client, evaluation: Evaluation) -
     text = page(client)
     assert "saved first choices" in text
     assert "chose-this" not in text
+
+
+def test_what_was_settled_and_said_about_it_is_left_out(client: Client, owner: User, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    post(comparison, "these-words", aspect=None, user=owner, readers=[])
+    asked = aspect_of(evaluation, "factuality")
+    adjudicate(comparison, asked, choice="A", reason="this-reason", version=0, user=owner)
+    text = page(client)
+    assert "adjudicated" in text
+    assert "commented" in text
+    assert "these-words" not in text
+    assert "this-reason" not in text
 
 
 def test_what_someone_wrote_is_shown_as_text_and_cut_short(client: Client, evaluation: Evaluation) -> None:

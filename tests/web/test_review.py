@@ -10,12 +10,28 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluations.domain import Choice, Reveal, ReviewState, Role, RubricOrigin, RubricSpec, Shown, Stage
+from evaluations.domain import (
+    AspectSpec,
+    AssignmentState,
+    Choice,
+    PickedBy,
+    Reveal,
+    ReviewState,
+    Role,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Shown,
+    Stage,
+)
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Comparison, Evaluation, Event, Rater, Review, User
+from evaluations.models import Assignment, Comparison, Evaluation, Event, QueueItem, Rater, Review, User
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation
 from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.keeping import keep
+from evaluations.services.reviewing.reviewing import rater_for, review_for
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.review_page import address, page_of
 from tests.saying import SIX, import_votes, judge_says, make_judge, make_scorer, scorer_says
 
 pytestmark = pytest.mark.django_db
@@ -55,10 +71,6 @@ def judged(evaluation: Evaluation, **columns: Any) -> Comparison:
     return comparison
 
 
-def address(name: str, comparison: Comparison) -> str:
-    return reverse(name, args=[comparison.evaluation.slug, comparison.pk])
-
-
 def choices(value: str = "A", **others: str) -> dict[str, str]:
     chosen = {f"choice_{key}": others.get(key, value) for key in SIX}
     return {"version": "0", "active_ms": "1200", **chosen}
@@ -68,8 +80,27 @@ def save(browser: Client, comparison: Comparison, **how: Any) -> Any:
     return browser.post(address("review_save", comparison), choices(), **how)
 
 
-def page_of(browser: Client, comparison: Comparison) -> str:
-    return browser.get(address("review_comparison", comparison)).content.decode()
+def ask_for_scores(evaluation: Evaluation, **scale: Any) -> None:
+    """The rubric in force asks for scores of clarity, from 1 to 5 in whole steps."""
+    asked = AspectSpec("clarity", "Clarity", "", **{"scale_min": 1, "scale_max": 5, "scale_step": 1, **scale})
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), ("clarity",))
+    version = add_rubric(evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
+    change_evaluation(evaluation, {"review_rubric": version}, user=None)
+
+
+def versions(html: str) -> dict[str, tuple[str, str]]:
+    """Aspect → what is stored and what was entered, as the page says it."""
+    table = html[html.index('<table class="table versions"') : html.index("</table>")]
+    found = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', table)
+    return {name: (re.sub("<.*?>", "", stored), re.sub("<.*?>", "", entered)) for name, stored, entered in found}
+
+
+def hidden(html: str, form: str) -> dict[str, str]:
+    """The hidden fields of a form, by its id."""
+    start = html.index(f'<form id="{form}"') if f'<form id="{form}"' in html else html.index(f'id="{form}" method')
+    return dict(
+        re.findall(r'<input type="hidden" name="(\w+)" value="(.*?)"', html[start : html.index("</form>", start)])
+    )
 
 
 # ---- the way in
@@ -95,13 +126,13 @@ def test_an_evaluation_without_a_rubric_says_so(browser: Client, evaluation: Eva
     assert "no rubric for reviews yet" in browser.get(reverse("review", args=[evaluation.slug])).content.decode()
 
 
-def test_a_pointwise_rubric_says_that_it_scores_one_response_at_a_time(browser: Client, evaluation: Evaluation) -> None:
-    make_comparison(evaluation)
-    scale = RubricSpec(**{**vars(SIX_ASPECT), "kind": "pointwise"})
-    version = add_rubric(evaluation, name="scores", spec=scale, origin=RubricOrigin.OWN, user=None)
-    Evaluation.objects.update(review_rubric=version)  # no service lets that happen any more
-    html = browser.get(reverse("review", args=[evaluation.slug])).content.decode()
-    assert "one response at a time" in html
+def test_a_pointwise_rubric_leads_to_a_page_with_scales(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    ask_for_scores(evaluation)
+    assert browser.get(reverse("review", args=[evaluation.slug]))["Location"] == address(
+        "review_comparison", comparison
+    )
+    assert len(re.findall(r'<input type="radio" name="(?:left|right)_clarity"', page_of(browser, comparison))) == 10
 
 
 def test_when_all_is_reviewed_the_page_says_so_and_leads_to_the_report(browser: Client, evaluation: Evaluation) -> None:
@@ -169,7 +200,8 @@ def test_nothing_tells_which_response_is_stored_first(evaluation: Evaluation) ->
         client = Client()
         client.force_login(person)
         html = page_of(client, comparison)
-        html = re.sub(r'csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"', "", html).replace(str(person), "")
+        of_the_person = r'csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"|data-person="\d+"'
+        html = re.sub(of_the_person, "", html).replace(str(person), "")
         pages[order_shown(person, comparison)] = html
     assert pages[Shown.AS_STORED] == pages[Shown.SWAPPED]
 
@@ -351,7 +383,8 @@ def test_a_second_tab_is_told_what_is_stored_and_what_is_not(browser: Client, ev
     html = response.content.decode()
     assert response.status_code == 422
     assert "those are shown" in html.lower()
-    assert "Not stored: Helpfulness B, Factuality B" in html
+    assert versions(html)["Helpfulness"] == ("A", "B ≠not stored")
+    assert len(versions(html)) == len(SIX)
     assert 'data-stage="confirm"' in html
     assert Review.objects.get().version == 1
 
@@ -445,4 +478,296 @@ def test_the_number_of_queries_does_not_grow(browser: Client, evaluation: Evalua
     for _ in range(8):
         save(browser, judged(evaluation))
     assert queries_for(browser, comparison) == few
-    assert few <= 26
+    assert few <= 18
+
+
+# ---- what the page says to the script that drives it
+
+
+def after_save(html: str) -> str:
+    found = re.search(r'<section id="panel"[^>]* data-after-save="(\w+)"', html)
+    assert found
+    return found.group(1)
+
+
+def test_the_panel_says_whether_saving_reveals_a_judge_or_leads_on(browser: Client, evaluation: Evaluation) -> None:
+    comparison = judged(evaluation)
+    assert after_save(page_of(browser, comparison)) == "reveal"
+    assert after_save(save(browser, comparison, headers=HTMX).content.decode()) == "next"
+    for reveal in (Reveal.NEVER, Reveal.SHOWN):
+        change_evaluation(evaluation, {"reveal": reveal}, user=None)
+        assert after_save(page_of(browser, judged(evaluation))) == "next"
+
+
+def test_every_step_names_its_page(browser: Client, evaluation: Evaluation) -> None:
+    html = page_of(browser, judged(evaluation))
+    assert html.count('name="tab"') == html.count('name="version"') == 2
+
+
+def test_the_panel_says_state_and_version_in_its_headers(browser: Client, evaluation: Evaluation) -> None:
+    response = save(browser, judged(evaluation), headers=HTMX)
+    assert (response["X-Review-State"], response["X-Review-Version"]) == ("first", "1")
+
+
+def test_a_script_that_has_the_next_one_already_is_told_that_the_review_is_finished(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    response = browser.post(address("review_save", make_comparison(evaluation)), {**choices(), "then": "ahead"})
+    assert (response.status_code, response.content) == (204, b"")
+    assert (response["X-Review-State"], response["X-Review-Version"]) == ("final", "1")
+    skipped = browser.post(address("review_skip", make_comparison(evaluation)), {"version": "0", "then": "ahead"})
+    assert (skipped.status_code, skipped["X-Review-State"]) == (204, "skipped")
+
+
+def test_it_gets_the_panel_where_the_judge_is_revealed_and_goes_on_from_there(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = judged(evaluation)
+    revealed = browser.post(address("review_save", comparison), {**choices(), "then": "ahead"})
+    assert revealed.status_code == 200
+    assert revealed.content.decode().lstrip().startswith('<section id="panel"')
+    again = browser.post(address("review_save", comparison), {**choices(), "then": "ahead"})
+    assert again.status_code == 200  # the answer was lost: the same step is the same
+    done = browser.post(address("review_confirm", comparison), {**choices(), "version": "1", "then": "ahead"})
+    assert done.status_code == 204
+
+
+def test_it_gets_the_panel_and_one_sentence_where_the_step_is_refused(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    response = browser.post(address("review_save", comparison), {**choices(depth=""), "then": "ahead"})
+    assert (response.status_code, response["X-Review-Version"]) == (422, "0")
+    assert response.content.decode().lstrip().startswith('<section id="panel"')
+
+
+# ---- two versions
+
+
+def test_what_was_entered_in_a_second_tab_can_be_stored_as_final_choices(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = judged(evaluation)
+    save(browser, comparison)
+    html = browser.post(address("review_save", comparison), {**choices("B"), "note": "Mine"}).content.decode()
+    assert "Store what you entered as your final choices" in html
+    browser.post(address("review_confirm", comparison), hidden(html, "apply"))
+    review = Review.objects.get()
+    assert (review.state, review.note) == (ReviewState.FINAL, "Mine")
+    assert len(set(review.verdicts.values_list("stage", "choice"))) == 2  # the first choices are those stored first
+
+
+def test_what_was_entered_after_the_review_was_finished_comes_back_to_the_fields(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    save(browser, comparison)
+    html = browser.post(address("review_save", comparison), choices("tie")).content.decode()
+    assert versions(html)["Depth"] == ("A", "Tie ≠not stored")
+    assert "Take the stored ones back and enter yours" in html
+    reopened = browser.post(address("review_undo", comparison), hidden(html, "apply"), follow=True).content.decode()
+    assert 'data-stage="choose"' in reopened
+    assert reopened.count('value="tie" required checked') == len(SIX)
+
+
+def test_after_a_skip_in_another_tab_what_was_entered_stays_in_its_fields(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    browser.post(address("review_skip", comparison), {"version": "0"})
+    html = browser.post(address("review_save", comparison), choices("B")).content.decode()
+    assert "changed elsewhere" in html
+    assert html.count('value="B" required checked') == len(SIX)
+    assert hidden(html, "choices")["version"] == "1"
+
+
+# ---- reasons, and a judge that answers later
+
+
+def test_a_reason_can_be_given_where_the_judge_differs_and_is_shown_afterwards(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = judged(evaluation)
+    html = browser.post(address("review_save", comparison), choices("tie"), follow=True).content.decode()
+    assert '<option value="" selected>Reason (optional)</option>' in html
+    assert 'name="reason_clarity"' in html
+    assert 'name="reason_depth"' not in html  # torn, so a tie: the same
+    said = {"version": "1", "reason_clarity": "length_or_format", "note_clarity": "It likes lists."}
+    done = browser.post(address("review_confirm", comparison), {**choices("tie"), **said}, follow=True)
+    assert "judged by length or format: It likes lists." in done.content.decode()
+
+
+def test_a_reason_that_no_page_offers_is_refused_in_words(browser: Client, evaluation: Evaluation) -> None:
+    comparison = judged(evaluation)
+    save(browser, comparison)
+    odd = {**choices(), "version": "1", "reason_depth": "boredom"}
+    response = browser.post(address("review_confirm", comparison), odd)
+    assert response.status_code == 422
+    assert "Nothing was stored: reason depth" in response.content.decode()
+
+
+def later_judged(browser: Client, evaluation: Evaluation) -> Comparison:
+    """Reviewed first, judged afterwards."""
+    comparison = make_comparison(evaluation)
+    save(browser, comparison)
+    said = dict.fromkeys(SIX, Choice.A)
+    judge_says(comparison, judge="longest wins", rationale="Judge thinks so", as_stored=said, swapped=said)
+    return comparison
+
+
+def test_a_review_without_the_judge_comes_back_when_it_has_answered(browser: Client, evaluation: Evaluation) -> None:
+    comparison = later_judged(browser, evaluation)
+    html = page_of(browser, comparison)
+    assert "The judge has answered since you reviewed this" in html
+    assert "Judge thinks so" not in html
+    assert "data-judge" not in html
+    after = browser.post(address("review_again", comparison), hidden(html, "again"), follow=True).content.decode()
+    assert 'data-stage="confirm"' in after
+    assert "Judge thinks so" in after
+    assert after.count(" checked") == len(SIX)
+
+
+def test_it_can_be_left_as_it_is(browser: Client, evaluation: Evaluation) -> None:
+    comparison = later_judged(browser, evaluation)
+    browser.post(address("review_again", comparison), {"version": "1", "then": "leave"})
+    html = page_of(browser, comparison)
+    assert "has answered since" not in html
+    assert "Judge thinks so" not in html
+    assert Review.objects.get().state == ReviewState.FINAL
+
+
+def test_a_judge_shown_later_by_the_settings_is_not_shown_on_what_was_final_without_it(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=None)
+    comparison = judged(evaluation)
+    save(browser, comparison)
+    change_evaluation(evaluation, {"reveal": Reveal.SHOWN}, user=None)
+    # Undo would open the first choices again: they must not have met the judge.
+    assert "Judge thinks so" not in page_of(browser, comparison)
+
+
+def test_the_way_leads_back_to_it_and_on_from_it(browser: Client, evaluation: Evaluation) -> None:
+    comparison = later_judged(browser, evaluation)
+    way_in = reverse("review", args=[evaluation.slug])
+    assert browser.get(way_in)["Location"] == address("review_comparison", comparison)
+    browser.post(address("review_again", comparison), {"version": "1", "then": "leave"})
+    assert "You have reviewed the only comparison" in browser.get(way_in).content.decode()
+
+
+def test_an_answer_that_cannot_be_shown_does_not_call_anyone_back(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    save(browser, comparison)
+    judge_says(comparison, judge="longest wins", as_stored={"overall": "A"}, swapped={"overall": "A"})
+    way_in = reverse("review", args=[evaluation.slug])
+    assert browser.get(way_in).status_code == 200
+    later_judged(browser, evaluation)
+    change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=None)
+    assert browser.get(way_in).status_code == 200
+
+
+def test_who_is_done_before_the_others_is_told_so(browser: Client, evaluation: Evaluation, client: Client) -> None:
+    first, second = make_comparison(evaluation), make_comparison(evaluation)
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    save(client, first)
+    save(browser, second)
+    html = browser.get(reverse("review", args=[evaluation.slug])).content.decode()
+    assert "You have reviewed 1 of 2" in html
+
+
+@pytest.mark.parametrize("reveal", [Reveal.BLIND, Reveal.SHOWN])
+def test_in_a_calibration_round_the_judge_is_in_no_html(
+    browser: Client, person: User, evaluation: Evaluation, reveal: Reveal
+) -> None:
+    change_evaluation(evaluation, {"reveal": reveal}, user=None)
+    comparison, rubric = judged(evaluation), evaluation.review_rubric
+    assert rubric is not None
+    item = QueueItem.objects.create(rubric_version=rubric, comparison=comparison, position=1, wanted=1)
+    Assignment.objects.create(
+        item=item, rater=rater_for(person, evaluation), picked_by=PickedBy.CALIBRATION, state=AssignmentState.NAMED
+    )
+    before = page_of(browser, comparison)
+    save(browser, comparison)
+    review = Review.objects.get()
+    assert (review.picked_by, review.state) == (PickedBy.CALIBRATION, ReviewState.FINAL)
+    for html in (before, page_of(browser, comparison)):
+        assert "longest wins" not in html
+        assert "Judge thinks so" not in html
+        assert "calibration" not in html.lower()
+
+
+# ---- scores
+
+
+def test_the_whole_way_with_scores_works_with_plain_forms(
+    browser: Client, person: User, evaluation: Evaluation
+) -> None:
+    """The judge gave the left response 5 and the right one 2; the person 2 and 4, then 4 and 3."""
+    ask_for_scores(evaluation, scale_labels={"5": "plain as day"})
+    scorer = make_scorer(evaluation, aspect="clarity")
+    change_evaluation(evaluation, {"shown_judge": scorer.judge}, user=None)
+    comparison = make_comparison(evaluation)
+    sides = [comparison.response_a, comparison.response_b]
+    left, right = sides if order_shown(person, comparison) == Shown.AS_STORED else sides[::-1]
+    scorer_says(scorer, left, 5, aspect="clarity", rationale="Because.")
+    scorer_says(scorer, right, 2, aspect="clarity")
+    page = page_of(browser, comparison)
+    assert "plain as day" in page
+    assert "Because." not in page
+    assert page.count('<div class="scale ') == 2
+    given = {"version": "0", "left_clarity": "2", "right_clarity": "4"}
+    revealed = browser.post(address("review_save", comparison), given, follow=True).content.decode()
+    assert "Judge <b>A</b>" in revealed
+    assert "5 to 2, derived from scores, margin 0.0" in revealed
+    assert "differs" in revealed
+    assert re.search(r'name="left_clarity" value="2" data-side="left" required checked', revealed)
+    final = {"version": "1", "left_clarity": "4", "right_clarity": "3", "reason_clarity": "my_mistake"}
+    done = browser.post(address("review_confirm", comparison), final, follow=True).content.decode()
+    assert 'data-first="B" data-final="A"' in done
+    assert "2 to 4: B" in done
+    assert "4 to 3: A" in done
+    assert "my mistake" in done
+    assert dict(Review.objects.get().scores.filter(stage=Stage.FINAL).values_list("response_id", "value")) == {
+        left.pk: 4.0,
+        right.pk: 3.0,
+    }
+
+
+def test_a_scale_of_many_values_is_a_field_with_its_ends_and_step(browser: Client, evaluation: Evaluation) -> None:
+    ask_for_scores(evaluation, scale_min=0, scale_max=10, scale_step=0.5)
+    html = page_of(browser, make_comparison(evaluation))
+    assert re.search(r'type="number" name="right_clarity"[^>]* min="0" max="10" step="0.5" required', html)
+
+
+def test_a_score_off_the_scale_is_refused_and_stays_in_its_field(browser: Client, evaluation: Evaluation) -> None:
+    ask_for_scores(evaluation, scale_min=0, scale_max=10, scale_step=0.5)
+    comparison = make_comparison(evaluation)
+    given = {"version": "0", "left_clarity": "3.25", "right_clarity": "4"}
+    response = browser.post(address("review_save", comparison), given)
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert "The score for Clarity must be a number from 0 to 10 in steps of 0.5, not 3.25" in html
+    assert re.search(r'name="left_clarity" value="3.25"', html)
+    words = browser.post(address("review_save", comparison), {**given, "left_clarity": "three"})
+    assert "score of A for Clarity" in words.content.decode()
+
+
+# ---- the time of a draft
+
+
+def test_time_spent_on_a_draft_counts_with_the_save_that_follows(
+    browser: Client, person: User, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    review = review_for(person, comparison)
+    keep(review, version=0, fields={"choice_depth": "B"}, number=0, tab="this", active_ms=4000)
+    html = page_of(browser, comparison)
+    assert 'name="choice_depth" value="B" required checked' in html
+    assert hidden(html, "choices")["active_ms"] == "4000"
+
+
+def test_time_spent_here_is_not_sent_with_an_undo_of_another_comparison(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    first, second = make_comparison(evaluation), make_comparison(evaluation)
+    save(browser, first)
+    assert "active_ms" not in hidden(page_of(browser, second), "undo")
+    assert "active_ms" in hidden(page_of(browser, first), "undo")

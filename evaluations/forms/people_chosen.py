@@ -1,0 +1,21 @@
+from typing import Any
+
+from django import forms
+
+from evaluations.models import User
+
+
+class PeopleForm(forms.Form):
+    """Whom comparisons are given to by name."""
+
+    people = forms.ModelMultipleChoiceField(
+        User.objects.none(),
+        error_messages={
+            "required": "Choose at least one person.",
+            "invalid_choice": "One of these people does not review here.",
+        },
+    )
+
+    def __init__(self, data: Any, *, people: Any) -> None:
+        super().__init__(data)
+        self.fields["people"].queryset = people  # type: ignore[attr-defined]

@@ -1,0 +1,39 @@
+"""Give comparisons to people by name, chosen in the list of comparisons."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import InputRefused
+from evaluations.forms.people_chosen import PeopleForm
+from evaluations.models import Comparison, User
+from evaluations.services.reviewing.assigning import assign
+from evaluations.web.round import told
+from evaluations.web.round_new import reviewers
+
+MOST = 500
+
+
+@require_POST
+def comparisons_give(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = access.evaluation_for(user, slug, Action.MANAGE)
+    form = PeopleForm(request.POST, people=reviewers(evaluation))
+    numbers = [given for given in request.POST.getlist("comparison")[:MOST] if given.isdecimal() and len(given) < 19]
+    comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=numbers))
+    try:
+        if not form.is_valid():
+            raise InputRefused(" ".join(map(str, form.errors["people"])))
+        if not comparisons:
+            raise InputRefused("Choose at least one comparison in the list.")
+        people = list(form.cleaned_data["people"])
+        given = assign(evaluation, comparisons, people, user)
+        messages.success(request, told(given, people))
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    return redirect("comparisons", slug)

@@ -1,0 +1,25 @@
+"""Where others call me: over all evaluations, what I have not seen yet first."""
+
+from typing import Final, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evaluations import access
+from evaluations.models import User
+from evaluations.services.adjudicating.discussing import mentions_of
+from evaluations.web.paging import page_of
+
+MOST_UNSEEN: Final = 100
+SAID: Final = ("comment__user", "comment__aspect", "comment__comparison__evaluation", "comment__comparison__query")
+
+
+@require_safe
+def mentions(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    calls = mentions_of(user, access.open_comparisons_everywhere(user)).select_related(*SAID)
+    unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MOST_UNSEEN])
+    page = page_of(request, calls.filter(seen_at__isnull=False), newest_first=True)
+    context = {"page": "mentions", "unseen": unseen, "page_of_rows": page}
+    return render(request, "mentions/mentions.html", context)

@@ -1,0 +1,142 @@
+// What is entered is kept on the server as it is entered, and in this browser until it is there.
+
+import { DONE, LOST, REFUSED, SIGNED_OUT } from "./asking.js";
+import { comparison, one, version } from "./page.js";
+import * as outbox from "./outbox.js";
+import { spent } from "./time.js";
+
+const PAUSE = 400; // milliseconds without a change
+const OWN = new Set(["csrfmiddlewaretoken", "version", "tab", "active_ms", "then"]);
+
+let timer = 0;
+
+const form = () => one("#choices");
+const note = () => one("#draft");
+
+export const fields = () => [...new FormData(form())].filter(([name, value]) => !OWN.has(name) && value !== "");
+
+// ---- into the fields, and into words
+
+export const fill = (given) => {
+  for (const control of form().elements) {
+    if (!control.name || OWN.has(control.name) || control.type === "hidden") continue;
+    const value = given[control.name] ?? "";
+    if (control.type === "radio") control.checked = control.value === value;
+    else if (control.type !== "submit") control.value = value;
+  }
+  if (given.note && one("#note")) one("#note").open = true;
+};
+
+const labelled = (name, value) => {
+  const control = [...form().elements].find((one) => one.name === name && (one.type !== "radio" || one.value === value));
+  const aspect = control?.closest(".aspect")?.dataset.name;
+  const side = { left: " of A", right: " of B" }[control?.dataset.side] ?? "";
+  const words = control?.type === "radio"
+    ? control.nextElementSibling?.textContent.trim()
+    : [...(control?.options ?? [])].find((option) => option.value === value)?.text;
+  const isWritten = !words && isNaN(value);
+  return `${aspect ?? "Note"}${aspect && isWritten ? " (note)" : ""}${side} ${isWritten ? `“${value}”` : words || value}`;
+};
+
+export const inWords = (given) => given.map(([name, value]) => labelled(name, value)).join(", ") || "nothing";
+
+// ---- keeping
+
+export const send = () => {
+  clearTimeout(timer);
+  timer = 0;
+  if (!note()) return;
+  const item = {
+    kind: outbox.DRAFT,
+    comparison: comparison(),
+    address: note().dataset.address,
+    panel: note().dataset.address,
+    words: inWords(fields()),
+    number: note().dataset.number,
+    fields: [...fields(), ["version", version()], ["active_ms", spent()]],
+  };
+  outbox.put(item).then((answer) => receive(item, answer));
+};
+
+// A step holds all that a draft could say.
+export const forget = () => {
+  clearTimeout(timer);
+  timer = 0;
+};
+
+const isShown = (item) => note() && comparison() === item.comparison && item.fields.some(([name, value]) => name === "version" && value === version());
+
+export const receive = (item, answer) => {
+  if (!isShown(item)) return answer.kind !== REFUSED || answer.status !== 409;
+  if (answer.kind === DONE) take(JSON.parse(answer.text));
+  else if (answer.kind === LOST || answer.kind === SIGNED_OUT) note().textContent = "Draft, kept in this browser for now";
+  else if (answer.kind === REFUSED) refuse(answer);
+  return true;
+};
+
+const take = (kept) => {
+  note().dataset.number = kept.number;
+  note().textContent = `Draft, saved ${kept.at}`;
+};
+
+const refuse = (answer) => {
+  if (answer.status === 409) return disagree(JSON.parse(answer.text));
+  note().textContent = messageOf(answer);
+};
+
+const messageOf = (answer) => {
+  try {
+    return JSON.parse(answer.text).message;
+  } catch {
+    return "The draft was not kept.";
+  }
+};
+
+// ---- another page kept something else
+
+const disagree = (theirs) => {
+  one("#conflict")?.remove();
+  const box = one("#conflict-words").content.firstElementChild.cloneNode(true);
+  box.id = "conflict";
+  one("[data-message]", box).textContent = `${theirs.message} It was kept at ${theirs.at}.`;
+  one("[data-theirs]", box).textContent = inWords(Object.entries(theirs.fields));
+  one("[data-mine]", box).textContent = inWords(fields());
+  one("[data-use]", box).addEventListener("click", () => {
+    fill(theirs.fields);
+    settle(theirs, box);
+    take(theirs);
+  });
+  one("[data-keep]", box).addEventListener("click", () => {
+    settle(theirs, box);
+    send();
+  });
+  form().querySelector(".choosing").prepend(box);
+};
+
+const settle = (theirs, box) => {
+  note().dataset.number = theirs.number;
+  box.remove();
+};
+
+// ---- what begins it
+
+const entered = (event) => {
+  const isField = event.target.form === form() && event.target.name && !OWN.has(event.target.name);
+  if (!isField || !note()) return;
+  clearTimeout(timer);
+  timer = setTimeout(send, PAUSE);
+};
+
+// What a page before this one entered and could not send stands in its fields again.
+export const begin = () => {
+  const unsent = note() && outbox.draftFor(comparison());
+  if (!unsent) return;
+  fill(Object.fromEntries(unsent.fields));
+  note().textContent = "Draft, kept in this browser for now";
+};
+
+export const start = () => {
+  document.addEventListener("input", entered);
+  document.addEventListener("change", entered);
+  addEventListener("pagehide", () => timer && send());
+};

@@ -1,0 +1,91 @@
+// What waits here and what was not taken: said calmly, until it is settled.
+
+import { LOST, SIGNED_OUT, SOMEONE_ELSE } from "./asking.js";
+import { counted, desk, one } from "./page.js";
+import * as outbox from "./outbox.js";
+import { nameOf, read, write } from "./storage.js";
+
+const ALL_SENT_FOR = 8000;
+
+let waited = 0;
+let timer = 0;
+
+const box = () => one("#unsent");
+const say = (words) => {
+  const line = one("#unsent-words");
+  if (line.textContent !== words) line.textContent = words;
+};
+
+const waitingInWords = () => {
+  const steps = outbox.steps().length;
+  const drafts = outbox.items().length - steps;
+  return [steps && counted(steps, "step"), drafts && counted(drafts, "draft")].filter(Boolean).join(" and ");
+};
+
+const REASONS = {
+  [LOST]: (what) => `No connection: ${what} kept in this browser, sent as soon as it is back. You can go on.`,
+  [SIGNED_OUT]: (what) => `You are signed out: ${what} kept in this browser until you sign in again.`,
+  [SOMEONE_ELSE]: (what) => `Somebody else is signed in here now: ${what} of yours not sent.`,
+};
+
+const allSent = () => {
+  say(`The connection is back: ${counted(waited, "change")} sent.`);
+  waited = 0;
+  clearTimeout(timer);
+  timer = setTimeout(() => { box().hidden = !refusals().length; say(""); }, ALL_SENT_FOR);
+};
+
+export const draw = () => {
+  const trouble = outbox.items().length ? outbox.troubled() : "";
+  if (trouble) {
+    clearTimeout(timer);
+    waited = Math.max(waited, outbox.items().length);
+    box().hidden = false;
+    say(REASONS[trouble](waitingInWords()));
+  } else if (waited && !outbox.items().length) {
+    allSent();
+  }
+  box().dataset.trouble = trouble;
+  one("#unsent-again").hidden = trouble !== LOST;
+  one("#unsent-sign-in").hidden = trouble !== SIGNED_OUT;
+  drawRefusals();
+};
+
+// ---- what the server did not take, though the person had gone on
+
+const name = () => nameOf("refused", desk().person, desk().evaluation);
+const refusals = () => read(name());
+
+export const refuse = (refusal) => {
+  write(name(), [...refusals(), refusal]);
+  draw();
+};
+
+const dismiss = (index) => {
+  write(name(), refusals().filter((_, other) => other !== index));
+  draw();
+  if (!refusals().length && !outbox.troubled()) box().hidden = true;
+};
+
+const line = (refusal, index) => {
+  const entry = one("#refused-words").content.firstElementChild.cloneNode(true);
+  one("[data-message]", entry).textContent = refusal.message;
+  one("[data-mine]", entry).textContent = refusal.mine;
+  one("[data-stored]", entry).textContent = refusal.stored;
+  one("[data-stored-line]", entry).hidden = !refusal.stored;
+  one("[data-open]", entry).href = refusal.page;
+  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(index));
+  return entry;
+};
+
+const drawRefusals = () => {
+  const list = one("#refused");
+  list.replaceChildren(...refusals().map(line));
+  if (refusals().length) box().hidden = false;
+};
+
+export const start = () => {
+  document.addEventListener("outbox", draw);
+  document.addEventListener("click", (event) => { if (event.target.closest("#unsent-again")) outbox.again(); });
+  draw();
+};

@@ -1,0 +1,164 @@
+// Save, confirm, skip, undo: each goes through the outbox, and the next comparison need not wait for it.
+
+import { DONE, LOST, REFUSED, get } from "./asking.js";
+import * as ahead from "./ahead.js";
+import * as drafts from "./drafts.js";
+import * as notice from "./notice.js";
+import { comparison, one, panel, parsed, say, stage } from "./page.js";
+import * as outbox from "./outbox.js";
+import { spent } from "./time.js";
+
+const LEFT_OUT = new Set(["csrfmiddlewaretoken", "tab", "active_ms", "then"]);
+const NOT_YET = "Your last step is not sent yet: it can be undone when it is.";
+
+let busy = "";
+let catchingUp = Promise.resolve(); // until the last step is stored, and the page knows it
+export const isBusy = () => busy;
+
+// ---- on its way
+
+const kindOf = (form) => form.id || "skip";
+const isStep = (form) => form.matches("#choices, #skip form, #undo, #again, #apply");
+
+const itemOf = (form, then) => ({
+  kind: outbox.STEP,
+  comparison: comparison(),
+  page: location.pathname,
+  address: form.getAttribute("action"),
+  panel: one("#panel").dataset.draft,
+  words: form.id === "choices" ? drafts.inWords(drafts.fields()) : kindOf(form),
+  fields: [
+    ...[...new FormData(form)].filter(([name]) => !LEFT_OUT.has(name)),
+    ["active_ms", spent()],
+    ...(then ? [["then", then]] : []),
+  ],
+});
+
+const leadsOn = (form, then) => kindOf(form) === "skip" || (form.id === "choices" && then !== "stay");
+// Nothing is revealed to the person by this step: they need not see what the server answers.
+const isSure = (form) => kindOf(form) === "skip" || panel().dataset.afterSave === "next";
+
+const submitted = (event) => {
+  const form = event.target;
+  if (!isStep(form)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (busy) return;
+  if (form.id === "undo" && outbox.steps().length) say(NOT_YET);
+  else take(form, event.submitter?.value || (form.id === "choices" ? "next" : ""));
+};
+
+const take = async (form, then) => {
+  const next = leadsOn(form, then) ? ahead.ready() : null;
+  const item = itemOf(form, next ? "ahead" : then);
+  drafts.forget();
+  if (next && isSure(form)) {
+    const asked = outbox.put(item);
+    ahead.open(next);
+    catchingUp = asked.then((answer) => afterwards(item, answer));
+    return catchingUp;
+  }
+  busy = then === "stay" ? "confirm" : "step";
+  const answer = await outbox.put(item);
+  busy = "";
+  return comparison() === item.comparison ? answered(item, answer, next) : afterwards(item, answer);
+};
+
+// ---- the answer, where the person waited for it
+
+const answered = (item, answer, next) => {
+  if (answer.kind === DONE || answer.kind === REFUSED) return takeIn(item, answer, next);
+  if (answer.kind === outbox.ELSEWHERE) return location.reload();
+  if (answer.kind === LOST && next) return ahead.open(next);
+  return say("Kept in this browser for now.");
+};
+
+// Undo and the way back speak of the last step.
+export const onceCaughtUp = async (act) => {
+  const shown = comparison();
+  await catchingUp;
+  if (outbox.steps().length) say(NOT_YET);
+  else if (comparison() === shown && !busy) act();
+};
+
+const takeIn = (item, answer, next) => {
+  if (answer.status === 204 && next) {
+    ahead.open(next);
+    catchingUp = refresh();
+    return catchingUp;
+  }
+  if (answer.leads) return location.assign(answer.leads);
+  if (answer.status === 204) return location.assign(item.page);
+  if (answer.kind === REFUSED && !answer.headers.get("HX-Retarget")) return refuse(item, answer);
+  return putIn(answer, answer.headers.get("HX-Retarget") ?? (parsed(answer.text).querySelector("#workbench") ? "#workbench" : "#panel"));
+};
+
+const putIn = (answer, target) => {
+  const address = answer.headers.get("HX-Push-Url");
+  if (address && address !== location.pathname) {
+    history.replaceState({ htmx: true }, "", location.href);
+    history.pushState({ htmx: true }, "", address);
+  }
+  htmx.swap(target, answer.text, { swapStyle: "outerHTML" });
+  if (target === "#workbench") scrollTo(0, 0);
+};
+
+// ---- the answer, where the person has gone on
+
+const afterwards = (item, answer) => {
+  if (item.kind === outbox.DRAFT) return drafts.receive(item, answer) || refuse(item, answer);
+  if (answer.kind === REFUSED) return refuse(item, answer);
+  if (answer.kind !== DONE) return undefined;
+  if (answer.leads) return location.assign(answer.leads);
+  if (comparison() === item.comparison) return takeIn(item, answer, null); // the person has come back to it
+  return refresh();
+};
+
+const refuse = (item, answer) => {
+  const told = answer.headers.get("Content-Type")?.includes("json") ? JSON.parse(answer.text) : null;
+  const page = parsed(answer.text);
+  const words = (selector) => one(selector, page)?.textContent.replace(/\s+/g, " ").trim() ?? "";
+  notice.refuse({
+    message: told?.message || words("#refusal p") || words("h1") || "The server did not take it.",
+    stored: told ? drafts.inWords(Object.entries(told.fields ?? {})) : words("#chosen") || words("#versions tbody"),
+    mine: item.words,
+    page: item.page ?? item.panel.replace(/\/draft$/, ""),
+  });
+};
+
+// The next comparison was made before the last step was stored: its progress, its undo and its way back are behind.
+const refresh = async () => {
+  if (outbox.steps().length || !panel()) return ahead.prepare();
+  const shown = comparison();
+  const answer = await get(panel().dataset.draft);
+  ahead.prepare();
+  if (answer.kind !== DONE || comparison() !== shown) return undefined;
+  const fresh = parsed(answer.text);
+  for (const part of [".progressing", ".others"]) replace(part, fresh);
+  return undefined;
+};
+
+const replace = (part, fresh) => {
+  const [old, now] = [one(part, panel()), one(`#panel ${part}`, fresh)];
+  const isInUse = !old || !now || old.contains(document.activeElement) || one("details[open]", old);
+  if (isInUse || fresh.querySelector("#panel").dataset.stage !== stage()) return;
+  old.replaceWith(document.adoptNode(now));
+  htmx.process(one(part, panel()));
+};
+
+// ---- what begins them
+
+const opened = (event) => {
+  const link = event.target.closest("#next");
+  const next = link && ahead.ready();
+  if (!next || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  ahead.open(next);
+};
+
+export const start = () => {
+  document.addEventListener("submit", submitted, true);
+  document.addEventListener("click", opened, true);
+  outbox.whenLate(afterwards);
+};

@@ -1,0 +1,107 @@
+"""What the browser tests of the review page share: a study, a person in it, and what is stored in the end."""
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.browser.conftest import sign_in
+from tests.product import Product, manage
+
+COMPARISON = {
+    "candidate_a": "alpha",
+    "response_a": "Rayleigh scattering.",
+    "candidate_b": "beta",
+    "response_b": "It reflects the sea.",
+}
+ASPECTS = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
+
+
+@dataclass
+class Study:
+    """An evaluation of its own in the running product."""
+
+    product: Product
+    slug: str
+    folder: Path
+    people: dict[str, StorageState] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"/e/{self.slug}/review"
+
+    def person(self, browser: Browser, name: str = "rita", role: str = "reviewer") -> StorageState:
+        """The cookies of somebody who reviews here."""
+        if name not in self.people:
+            options = ("--create", "--evaluation", self.slug, "--role", role)
+            link = manage(self.product.environment, "sign_in_link", f"{name}-{self.slug}", *options).stdout.split()[-1]
+            context = browser.new_context(base_url=self.product.address)
+            sign_in(context.new_page(), link)
+            self.people[name] = context.storage_state()
+            context.close()
+        return self.people[name]
+
+    def reviews(self, name: str = "rita") -> list[dict[str, Any]]:
+        """That person's reviews, as they would be exported."""
+        out = self.folder / f"{self.slug}.jsonl"
+        manage(self.product.environment, "export", self.slug, "--format", "jsonl", "--out", str(out))
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        people = [person for row in rows for person in row["people"]]
+        return [person for person in people if person["rater"] == f"{name}-{self.slug}"]
+
+
+def make_study(product: Product, folder: Path, *, comparisons: int = 6, judged: bool = True) -> Study:
+    slug = f"study-{secrets.token_hex(4)}"
+    rows = [{**COMPARISON, "query_id": f"q{number}", "query": f"Question {number}?"} for number in range(comparisons)]
+    file = folder / f"{slug}-rows.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    steps: list[tuple[str, ...]] = [
+        ("create_evaluation", slug, "--name", f"Study {slug}"),
+        ("import_comparisons", slug, str(file)),
+    ]
+    if judged:
+        steps += [
+            ("create_judge", slug, "--name", "longest", "--model", "longest"),
+            ("run_judge", slug, "--judge", "longest", "--wait"),
+        ]
+    for step in steps:
+        manage(product.environment, *step)
+    return Study(product, slug, folder)
+
+
+def choose_all(page: Page, key: str = "a") -> None:
+    for _ in ASPECTS:
+        page.keyboard.press(key)
+
+
+def shown(page: Page) -> str:
+    """Which comparison stands there."""
+    pk = page.locator("#workbench").get_attribute("data-comparison")
+    assert pk
+    return pk
+
+
+def expect_other_than(page: Page, comparison: str) -> None:
+    expect(page.locator(f'#workbench[data-comparison="{comparison}"]')).to_have_count(0)
+    expect(page.locator("#panel")).to_have_attribute("data-stage", "choose")
+
+
+def expect_next_is_here(page: Page) -> None:
+    """The next comparison lies in the page already."""
+    expect(page.locator("#desk[data-next-is-here]")).to_be_attached()
+
+
+def expect_all_sent(page: Page) -> None:
+    for _ in range(200):
+        if unsent(page) == []:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"still in this browser: {unsent(page)}")
+
+
+def unsent(page: Page) -> list[dict[str, Any]]:
+    kept = page.evaluate("Object.entries(localStorage).filter(([name]) => name.startsWith('judgeweb outbox'))")
+    return [item for _, items in kept for item in json.loads(items)]

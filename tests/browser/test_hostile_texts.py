@@ -1,0 +1,146 @@
+"""Texts that try to run on the reader's page: in every place that somebody else writes, on every page that shows it."""
+
+import json
+import re
+from collections import Counter
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, StorageState, expect
+
+from tests.browser.conftest import NewPage
+from tests.product import Product, manage
+from tests.rendering import payloads
+
+pytestmark = [pytest.mark.browser, pytest.mark.worker]
+
+ON_A_PAGE: Final = 8  # payloads in each text, so that all of them meet every page in a few visits
+OF_A_KIND: Final = 9  # pages of one kind that are looked at: as many as there are comparisons
+ASPECTS: Final = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
+
+# A file with NUL in it is refused by the import: it never comes to a page.
+PAYLOADS: Final = tuple(text.replace("\x00", "") for text in payloads.PAYLOADS)
+NOTE_DIALOGS: Final = """
+window.ran = [];
+for (const one of ["alert", "prompt", "confirm"]) window[one] = (what) => window.ran.push(what);
+"""
+WRITE_EVERYWHERE: Final = """
+import json, sys
+from evaluations.domain import Choice
+from evaluations.models import *
+payloads = json.load(open({file!r}))
+study = Evaluation.objects.get(slug="hostile")
+owner = User.objects.get(username="owner")
+judge = Judge.objects.get(evaluation=study, name="longest")
+Evaluation.objects.filter(pk=study.pk).update(
+    shown_judge=judge, name=payloads[0][:200], description=payloads[1], settles_judge=True,
+    guidelines="\\n\\n".join(payloads),
+)
+User.objects.filter(pk=owner.pk).update(display_name=payloads[2][:120])
+Query.objects.filter(evaluation=study).update(category=payloads[3][:120])
+Verdict.objects.filter(rater__judge=judge).update(rationale=payloads[4])
+for place, call in enumerate(Call.objects.filter(judge=judge)):
+    Call.objects.filter(pk=call.pk).update(rationale="\\n\\n".join(payloads[place % 8::8]), error=payloads[5])
+for comparison in Comparison.objects.filter(evaluation=study):
+    Comment.objects.create(comparison=comparison, user=owner, text="\\n\\n".join(payloads[:20]))
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """An evaluation in which every text that a stranger may have written is a payload, or many."""
+    folder = tmp_path_factory.mktemp("hostile")
+    groups = [PAYLOADS[start : start + ON_A_PAGE] for start in range(0, len(PAYLOADS), ON_A_PAGE)]
+    rows = [
+        {
+            "query_id": f"q{number}",
+            "query": "\n\n".join(group),
+            "context": "\n\n".join(group),
+            "reference": "\n\n".join(group),
+            "candidate_a": f"a {group[0]}"[:150],
+            "response_a": "\n\n".join(group),
+            "candidate_b": f"b {group[-1]}"[:150],
+            "response_b": "".join(reversed(group)),
+        }
+        for number, group in enumerate(groups)
+    ]
+    file, texts = folder / "hostile.jsonl", folder / "payloads.json"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    texts.write_text(json.dumps(PAYLOADS))
+    run = product.environment
+    manage(run, "create_evaluation", "hostile", "--name", "Hostile", "--rubric", "six-aspect", "--owner", "owner")
+    manage(run, "import_comparisons", "hostile", str(file))
+    manage(run, "create_judge", "hostile", "--name", "longest", "--model", "longest")
+    manage(run, "run_judge", "hostile", "--judge", "longest", "--wait")
+    manage(run, "shell", "-c", WRITE_EVERYWHERE.format(file=str(texts)))
+    return product
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(set(PAYLOADS)) >= 60
+
+
+def test_nothing_runs_while_somebody_reviews_it_all(
+    new_page: NewPage, owner_state: StorageState, hostile: Product
+) -> None:
+    page = new_page(storage_state=owner_state)
+    watched(page)
+    page.goto("/e/hostile/review")
+    reviewed = 0
+    while page.locator("#workbench").count():
+        at = page.locator("#workbench").get_attribute("data-comparison")
+        for aspect in ASPECTS:
+            page.locator(f"[data-aspect={aspect}] .segment.{'A' if reviewed % 2 else 'B'}").click()
+        page.locator("#note summary").click()
+        page.locator("#note-text").fill(PAYLOADS[reviewed % len(PAYLOADS)])
+        page.locator("[data-primary]").click()
+        expect(page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+        unhurt(page)
+        page.locator("[data-primary]").click()
+        expect(page.locator(f"#workbench[data-comparison='{at}']")).to_have_count(0)
+        unhurt(page)
+        reviewed += 1
+    assert reviewed == -(-len(PAYLOADS) // ON_A_PAGE)
+
+
+def test_nothing_runs_on_any_page_that_shows_it(
+    browser: Browser, new_page: NewPage, owner_state: StorageState, hostile: Product
+) -> None:
+    page = new_page(storage_state=owner_state)
+    watched(page)
+    seen, waiting, kinds = set[str](), ["/e/hostile/"], Counter[str]()
+    while waiting:
+        address = waiting.pop(0)
+        kind = re.sub(r"\d+", "1", address.partition("?")[0])
+        if address in seen or kinds[kind] == OF_A_KIND or address.endswith(("/file", "/sign-out")):
+            continue
+        kinds[kind] += 1
+        seen.add(address)
+        answer = page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, address
+        unhurt(page)
+        waiting += page.eval_on_selector_all(
+            "a[href^='/e/hostile/']", "links => links.map(link => link.getAttribute('href').split('#')[0])"
+        )
+    for word in ("disagreements", "comparisons", "report", "guidelines", "events"):
+        assert any(f"/{word}" in address for address in seen), word
+
+
+def watched(page: Page) -> None:
+    """Whatever runs says so by a dialog, which is noted instead of shown, or asks another server for something."""
+    page.add_init_script(NOTE_DIALOGS)
+    page.route(lambda address: "127.0.0.1" not in address, refuse)
+
+
+def refuse(route: Route) -> None:
+    raise AssertionError(f"the page asks for {route.request.url}")
+
+
+def unhurt(page: Page) -> None:
+    assert page.evaluate("window.ran") == []
+    assert page.locator("main iframe, main object, main embed, main script:not([src]), main [style]").count() == 0
+    hrefs = page.eval_on_selector_all("a[href]", "links => links.map(link => link.protocol)")
+    assert set(hrefs) <= {"http:", "https:"}
+    fetched = page.eval_on_selector_all("main img[src]", "images => images.map(image => image.src)")
+    assert fetched == []

@@ -1,0 +1,322 @@
+"""The reading side of the review page in a real browser: what is seen, how it scrolls, what is marked in it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.browser.axe import faults_found_by_axe
+from tests.browser.conftest import NewPage
+from tests.product import Product, manage
+
+pytestmark = [pytest.mark.browser, pytest.mark.worker]
+
+PHONE = {"width": 390, "height": 844}
+LONG = "\n\n".join(f"Paragraph {number} of a lighthouse keeper's long evening by the sea." for number in range(120))
+LONGER = "\n\n".join(f"Line {number} of another keeper, who had much more to say of the sea." for number in range(240))
+CODE = "Look 👍 at **this**:\n\n```python\nx = 1\n```\n\nThe *third* way is best."
+WORSE = CODE.replace("best", "worst")
+ROWS = [
+    {"query": "short", "response_a": "The sky is blue today.", "response_b": "The sky is grey today."},
+    {"query": "long", "response_a": LONG, "response_b": LONGER},
+    {"query": "code", "response_a": CODE, "response_b": WORSE, "context": "A page of a book."},
+    *(
+        {"query": query, "response_a": CODE, "response_b": WORSE}
+        for query in ("keys", "wrapped", "axe-light", "axe-dark")
+    ),
+    {"query": "huge", "response_a": "word and " * 11_000, "response_b": "other words\n\n" * 8_000},
+]
+
+
+@pytest.fixture(scope="module")
+def addresses(product: Product, browser: Browser, owner_state: StorageState, tmp_path_factory: Any) -> dict[str, str]:
+    """The review page of each row above, by its query."""
+    file: Path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    rows = [{"query_id": row["query"], "candidate_a": "heron", "candidate_b": "ibis", **row} for row in ROWS]
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    manage(product.environment, "create_evaluation", "reading", "--name", "Reading", "--owner", "owner")
+    manage(product.environment, "import_comparisons", "reading", str(file))
+    context = browser.new_context(base_url=product.address, storage_state=owner_state)
+    found = {}
+    for row in ROWS:
+        html = context.request.get(f"/e/reading/comparisons?q={row['query']}").text()
+        numbers = re.findall(r"/e/reading/comparisons/(\d+)", html)
+        found[row["query"]] = f"/e/reading/review/{numbers[0]}"
+    context.close()
+    return found
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    expect(page.locator("#panel")).to_be_visible()
+    return page
+
+
+def scrolled(page: Page, side: str) -> float:
+    """How far along a response is: 0 at its beginning, 1 at its end."""
+    share: float = page.locator(f"#side-{side}").evaluate(
+        "side => side.scrollTop / (side.scrollHeight - side.clientHeight)"
+    )
+    return share
+
+
+def select_words(page: Page, words: str, side: str = "a") -> None:
+    """As a mouse does it: the first place of these words within one piece of text."""
+    page.locator(f"#text-{side}").evaluate(
+        """(turns, words) => {
+            const walker = document.createTreeWalker(turns, NodeFilter.SHOW_TEXT);
+            while (walker.nextNode()) {
+                const at = walker.currentNode.data.indexOf(words);
+                if (at < 0) continue;
+                getSelection().setBaseAndExtent(walker.currentNode, at, walker.currentNode, at + words.length);
+                return;
+            }
+        }""",
+        words,
+    )
+
+
+def highlighted(page: Page) -> list[str]:
+    found: list[str] = page.evaluate(
+        "[...(CSS.highlights.get('annotation') ?? [])].map(range => range.toString()).sort()"
+    )
+    return found
+
+
+# ---- scrolling, collapsing
+
+
+def test_responses_scroll_together_in_proportion_until_that_is_turned_off(
+    owner_page: Page, addresses: dict[str, str]
+) -> None:
+    page = opened(owner_page, addresses["long"])
+    page.keyboard.press("e")
+    button = page.get_by_role("button", name="Scroll together")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.locator("#side-a").evaluate("side => { side.scrollTop = (side.scrollHeight - side.clientHeight) / 2 }")
+    page.wait_for_function("document.querySelector('#side-b').scrollTop > 0")
+    assert scrolled(page, "b") == pytest.approx(scrolled(page, "a"), abs=0.02)
+
+    page.keyboard.press("y")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    stays = scrolled(page, "b")
+    page.locator("#side-a").evaluate("side => { side.scrollTop = 0 }")
+    page.wait_for_function("document.querySelector('#side-a').scrollTop === 0")
+    page.wait_for_timeout(100)
+    assert scrolled(page, "b") == pytest.approx(stays, abs=0.02)
+
+
+def test_what_a_person_chose_to_see_is_there_again_on_the_next_page(
+    owner_page: Page, addresses: dict[str, str]
+) -> None:
+    page = opened(owner_page, addresses["long"])
+    for key in ("y", "e", "d"):
+        page.keyboard.press(key)
+    opened(page, addresses["long"])
+    for name, pressed in (("Scroll together", "false"), ("Expand both", "true"), ("Word diff", "true")):
+        expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", pressed)
+    expect(page.locator("#side-a .diffed")).to_be_visible()
+
+
+def test_a_long_response_is_collapsed_until_all_of_it_is_asked_for(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["long"])
+    heights = {side: page.locator(f"#text-{side}").evaluate("part => part.offsetHeight") for side in "ab"}
+    page.locator("#side-a").evaluate("side => { side.scrollTop = side.scrollHeight }")
+    page.get_by_role("button", name="Show all of A").click()
+    expect(page.get_by_role("button", name="Show all of A")).to_be_hidden()
+    assert page.locator("#text-a").evaluate("part => part.offsetHeight") > 2 * heights["a"]
+    assert page.locator("#text-b").evaluate("part => part.offsetHeight") == heights["b"]
+    page.keyboard.press("e")
+    assert page.locator("#text-b").evaluate("part => part.offsetHeight") > 2 * heights["b"]
+
+
+def test_the_keys_that_scroll_a_page_scroll_the_responses(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["long"])
+    page.keyboard.press("PageDown")
+    page.wait_for_function("document.querySelector('#side-b').scrollTop > 0")
+    page.keyboard.press("End")
+    page.wait_for_function(
+        "(side => side.scrollTop + side.clientHeight > side.scrollHeight - 3)(document.querySelector('#side-b'))"
+    )
+    assert scrolled(page, "a") == pytest.approx(1, abs=0.02)
+
+
+def test_very_long_responses_open_and_answer_keys(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["huge"])
+    page.keyboard.press("a")
+    expect(page.locator("#choices .aspect input:checked")).to_have_count(1)
+    page.keyboard.press("e")
+    expect(page.get_by_role("button", name="Expand both")).to_have_attribute("aria-pressed", "true")
+
+
+# ---- word diff, drawers
+
+
+def test_the_word_diff_is_fetched_once_and_marks_what_differs(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["short"])
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/diff") else None)
+    page.keyboard.press("d")
+    marked = page.locator("#side-a del.only"), page.locator("#side-b ins.only")
+    assert {mark.evaluate("mark => mark.lastChild.data") for mark in marked} == {"blue", "grey"}
+    page.keyboard.press("d")
+    expect(page.locator("#side-a del.only")).to_be_hidden()
+    expect(page.locator("#text-a")).to_be_visible()
+    page.keyboard.press("d")
+    expect(page.locator("#side-a del.only")).to_be_visible()
+    assert len(asked) == 1
+
+
+def test_a_drawer_leaves_both_responses_in_sight(
+    new_page: NewPage, owner_state: StorageState, addresses: dict[str, str]
+) -> None:
+    for width, height in ((1720, 1000), (1280, 900), (1024, 768)):
+        page = opened(
+            new_page(storage_state=owner_state, viewport={"width": width, "height": height}), addresses["code"]
+        )
+        page.keyboard.press("r")
+        drawer = page.locator("#reference .drawer-body")
+        expect(drawer).to_contain_text("A page of a book.")
+        shut = drawer.bounding_box()
+        assert shut is not None
+        for side in "ab":
+            box = page.locator(f"#side-{side}").bounding_box()
+            assert box is not None
+            assert box["width"] > 200
+            assert box["y"] + 100 < height
+            apart = shut["y"] + shut["height"] <= box["y"] or shut["x"] >= box["x"] + box["width"]
+            assert apart, f"the drawer covers {side} at {width}"
+        page.keyboard.press("r")
+        expect(drawer).to_be_hidden()
+
+
+# ---- annotations
+
+
+def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["code"])
+    select_words(page, "third")
+    page.get_by_role("button", name="Annotate m", exact=True).last.click()
+    form = page.locator("#annotate-a form")
+    expect(page.locator(".offer-annotate")).to_be_hidden()
+    expect(form.get_by_label("Words of A that you mean")).to_have_value("third")
+    form.get_by_label("Comment").fill("Which were the others?")
+    form.get_by_label("Aspect").select_option("Depth")
+    form.get_by_role("button", name="Annotate", exact=True).click()
+    expect(page.locator("#spans-a li")).to_contain_text("Which were the others?")
+    expect(page.locator("#spans-a li .badge")).to_have_text("Depth")
+    assert highlighted(page) == ["third"]
+
+    opened(page, addresses["code"])
+    page.get_by_text("third", exact=True).first.click()
+    expect(page.locator("#spans-a li")).to_be_focused()
+    assert highlighted(page) == ["third"]
+    item = page.locator("#spans-a li")
+    item.locator("summary").click()
+    item.get_by_label("Comment").fill("Never mind.")
+    item.get_by_role("button", name="Store the change").click()
+    expect(item.locator(".remark")).to_have_text("Never mind.")
+    item.get_by_role("button", name="Remove").click()
+    expect(item).to_have_count(0)
+    assert highlighted(page) == []
+
+
+def test_the_same_is_done_by_keys_alone_by_typing_the_words(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["keys"])
+    page.keyboard.press("m")
+    expect(page.get_by_label("Words of A that you mean")).to_be_focused()
+    page.keyboard.type("no such words")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Mark this: 1 a b t")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#spans-a [role=alert]")).to_contain_text("do not stand in this response")
+    page.get_by_label("Words of A that you mean").fill("at this:")
+    page.get_by_label("Words of A that you mean").press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#spans-a li .remark")).to_have_text("Mark this: 1 a b t")
+    assert highlighted(page) == ["at this:"]
+    expect(page.locator("#choices input:checked")).to_have_count(0)
+    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    expect(page.locator("#spans-a li")).to_have_count(0)
+
+
+def test_a_browser_without_highlights_wraps_the_words_and_changes_none(
+    owner_page: Page, addresses: dict[str, str]
+) -> None:
+    owner_page.add_init_script("Object.defineProperty(CSS, 'highlights', { value: undefined })")
+    page = opened(owner_page, addresses["wrapped"])
+    before = page.locator("#text-b").inner_text()
+    page.get_by_text("Annotate B").click()
+    page.get_by_label("Words of B that you mean").fill("👍 at this:\nx = 1\nThe third")
+    page.locator("#annotate-b").get_by_role("button", name="Annotate", exact=True).click()
+    expect(page.locator("#text-b mark.annotation").first).to_be_visible()
+    marked = "".join(page.locator("#text-b mark.annotation").all_text_contents())
+    assert marked.split() == ["👍", "at", "this:", "x", "=", "1", "The", "third"]
+    assert page.locator("#text-b").inner_text() == before
+    page.locator("#spans-b li").get_by_role("button", name="Remove").click()
+    expect(page.locator("#text-b mark.annotation")).to_have_count(0)
+
+
+# ---- without a script, on a phone, for everyone
+
+
+def test_without_a_script_everything_can_be_read_compared_and_marked(
+    new_page: NewPage, owner_state: StorageState, addresses: dict[str, str]
+) -> None:
+    page = new_page(java_script_enabled=False, storage_state=owner_state)
+    page.goto(addresses["long"])
+    expect(page.get_by_role("button", name="Scroll together")).to_be_hidden()
+    expect(page.get_by_role("button", name="Show all of A")).to_be_hidden()
+    page.goto(addresses["short"])
+    page.get_by_role("link", name="Word diff").click()
+    expect(page.locator("#side-a del.only")).to_be_visible()
+    expect(page.locator("#text-a")).to_be_hidden()
+    page.get_by_role("link", name="Without word diff").click()
+    page.get_by_text("Annotate A").click()
+    page.get_by_label("Words of A that you mean").fill("today")
+    page.locator("#annotate-a").get_by_role("button", name="Annotate", exact=True).click()
+    expect(page.locator("#spans-a li .quote")).to_have_text("today")
+    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    expect(page.locator("#spans-a li")).to_have_count(0)
+
+
+def test_on_a_phone_the_responses_stand_one_under_the_other(
+    new_page: NewPage, owner_state: StorageState, addresses: dict[str, str]
+) -> None:
+    page = new_page(viewport=PHONE, is_mobile=True, has_touch=True, storage_state=owner_state)
+    opened(page, addresses["long"])
+    one, other = (page.locator(f"#side-{side}").bounding_box() for side in "ab")
+    assert one is not None
+    assert other is not None
+    assert one["x"] == other["x"]
+    assert one["y"] + one["height"] <= other["y"]
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    page.locator(".jumps").get_by_role("link", name="B", exact=True).tap()
+    page.wait_for_function("document.querySelector('#side-b').getBoundingClientRect().top < 200")
+    expect(page.get_by_role("button", name="Scroll together")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_wrong_with_annotations_diff_and_drawers(
+    new_page: NewPage, owner_state: StorageState, addresses: dict[str, str], scheme: str
+) -> None:
+    page = opened(new_page(color_scheme=scheme, storage_state=owner_state), addresses[f"axe-{scheme}"])
+    page.keyboard.press("m")
+    page.get_by_label("Words of A that you mean").fill("third")
+    page.locator("#annotate-a").get_by_role("button", name="Annotate", exact=True).click()
+    expect(page.locator("#spans-a li")).to_have_count(1)
+    page.locator("#side-a").focus()
+    page.keyboard.press("r")
+    assert faults_found_by_axe(page) == []
+    page.keyboard.press("d")
+    expect(page.locator("#side-b ins.only")).to_be_visible()
+    assert faults_found_by_axe(page) == []
+    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    expect(page.locator("#spans-a li")).to_have_count(0)

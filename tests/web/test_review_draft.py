@@ -1,0 +1,96 @@
+"""Drafts through a browser's requests."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evaluations.domain import ReviewState, Role
+from evaluations.models import Comparison, Review, User
+from evaluations.services.preparing.preparing import archive
+from tests.making import make_comparison, make_evaluation, make_member
+from tests.review_page import address, page_of
+from tests.saying import SIX
+
+pytestmark = pytest.mark.django_db
+
+STEP = {"version": "0", "active_ms": "2500"}
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return make_comparison(make_evaluation())
+
+
+@pytest.fixture
+def person(comparison: Comparison) -> User:
+    return make_member(comparison.evaluation, Role.REVIEWER)
+
+
+@pytest.fixture
+def browser(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def draft(browser: Client, comparison: Comparison, tab: str = "one", number: int = 0, **fields: str) -> Any:
+    return browser.post(address("review_draft", comparison), {**STEP, "number": number, "tab": tab, **fields})
+
+
+def test_a_draft_stands_in_its_fields_when_the_page_is_opened_again(browser: Client, comparison: Comparison) -> None:
+    answer = draft(browser, comparison, choice_clarity="B", note="B is shorter")
+    assert answer.status_code == 200
+    assert answer.json()["number"] == 1
+    html = page_of(browser, comparison)
+    assert html.count(" checked") == 1
+    assert 'name="choice_clarity" value="B" required checked' in html
+    assert "B is shorter</textarea>" in html
+    assert f"Draft, saved {answer.json()['at']}" in html
+    assert 'name="active_ms" value="2500"' in html
+
+
+def test_a_draft_saves_nothing(browser: Client, comparison: Comparison) -> None:
+    draft(browser, comparison, choice_clarity="B")
+    review = Review.objects.get()
+    assert (review.state, review.version, review.verdicts.count()) == (ReviewState.DRAFT, 0, 0)
+
+
+def test_a_draft_of_another_page_comes_back_with_what_stands_there(browser: Client, comparison: Comparison) -> None:
+    draft(browser, comparison, choice_clarity="B")
+    answer = draft(browser, comparison, tab="two", choice_clarity="A")
+    assert answer.status_code == 409
+    assert answer.json()["fields"] == {"choice_clarity": "B"}
+    assert answer.json()["number"] == 1
+    assert 'value="B" required checked' in page_of(browser, comparison)
+
+
+def test_a_draft_keeps_fields_of_the_panel_and_no_others(browser: Client, comparison: Comparison) -> None:
+    draft(browser, comparison, choice_clarity="A", choice_depth="", state="final", picked_by="gold")
+    assert Review.objects.get().draft["fields"] == {"choice_clarity": "A"}
+
+
+def test_a_draft_that_cannot_be_read_is_refused_with_a_reason(browser: Client, comparison: Comparison) -> None:
+    answer = draft(browser, comparison, choice_clarity="maybe")
+    assert answer.status_code == 422
+    assert "clarity" in answer.json()["message"]
+    assert not Review.objects.exists()
+
+
+def test_a_draft_after_the_save_is_refused(browser: Client, comparison: Comparison) -> None:
+    browser.post(address("review_save", comparison), {**STEP, **{f"choice_{key}": "A" for key in SIX}})
+    answer = draft(browser, comparison, choice_clarity="B")
+    assert answer.status_code == 422
+    assert "changed elsewhere" in answer.json()["message"]
+
+
+def test_the_panel_as_it_stands_now_comes_alone(browser: Client, comparison: Comparison) -> None:
+    html = browser.get(address("review_draft", comparison)).content.decode()
+    assert html.lstrip().startswith('<section id="panel"')
+    assert 'id="texts"' not in html
+
+
+def test_an_archived_evaluation_keeps_no_drafts(browser: Client, comparison: Comparison) -> None:
+    archive(comparison.evaluation, user=None)
+    assert draft(browser, comparison, choice_clarity="B").status_code == 302
+    assert not Review.objects.exists()
