@@ -3,9 +3,9 @@
     python benchmarks/export_rate.py [--comparisons 100000] [--formats jsonl csv]
 
 Makes a study with six aspects and responses of about 1 kB, every comparison judged in both
-orders, every tenth one reviewed by a person, in a database of its own (SQLite in a temporary
-folder, or the empty one of DATABASE_URL), and exports it in a fresh process per format. Prints
-one line of JSON each.
+orders by an LLM, whose choice is the label where no person voted, and every tenth one reviewed by
+a person, in a database of its own (SQLite in a temporary folder, or the empty one of DATABASE_URL),
+and exports it in a fresh process per format. Prints one line of JSON each.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from evaluations.models import (
     Call,
     Candidate,
     Comparison,
+    Endpoint,
     Evaluation,
     Judge,
     Query,
@@ -54,11 +55,13 @@ RATIONALE = "B answers the question and A does not; both are safe, and neither i
 
 def make_study(comparisons: int) -> None:
     evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None)
+    endpoint = Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     judge = Judge.objects.create(
         evaluation=evaluation,
         name="judge",
-        kind="rule",
-        model="longest",
+        kind="llm",
+        model="model",
+        endpoint=endpoint,
         rubric_version=evaluation.review_rubric,
         fingerprint="0" * 64,
     )

@@ -1,24 +1,38 @@
-"""How long a reviewer waits: the next comparison, the page, and a save, by how much is done already.
+"""How long a reviewer waits: the next comparison, its page and a save, at 100,000 comparisons, alone and among 50.
 
-    python benchmarks/review_speed.py [--comparisons 100000] [--times 40]
+    python benchmarks/review_speed.py [--comparisons 100000] [--times 200] [--people 50] [--think 20]
 
 Makes a study in a database of its own (SQLite in a temporary folder, or the empty one of
-DATABASE_URL) in which one person has reviewed nothing, a half, and all but one hundred, and
-another person has reviewed what was wanted of the first tenth. Prints one line of JSON each.
+DATABASE_URL): texts of 1 kB, an answer of the shown judge on every tenth comparison, k reviews
+wanted of each. One JSON object a line, milliseconds as median and 95th percentile:
+
+- ``service``: taking a place, and the progress, for a newcomer, for somebody far ahead, when half
+  is full, and when nothing is left;
+- ``client``: the next fragment (with its place taken) and the save, through Django's test client;
+- ``served``: the same over HTTP from the server as `make run` starts it, by one person;
+- ``people``: the same by many at once, who rest so many seconds on average after each review.
+
+Over HTTP the time is that of the request as its sender sees it.
 """
 
 import argparse
+import http.client
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 os.environ.setdefault("JUDGEWEB_DATA_DIR", tempfile.mkdtemp(prefix="judgeweb-benchmark-"))
 os.environ["DJANGO_SETTINGS_MODULE"] = "judgeweb.settings"
 
@@ -33,123 +47,382 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluations.domain import ComparisonOrigin, ReviewState, Role, Shown
-from evaluations.models import Candidate, Comparison, Evaluation, Query, Response, Review, User
-from evaluations.services.preparing.preparing import create_evaluation, set_role
+from evaluations.domain import Choice, Role
+from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.models import (
+    Aspect,
+    Call,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Judge,
+    Query,
+    Rater,
+    Response,
+    Review,
+    User,
+    Verdict,
+)
+from evaluations.models.many import insert_many
+from evaluations.services.preparing.preparing import change_evaluation, create_evaluation, set_role
+from evaluations.services.reviewing import filling
 from evaluations.services.reviewing.queueing import next_comparison, progress
-from evaluations.services.reviewing.reviewing import rater_for
+from evaluations.services.reviewing.reviewing import rater_for, save_first
+from evaluations.services.reviewing.typesetting import prepare
+from judgeweb.serving import listen, web_command
 
 SLUG = "benchmark"
-BATCH = 2_000
-WORDS = "A response of about two kilobytes with *some* **marks**, `code` and a list.\n\n- one\n- two\n\n" * 22
+ROWS = 5_000
+JUDGED = 10  # every so many-th
+WORDS = "A response of one kilobyte with *some* **marks**, `code` and a list.\n\n- one\n- two\n\n" * 12
+ALL_A = {aspect.key: Choice.A for aspect in SIX_ASPECT.aspects}
+FIELDS = {f"choice_{key}": choice.value for key, choice in ALL_A.items()}
+
+Times = dict[str, list[float]]
 
 
-def make_study(comparisons: int) -> Evaluation:
+# ---- the study -----------------------------------------------------------------------------
+
+
+def make_study(comparisons: int, wanted: int) -> Evaluation:
     evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None)
-    candidates = [Candidate.objects.create(evaluation=evaluation, name=name) for name in ("alpha", "beta")]
-    rng = random.Random(1)
-    for start in range(0, comparisons, BATCH):
-        queries = Query.objects.bulk_create(
-            Query(
-                evaluation=evaluation,
-                key=f"q{number}",
-                cluster=f"q{number}",
-                messages=[{"role": "user", "content": "What do they say?"}],
-                sha256="0" * 64,
-            )
-            for number in range(start, min(start + BATCH, comparisons))
+    change_evaluation(evaluation, {"reviews_wanted": wanted}, user=None)
+    a, b = (Candidate.objects.create(evaluation=evaluation, name=name).pk for name in ("alpha", "beta"))
+    rng, now, says = random.Random(1), timezone.now(), [{"role": "assistant", "content": ""}]
+    for start in range(1, comparisons + 1, ROWS):
+        numbers = range(start, min(start + ROWS, comparisons + 1))
+        insert(
+            Query,
+            {
+                "created_at": now,
+                "evaluation_id": evaluation.pk,
+                "messages": [{"role": "user", "content": "What do they say?"}],
+                "text": "What do they say?",
+                "category": "",
+                "metadata": {},
+                "flags": "",
+                "sha256": "0" * 64,
+            },
+            ({"id": number, "key": f"q{number}", "cluster": f"q{number}"} for number in numbers),
         )
-        sides = [
-            Response.objects.bulk_create(
-                Response(
-                    query=query,
-                    candidate=candidate,
-                    messages=[{"role": "assistant", "content": WORDS}],
-                    sha256="0" * 64,
-                    characters=len(WORDS),
-                )
-                for query in queries
-            )
-            for candidate in candidates
-        ]
-        Comparison.objects.bulk_create(
-            Comparison(
-                evaluation=evaluation,
-                query=query,
-                response_a=response_a,
-                response_b=response_b,
-                origin=ComparisonOrigin.IMPORTED,
-                shuffle=rng.getrandbits(62),
-            )
-            for query, response_a, response_b in zip(queries, *sides, strict=True)
+        insert(
+            Response,
+            {"created_at": now, "sha256": "0" * 64, "characters": len(WORDS), "metadata": {}, "flags": ""},
+            (
+                {
+                    "id": 2 * number + side,
+                    "query_id": number,
+                    "candidate_id": (a, b)[side],
+                    "messages": [{**says[0], "content": f"{WORDS} {number}"}],
+                }
+                for number in numbers
+                for side in (0, 1)
+            ),
         )
+        insert(
+            Comparison,
+            {"created_at": now, "evaluation_id": evaluation.pk, "origin": "imported", "turned": False, "metadata": {}},
+            (
+                {
+                    "id": number,
+                    "query_id": number,
+                    "response_a_id": 2 * number,
+                    "response_b_id": 2 * number + 1,
+                    "shuffle": rng.getrandbits(62),
+                }
+                for number in numbers
+            ),
+        )
+    judge_some(evaluation, comparisons)
     return evaluation
 
 
-def review_up_to(evaluation: Evaluation, user: User, many: int) -> None:
-    """Finished reviews of the first so many comparisons, as a person who began at the top leaves them."""
-    rater, start = rater_for(user, evaluation), timezone.now()
-    done = Review.objects.filter(rater=rater).count()
-    waiting = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle")[done:many]
+def insert(model: type, shared: Mapping[str, object], rows: Iterable[Mapping[str, object]]) -> None:
+    whole = [{**shared, **row} for row in rows]
+    columns = tuple(whole[0])
+    insert_many(model, columns, [tuple(row[column] for column in columns) for row in whole])
+
+
+def judge_some(evaluation: Evaluation, comparisons: int) -> None:
+    """Both orders of every tenth comparison, six aspects each."""
+    judge = Judge.objects.create(
+        evaluation=evaluation,
+        name="longest",
+        kind="rule",
+        model="longest",
+        rubric_version=evaluation.review_rubric,
+        fingerprint="f" * 64,
+    )
+    rater = Rater.objects.create(evaluation=evaluation, kind="judge", name="longest", judge=judge)
+    aspects = list(Aspect.objects.filter(evaluation=evaluation))
+    for shown in ("as_stored", "swapped"):
+        calls = Call.objects.bulk_create(
+            (
+                Call(judge=judge, comparison_id=pk, shown=shown, state="answered")
+                for pk in range(JUDGED, comparisons + 1, JUDGED)
+            ),
+            batch_size=ROWS,
+        )
+        Verdict.objects.bulk_create(
+            (
+                Verdict(
+                    rater=rater,
+                    comparison_id=call.comparison_id,
+                    aspect=aspect,
+                    shown=shown,
+                    choice="A",
+                    call=call,
+                )
+                for call in calls
+                for aspect in aspects
+            ),
+            batch_size=ROWS,
+        )
+    change_evaluation(evaluation, {"shown_judge": judge}, user=None)
+
+
+def member(evaluation: Evaluation, name: str) -> User:
+    user = User.objects.create_user(name)
+    set_role(evaluation, user, Role.REVIEWER, by=None)
+    return user
+
+
+def review_first(evaluation: Evaluation, user: User, many: int) -> None:
+    """Finished reviews of the first so many in the random order, as an import of old work would leave them."""
+    rater, now = rater_for(user, evaluation), timezone.now()
+    first = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle").values_list("pk", flat=True)[:many]
     Review.objects.bulk_create(
         (
             Review(
                 rater=rater,
-                comparison=comparison,
+                comparison_id=pk,
                 rubric_version=evaluation.review_rubric,
-                shown=Shown.AS_STORED,
-                state=ReviewState.FINAL,
+                shown="as_stored",
+                state="final",
                 version=1,
-                first_saved_at=start + timedelta(milliseconds=number),
-                finished_at=start + timedelta(milliseconds=number),
+                picked_by="random",
+                probability=1.0,
+                first_saved_at=now,
+                finished_at=now,
             )
-            for number, comparison in enumerate(waiting.iterator())
+            for pk in first
         ),
-        batch_size=BATCH,
+        batch_size=ROWS,
     )
 
 
-def milliseconds(act: Callable[[], object], times: int) -> dict[str, float]:
-    act()
-    taken = []
+# ---- measuring -----------------------------------------------------------------------------
+
+
+def figures(taken: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(taken)
+    if not ordered:
+        return {}
+    last = len(ordered) - 1
+    return {
+        "median": round(ordered[len(ordered) // 2], 1),
+        "p95": round(ordered[min(last, int(len(ordered) * 0.95))], 1),
+        "n": len(ordered),
+    }
+
+
+def say(part: str, **more: object) -> None:
+    line = {"database": connection.vendor, "part": part, **more}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def services(evaluation: Evaluation, user: User, times: int) -> None:
+    """Taking one place after another, as prefetching does: besides what is held already."""
+    rater, held = rater_for(user, evaluation), set[int]()
+    taken: Times = defaultdict(list)
     for _ in range(times):
-        start = time.perf_counter()
-        act()
-        taken.append((time.perf_counter() - start) * 1000)
-    taken.sort()
-    return {"median": round(taken[times // 2], 1), "p95": round(taken[int(times * 0.95) - 1], 1)}
+        with clock(taken["take"], taken["take, processor"]):
+            pk = next_comparison(evaluation, rater, besides=held)
+        with clock(taken["progress"], taken["progress, processor"]):
+            progress(evaluation, rater)
+        if pk is not None:
+            comparison = Comparison.objects.select_related("evaluation__review_rubric__rubric").get(pk=pk)
+            with clock(taken["save"], taken["save, processor"]):
+                save_first(user, comparison, choices=ALL_A, version=0)
+            held = {pk}
+    say("service", who=user.username, ms={name: figures(one) for name, one in taken.items()})
+
+
+Answer = tuple[int, Mapping[str, str]]
+Send = Callable[[str, str, Mapping[str, str]], Answer]
+
+
+def work(send: Send, times: int, rest: Callable[[], None], *, here: bool = False) -> Times:
+    """One person at work as the page works: the next is fetched while this one is read, then this one is saved."""
+    taken: Times = defaultdict(list)
+    review = reverse("review", args=[SLUG])
+    current = number_in(send("GET", review, {})[1].get("Location", ""))
+    for _ in range(times):
+        if current is None:
+            break
+        rest()
+        ahead = f"{reverse('review_ahead', args=[SLUG])}?besides={current}"
+        status, headers = clocked(taken, "next", here, send, "GET", ahead)
+        following = number_in(headers.get("HX-Push-Url", "")) if status == 200 else None
+        rest()
+        step = {**FIELDS, "version": "0", "then": "ahead", "active_ms": "1000", "tab": "benchmark"}
+        status, _ = clocked(taken, "save", here, send, "POST", reverse("review_save", args=[SLUG, current]), step)
+        if status == 200:  # the judge is revealed
+            confirm = reverse("review_confirm", args=[SLUG, current])
+            status, _ = clocked(taken, "confirm", here, send, "POST", confirm, {**step, "version": "1"})
+        if status != 204:
+            taken[f"answered {status}"].append(0)
+        current = following
+    return taken
+
+
+def number_in(address: str) -> int | None:
+    last = address.rstrip("/").rpartition("/")[2]
+    return int(last) if last.isdecimal() else None
+
+
+def clocked(
+    taken: Times, name: str, here: bool, send: Send, method: str, path: str, data: Mapping[str, str] | None = None
+) -> Answer:
+    with clock(taken[name], taken[f"{name}, processor"] if here else None):
+        return send(method, path, data or {})
+
+
+@contextmanager
+def clock(taken: list[float], processor: list[float] | None = None) -> Iterator[None]:
+    """Milliseconds as they pass, and of this thread's own work: on a machine that others use too they differ."""
+    began, worked = time.perf_counter(), time.thread_time()
+    yield
+    taken.append((time.perf_counter() - began) * 1000)
+    if processor is not None:
+        processor.append((time.thread_time() - worked) * 1000)
+
+
+def through_client(user: User) -> Send:
+    client = Client(headers={"HX-Request": "true"})
+    client.force_login(user)
+
+    def send(method: str, path: str, data: Mapping[str, str]) -> Answer:
+        if method == "POST":
+            answer = client.post(path, dict(data))
+        else:
+            answer = client.get(path, headers={"HX-Request": "true" if "ahead" in path else ""})
+        return answer.status_code, answer.headers
+
+    return send
+
+
+def over_http(user: User, port: int) -> Send:
+    client = Client()
+    client.force_login(user)
+    token = "t" * 32
+    cookies = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}; "
+    cookies += f"{settings.CSRF_COOKIE_NAME}={token}"
+
+    def send(method: str, path: str, data: Mapping[str, str]) -> Answer:
+        headers = {"Cookie": cookies, "Host": f"127.0.0.1:{port}"}
+        if method == "POST" or "ahead" in path:
+            headers["HX-Request"] = "true"
+        if method == "POST":
+            headers |= {"X-CSRFToken": token, "Content-Type": "application/x-www-form-urlencoded"}
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        line.request(method, path, urlencode(data) if method == "POST" else None, headers)
+        answer = line.getresponse()
+        answer.read()
+        line.close()
+        return answer.status, dict(answer.getheaders())
+
+    return send
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    """The web server as `make run` starts it, on a port of its own."""
+    with listen("127.0.0.1", 0) as listener:
+        port = int(listener.getsockname()[1])
+        environment = {**os.environ, "JUDGEWEB_DATA_DIR": str(settings.DATA_DIR), "PYTHONPATH": str(ROOT)}
+        server = subprocess.Popen(
+            web_command(listener.fileno()), cwd=ROOT, env=environment, pass_fds=[listener.fileno()]
+        )
+        try:
+            yield port
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def many_at_work(people: Sequence[User], port: int, times: int, think: float) -> Times:
+    """All at once, each resting on average so many seconds for a review: a half before each request."""
+    together: Times = defaultdict(list)
+    lock = threading.Lock()
+
+    def shift(send: Send, seed: int) -> None:
+        rng = random.Random(seed)
+        time.sleep(rng.random() * think)
+        taken = work(send, times, lambda: time.sleep(rng.expovariate(2 / think)))
+        with lock:
+            for name, one in taken.items():
+                together[name] += one
+
+    shifts = [
+        threading.Thread(target=shift, args=(over_http(person, port), seed)) for seed, person in enumerate(people)
+    ]
+    for one in shifts:
+        one.start()
+    for one in shifts:
+        one.join()
+    return together
+
+
+def at_once() -> None:
+    """No rest."""
+
+
+def in_words(taken: Times) -> dict[str, object]:
+    return {name: figures(one) for name, one in taken.items()}
+
+
+def settle_down() -> None:
+    if connection.vendor == "postgresql":
+        connection.cursor().execute("ANALYZE")  # as autovacuum does within a minute
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--comparisons", type=int, default=100_000)
-    parser.add_argument("--times", type=int, default=40)
+    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--think", type=float, default=20.0)
+    parser.add_argument("--wanted", type=int, default=1)
     given = parser.parse_args()
-    settings.ALLOWED_HOSTS = ["testserver"]
+    settings.ALLOWED_HOSTS = ["testserver", "127.0.0.1"]
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
-    evaluation = make_study(given.comparisons)
-    person, other = (User.objects.create_user(name) for name in ("person", "other"))
-    for user in (person, other):
-        set_role(evaluation, user, Role.REVIEWER, by=None)
-    review_up_to(evaluation, other, given.comparisons // 10)
-    client = Client()
-    client.force_login(person)
-    rater = rater_for(person, evaluation)
-    for done in (0, given.comparisons // 2, given.comparisons - 100, given.comparisons):
-        review_up_to(evaluation, person, done)
-        if connection.vendor == "postgresql":
-            connection.cursor().execute("ANALYZE")  # as autovacuum does within a minute
-        coming = next_comparison(evaluation, rater)
-        figures = {
-            "next": milliseconds(lambda: next_comparison(evaluation, rater), given.times),
-            "progress": milliseconds(lambda: progress(evaluation, rater), given.times),
-            "redirect": milliseconds(lambda: client.get(reverse("review", args=[SLUG])), given.times),
-        }
-        if coming:
-            page = reverse("review_comparison", args=[SLUG, coming])
-            figures["page"] = milliseconds(lambda page=page: client.get(page), given.times)  # type: ignore[misc]
-        sys.stdout.write(json.dumps({"comparisons": given.comparisons, "done": done, "ms": figures}) + "\n")
+    evaluation = make_study(given.comparisons, given.wanted)
+    began = time.perf_counter()
+    filling.fill(evaluation)
+    say("filled", comparisons=given.comparisons, wanted=given.wanted, seconds=round(time.perf_counter() - began, 1))
+    services(evaluation, member(evaluation, "newcomer, statistics stale"), given.times)
+    settle_down()
+    veteran = member(evaluation, "far ahead")
+    review_first(evaluation, veteran, given.comparisons // 2)
+    filling.fill(evaluation)
+    services(evaluation, veteran, given.times)
+    services(evaluation, member(evaluation, "newcomer, half is done by another"), given.times)
+    prepare(evaluation)  # as the worker does after an import
+    say("client", ms=in_words(work(through_client(member(evaluation, "alone")), given.times, at_once, here=True)))
+    with served() as port:
+        time.sleep(3)
+        say("served", ms=in_words(work(over_http(member(evaluation, "served"), port), given.times, at_once)))
+        people = [member(evaluation, f"person {number}") for number in range(given.people)]
+        taken = many_at_work(people, port, max(given.times // 20, 5), given.think)
+        say("people", people=given.people, think_seconds=given.think, ms=in_words(taken))
+    last = member(evaluation, "nothing is left")
+    review_first(evaluation, last, given.comparisons)
+    filling.fill(evaluation)
+    settle_down()
+    services(evaluation, last, given.times)
 
 
 if __name__ == "__main__":
