@@ -186,11 +186,11 @@ if urlsplit(CELERY_BROKER_URL).scheme not in ("filesystem", "redis", "rediss", "
 if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
     BROKER_DIR = DATA_DIR / "broker"
     BROKER_DIR.mkdir(exist_ok=True)
+    CELERY_BROKER_TRANSPORT = "judgeweb.broker:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_DIR),
         "data_folder_out": str(BROKER_DIR),
         "control_folder": str(BROKER_DIR / "control"),
-        "processed_folder": str(BROKER_DIR / "processed"),
         "polling_interval": 0.1,
     }
 CELERY_TASK_IGNORE_RESULT = True
