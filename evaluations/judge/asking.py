@@ -96,6 +96,7 @@ class Loop(Generic[Q, A]):
             self.is_sending = False
             for task in (working, *self.flying):
                 task.cancel()
+            await asyncio.wait([working])
             await self.put_back(len(self.ready))
             storing.result()
         working.result()
@@ -145,12 +146,23 @@ class Loop(Generic[Q, A]):
             # A long silence is left to the sweep: no task sits idle for it.
             is_near = self.slots.wait(self.clock()) <= SILENT_AT_MOST_SECONDS
             return Claimed(wait=READY_AT_MOST_SECONDS if is_near else None)
-        claimed = await self.claim(soon - len(self.ready), self.held)
+        claimed = await self.claim_or_give_back(soon - len(self.ready))
         self.held += len(claimed.questions)
         self.ready.extend((self.clock(), question) for question in claimed.questions)
         self.slots.want(bool(claimed.questions))
         self.send()
         return claimed
+
+    async def claim_or_give_back(self, room: int) -> Claimed[Q]:
+        """A claim that is called off may be written down all the same: what it took goes back."""
+        claiming = asyncio.ensure_future(self.claim(room, self.held))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            claimed = await claiming
+            if claimed.questions:
+                await self.give_back(claimed.questions)
+            raise
 
     def send(self) -> None:
         """As many as may fly now. Called whenever one has ended, so that no place waits for a claim."""

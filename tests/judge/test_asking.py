@@ -78,6 +78,7 @@ class World:
     given_back: list[int] = field(default_factory=list)
     claims: int = 0
     paused_after: float | None = None
+    claim_takes: float = 0.0
     asked_at: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,6 +90,7 @@ class World:
         if self.paused_after is not None and now() >= self.paused_after:
             return Claimed()
         taken, self.waiting = self.waiting[:room], self.waiting[room:]
+        await asyncio.sleep(self.claim_takes)  # written down, and not known here yet
         return Claimed(taken)
 
     def ask(self, question: int) -> Coroutine[None, None, int]:
@@ -212,6 +214,14 @@ def test_what_lies_ready_is_given_back_where_answers_cannot_be_stored() -> None:
     world = World(100, in_flight=4, latency=0.1, store_fails=True, ahead=4)
     with pytest.raises(OSError, match="disk full"):
         world.run()
+    assert sorted([*world.asked, *world.waiting]) == list(range(100))
+
+
+def test_what_is_being_claimed_when_answers_cannot_be_stored_is_given_back() -> None:
+    world = World(100, in_flight=4, latency=0.1, store_fails=True, claim_takes=0.05)
+    with pytest.raises(OSError, match="disk full"):
+        world.run()
+    assert world.given_back
     assert sorted([*world.asked, *world.waiting]) == list(range(100))
 
 
