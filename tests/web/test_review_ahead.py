@@ -7,11 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import Role
 from evaluations.models import Comparison, Evaluation, Review, User
 from evaluations.services.preparing.preparing import archive
 from evaluations.services.reviewing.posing import begin
-from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.making import make_comparison, make_evaluation, make_user
 from tests.review_page import address
 from tests.saying import SIX, import_votes
 
@@ -23,11 +22,6 @@ SAVED = {"version": "0", "active_ms": "0", "then": "ahead", **{f"choice_{key}": 
 @pytest.fixture
 def evaluation() -> Evaluation:
     return make_evaluation()
-
-
-@pytest.fixture
-def person(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.REVIEWER)
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from django.test import Client
 from evaluations.domain import ReviewState, Role
 from evaluations.models import Comparison, Review, User
 from evaluations.services.preparing.preparing import archive
+from evaluations.services.reviewing.keeping import keep
+from evaluations.services.reviewing.reviewing import review_for
 from tests.making import make_comparison, make_evaluation, make_member
-from tests.review_page import address, page_of
+from tests.review_page import address, hidden, page_of, save
 from tests.saying import SIX
 
 pytestmark = pytest.mark.django_db
@@ -25,13 +27,6 @@ def comparison() -> Comparison:
 @pytest.fixture
 def person(comparison: Comparison) -> User:
     return make_member(comparison.evaluation, Role.REVIEWER)
-
-
-@pytest.fixture
-def browser(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def draft(browser: Client, comparison: Comparison, tab: str = "one", number: int = 0, **fields: str) -> Any:
@@ -94,3 +89,22 @@ def test_an_archived_evaluation_keeps_no_drafts(browser: Client, comparison: Com
     archive(comparison.evaluation, user=None)
     assert draft(browser, comparison, choice_clarity="B").status_code == 302
     assert not Review.objects.exists()
+
+
+def test_time_spent_on_a_draft_counts_with_the_save_that_follows(
+    browser: Client, person: User, comparison: Comparison
+) -> None:
+    review = review_for(person, comparison)
+    keep(review, version=0, fields={"choice_depth": "B"}, number=0, tab="this", active_ms=4000)
+    html = page_of(browser, comparison)
+    assert 'name="choice_depth" value="B" required checked' in html
+    assert hidden(html, "choices")["active_ms"] == "4000"
+
+
+def test_time_spent_here_is_not_sent_with_an_undo_of_another_comparison(
+    browser: Client, comparison: Comparison
+) -> None:
+    other = make_comparison(comparison.evaluation)
+    save(browser, comparison)
+    assert "active_ms" not in hidden(page_of(browser, other), "undo")
+    assert "active_ms" in hidden(page_of(browser, comparison), "undo")

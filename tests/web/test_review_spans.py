@@ -23,18 +23,6 @@ def evaluation() -> Evaluation:
     return make_evaluation()
 
 
-@pytest.fixture
-def person(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.REVIEWER)
-
-
-@pytest.fixture
-def browser(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
-
-
 def of_span(name: str, span: Span) -> str:
     return reverse(name, args=[span.review.comparison.evaluation.slug, span.pk])
 

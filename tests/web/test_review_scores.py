@@ -1,0 +1,88 @@
+"""Reviews by a rubric that asks for scores."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import AspectSpec, RubricKind, RubricOrigin, RubricSpec, Shown, Stage
+from evaluations.models import Evaluation, Review, User
+from evaluations.services.preparing.preparing import add_rubric, change_evaluation
+from evaluations.services.reviewing.drawing import order_shown
+from tests.making import make_comparison
+from tests.review_page import address, page_of
+from tests.saying import make_scorer, scorer_says
+
+pytestmark = pytest.mark.django_db
+
+
+def ask_for_scores(evaluation: Evaluation, **scale: Any) -> None:
+    """The rubric in force asks for scores of clarity, from 1 to 5 in whole steps."""
+    asked = AspectSpec("clarity", "Clarity", "", **{"scale_min": 1, "scale_max": 5, "scale_step": 1, **scale})
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), ("clarity",))
+    version = add_rubric(evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
+    change_evaluation(evaluation, {"review_rubric": version}, user=None)
+
+
+def test_the_whole_way_with_scores_works_with_plain_forms(
+    browser: Client, person: User, evaluation: Evaluation
+) -> None:
+    """The judge gave the left response 5 and the right one 2; the person 2 and 4, then 4 and 3."""
+    ask_for_scores(evaluation, scale_labels={"5": "plain as day"})
+    scorer = make_scorer(evaluation, aspect="clarity")
+    change_evaluation(evaluation, {"shown_judge": scorer.judge}, user=None)
+    comparison = make_comparison(evaluation)
+    sides = [comparison.response_a, comparison.response_b]
+    left, right = sides if order_shown(person, comparison) == Shown.AS_STORED else sides[::-1]
+    scorer_says(scorer, left, 5, aspect="clarity", rationale="Because.")
+    scorer_says(scorer, right, 2, aspect="clarity")
+    page = page_of(browser, comparison)
+    assert "plain as day" in page
+    assert "Because." not in page
+    assert page.count('<div class="scale ') == 2
+    given = {"version": "0", "left_clarity": "2", "right_clarity": "4"}
+    revealed = browser.post(address("review_save", comparison), given, follow=True).content.decode()
+    assert "Judge <b>A</b>" in revealed
+    assert "5 to 2, derived from scores, margin 0.0" in revealed
+    assert "differs" in revealed
+    assert re.search(r'name="left_clarity" value="2" data-side="left" required checked', revealed)
+    final = {"version": "1", "left_clarity": "4", "right_clarity": "3", "reason_clarity": "my_mistake"}
+    done = browser.post(address("review_confirm", comparison), final, follow=True).content.decode()
+    assert 'data-first="B" data-final="A"' in done
+    assert "2 to 4: B" in done
+    assert "4 to 3: A" in done
+    assert "my mistake" in done
+    assert dict(Review.objects.get().scores.filter(stage=Stage.FINAL).values_list("response_id", "value")) == {
+        left.pk: 4.0,
+        right.pk: 3.0,
+    }
+
+
+def test_a_scale_of_many_values_is_a_field_with_its_ends_and_step(browser: Client, evaluation: Evaluation) -> None:
+    ask_for_scores(evaluation, scale_min=0, scale_max=10, scale_step=0.5)
+    html = page_of(browser, make_comparison(evaluation))
+    assert re.search(r'type="number" name="right_clarity"[^>]* min="0" max="10" step="0.5" required', html)
+
+
+def test_a_score_off_the_scale_is_refused_and_stays_in_its_field(browser: Client, evaluation: Evaluation) -> None:
+    ask_for_scores(evaluation, scale_min=0, scale_max=10, scale_step=0.5)
+    comparison = make_comparison(evaluation)
+    given = {"version": "0", "left_clarity": "3.25", "right_clarity": "4"}
+    response = browser.post(address("review_save", comparison), given)
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert "The score for Clarity must be a number from 0 to 10 in steps of 0.5, not 3.25" in html
+    assert re.search(r'name="left_clarity" value="3.25"', html)
+    words = browser.post(address("review_save", comparison), {**given, "left_clarity": "three"})
+    assert "score of A for Clarity" in words.content.decode()
+
+
+def test_a_pointwise_rubric_leads_to_a_page_with_scales(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    ask_for_scores(evaluation)
+    assert browser.get(reverse("review", args=[evaluation.slug]))["Location"] == address(
+        "review_comparison", comparison
+    )
+    assert len(re.findall(r'<input type="radio" name="(?:left|right)_clarity"', page_of(browser, comparison))) == 10
