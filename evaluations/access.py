@@ -49,7 +49,8 @@ def may(user: User, action: Action, evaluation: Evaluation) -> bool:
 
 def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evaluation:
     """The evaluation, for someone who may do this in it. A stranger cannot tell that it exists."""
-    taking_part = Membership.objects.select_related("evaluation").filter(user=user, evaluation__slug=slug).first()
+    mine = Membership.objects.select_related("evaluation__review_rubric__rubric").filter(user=user)
+    taking_part = mine.filter(evaluation__slug=slug).first()
     if taking_part is None:
         raise Http404
     evaluation = taking_part.evaluation

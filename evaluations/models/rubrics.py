@@ -1,12 +1,17 @@
 """What is asked: rubrics, their frozen versions and the aspects they share."""
 
-from typing import cast
+from datetime import datetime
+from typing import Final, cast
 
 from django.db import models
 
 from evaluations.domain import AspectSpec, Choice, RubricKind, RubricOrigin, RubricSpec
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.row import Row, closed_list, one_of
+
+# Specs of frozen versions, which never change, by id and moment of making: each page asks for one.
+FROZEN: "dict[tuple[int, datetime], RubricSpec]" = {}
+FROZEN_AT_MOST: Final = 500
 
 
 class Rubric(Row):
@@ -48,6 +53,16 @@ class RubricVersion(Row):
 
     def spec(self) -> RubricSpec:
         """The version as the judge's room knows it."""
+        if self.frozen_at is None:
+            return self.read_spec()
+        known = FROZEN.get((self.pk, self.created_at))
+        if known is None:
+            if len(FROZEN) >= FROZEN_AT_MOST:
+                FROZEN.clear()
+            known = FROZEN[self.pk, self.created_at] = self.read_spec()
+        return known
+
+    def read_spec(self) -> RubricSpec:
         asked = list(self.asked.select_related("aspect").order_by("position"))
         by_output = sorted(asked, key=lambda one: one.output_position)
         return RubricSpec(

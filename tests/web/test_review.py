@@ -165,8 +165,9 @@ def queries_for(browser: Client, comparison: Comparison) -> int:
 def test_the_number_of_queries_does_not_grow(browser: Client, evaluation: Evaluation) -> None:
     comparison, first = judged(evaluation), judged(evaluation)
     save(browser, first)
+    page_of(browser, first)  # the frozen rubric is read once by a process
     few = queries_for(browser, comparison)
     for _ in range(8):
         save(browser, judged(evaluation))
     assert queries_for(browser, comparison) == few
-    assert few <= 18
+    assert few <= 15

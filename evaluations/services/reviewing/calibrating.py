@@ -102,6 +102,13 @@ class CalibrationResult:
 # ---- how far a person is
 
 
+# The same for every page of review: nearly always none.
+OPEN: Final = """
+SELECT * FROM evaluations_round
+WHERE rubric_version_id = %s AND kind = 'calibration' AND closed_at IS NULL ORDER BY id
+"""
+
+
 def open_rounds(evaluation: Evaluation) -> "QuerySet[Round]":
     """The calibration rounds that everyone who reviews by the rubric in force has to go through."""
     rounds: QuerySet[Round] = Round.objects.filter(
@@ -115,7 +122,7 @@ def open_rounds(evaluation: Evaluation) -> "QuerySet[Round]":
 
 def standing(evaluation: Evaluation, rater: Rater | None, comparison: Comparison | None = None) -> Standing | None:
     """The first round that this person has not finished, else the first whose result they have not opened."""
-    standings = [standing_in(one, rater) for one in open_rounds(evaluation)]
+    standings = [standing_in(one, rater) for one in Round.objects.raw(OPEN, [evaluation.review_rubric_id])]
     unfinished = next((one for one in standings if not one.is_finished), None)
     if unfinished is None or comparison is None:
         return unfinished or next((one for one in standings if one.is_news), None)
@@ -132,7 +139,7 @@ def unseen_result(evaluation: Evaluation, rater: Rater | None) -> Round | None:
 def ends_with(evaluation: Evaluation, rater: Rater, comparisons: Collection[int]) -> bool:
     """Whether these are all that is left of this person's calibration: its result comes before anything else."""
     left: set[int] = set()
-    for one in open_rounds(evaluation):
+    for one in Round.objects.raw(OPEN, [evaluation.review_rubric_id]):
         met = met_by(one, rater).values("comparison")
         left.update(one.picks.exclude(item__comparison__in=met).values_list("item__comparison", flat=True))
     return bool(left) and left.issubset(comparisons)

@@ -115,6 +115,11 @@ ORDER BY a.state, a.id LIMIT %s
 """
 
 
+OPEN_ROUNDS: Final = """
+SELECT * FROM evaluations_round WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT by_name ORDER BY id
+"""
+
+
 def begun(seat: Seat) -> int | None:
     """What the person began to choose or has still to confirm: theirs, whoever took their place meanwhile."""
     with connection.cursor() as cursor:
@@ -164,8 +169,7 @@ def is_old(held_until: datetime | None, until: datetime, while_held: timedelta) 
 
 def open_rounds(seat: Seat) -> list[Round]:
     """The oldest first. What is given by name comes to its people without them."""
-    rounds = Round.objects.filter(rubric_version=seat.version_id, closed_at__isnull=True, by_name=False)
-    return list(rounds.order_by("pk"))
+    return list(Round.objects.raw(OPEN_ROUNDS, [seat.version_id]))
 
 
 def lapsed(seat: Seat) -> int | None:
@@ -223,17 +227,17 @@ def answered_since(seat: Seat) -> int | None:
 
 
 # What leads back to a review, and undoes it.
-OF_A_STEP_BACK: Final = ("comparison", "version", "state", "finished_at")
+EARLIER: Final = """
+SELECT id, comparison_id, version, state, finished_at FROM evaluations_review
+WHERE rater_id = %s AND rubric_version_id = %s AND finished_at IS NOT NULL{before} ORDER BY finished_at DESC LIMIT 1
+"""
 
 
 def earlier_review(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> Review | None:
-    """The one finished before this; from a comparison that is not finished, the one finished last."""
-    done = finished(reviews_of(evaluation, rater))
-    if review is not None and review.finished_at is not None:
-        done = done.filter(finished_at__lt=review.finished_at)
-    return done.only(*OF_A_STEP_BACK).first()
-
-
-def finished(reviews: QuerySet[Review]) -> QuerySet[Review]:
-    """Saved or skipped, the last one first."""
-    return reviews.filter(finished_at__isnull=False).order_by("-finished_at")
+    """Saved or skipped: the one finished before this; from a comparison that is not finished, the one finished last."""
+    if rater is None:
+        return None
+    finished_at = review.finished_at if review else None
+    before = [connection.ops.adapt_datetimefield_value(finished_at)] if finished_at else []
+    statement = EARLIER.format(before=" AND finished_at < %s" if before else "")
+    return next(iter(Review.objects.raw(statement, [rater.pk, evaluation.review_rubric_id, *before])), None)

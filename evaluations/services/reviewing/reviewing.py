@@ -48,9 +48,9 @@ def rubric_in_force(evaluation: Evaluation) -> RubricVersion:
     """What people are asked here; refused where there is nothing to be asked."""
     if evaluation.archived_at is not None:
         raise InputRefused("This evaluation is archived: nothing can be reviewed in it until it is brought back.")
-    if evaluation.review_rubric_id is None:
+    if evaluation.review_rubric is None:
         raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
-    return RubricVersion.objects.select_related("rubric").get(pk=evaluation.review_rubric_id)
+    return evaluation.review_rubric
 
 
 @in_turn()
