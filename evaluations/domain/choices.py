@@ -1,0 +1,94 @@
+"""What may be chosen, and what several choices say together: the one table of consolidation."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Choice(StrEnum):
+    """What a rater chose for one aspect of one comparison, in terms of A and B as stored."""
+
+    A = "A"
+    B = "B"
+    TIE = "tie"
+    BOTH_BAD = "both_bad"
+
+
+class Shown(StrEnum):
+    """The order in which a rater saw the two responses. Never null."""
+
+    AS_STORED = "as_stored"
+    SWAPPED = "swapped"
+    UNKNOWN = "unknown"
+    FOLDED = "folded"  # one choice made from both orders together
+
+
+class Stage(StrEnum):
+    FIRST = "first"
+    FINAL = "final"
+
+
+FLIPPED: Final[Mapping[Choice, Choice]] = {
+    Choice.A: Choice.B,
+    Choice.B: Choice.A,
+    Choice.TIE: Choice.TIE,
+    Choice.BOTH_BAD: Choice.BOTH_BAD,
+}
+INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both orders, disagreeing
+# What two orders of the same judge say together: (choice as stored, choice swapped) -> (choice,
+# inconsistent). Equal stays; anything else is a tie marked inconsistent, but tie and both_bad are
+# both "no side", so they make a tie that is not inconsistent.
+CONSOLIDATION: Final[Mapping[tuple[Choice, Choice], tuple[Choice, bool]]] = {
+    (one, other): ((one, False) if one == other else (Choice.TIE, not {one, other} <= {Choice.TIE, Choice.BOTH_BAD}))
+    for one in Choice
+    for other in Choice
+}
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One rater's choice on one aspect of one comparison, all orders and samples together."""
+
+    choice: Choice
+    inconsistent: bool = False
+
+
+def plurality(choices: Sequence[Choice]) -> Choice:
+    """The choice made most often; a tie where no single one leads. Needs at least one."""
+    counts = {choice: choices.count(choice) for choice in choices}
+    most = max(counts.values())
+    leading = [choice for choice, count in counts.items() if count == most]
+    return leading[0] if len(leading) == 1 else Choice.TIE
+
+
+def fold(given: Mapping[Shown, Sequence[Folded]], asked: Set[Shown]) -> Folded | None:
+    """A judge's one verdict: per order the plurality of its samples, then the orders together.
+
+    ``given`` holds what was answered by order shown, ``asked`` every order that was asked. An
+    order that was asked and has no answer makes the verdict missing: None.
+    """
+    if not given or any(not given.get(shown) for shown in asked):
+        return None
+    orders = [plurality([one.choice for one in samples]) for samples in given.values() if samples]
+    choice, inconsistent = orders[0], any(one.inconsistent for samples in given.values() for one in samples)
+    for other in orders[1:]:
+        choice, differs = CONSOLIDATION[choice, other]
+        inconsistent = inconsistent or differs
+    return Folded(choice, inconsistent)
+
+
+def derived_choice(score_a: float | None, score_b: float | None, margin: float) -> Choice | None:
+    """What two scores say together: the higher one beyond the margin, else a tie; None where one is missing."""
+    if score_a is None or score_b is None:
+        return None
+    # Means of decimal scores: 0.3 − 0.2 is not to be more than 0.1.
+    difference = round(score_a - score_b, 9)
+    if abs(difference) <= margin:
+        return Choice.TIE
+    return Choice.A if difference > 0 else Choice.B
+
+
+def derived_remark(margin: float) -> str:
+    """What must be said of such a choice wherever it is shown."""
+    return f"derived from scores, margin {margin}"

@@ -1,0 +1,140 @@
+"""Files that come in and go out, and what a row of one brings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from evaluations.domain.choices import Shown
+from evaluations.domain.material import Messages
+from evaluations.domain.people import RaterKind
+
+
+class FileFormat(StrEnum):
+    """What a person may say an imported file is. AUTO looks at its columns."""
+
+    AUTO = "auto"
+    COMPARISONS = "comparisons"
+    RESPONSES = "responses"
+    VERDICTS = "verdicts"
+    PANDALM = "pandalm"
+    LLMBAR = "llmbar"
+
+
+class ImportState(StrEnum):
+    CHECKING = "checking"
+    PREVIEWED = "previewed"
+    STORING = "storing"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class ExportState(StrEnum):
+    UNFINISHED = "unfinished"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a person asked for a file to be read.
+
+    ``mapping`` gives a column another name, ``id_prefix`` goes before every query id, ``rater``
+    and ``rater_kind`` speak for verdicts whose row names none.
+    """
+
+    format: str = FileFormat.AUTO
+    id_prefix: str = ""
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    rater: str = ""
+    rater_kind: RaterKind | None = None
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be stored. ``line`` counts from 1 as an editor shows it."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """The query that a row of a file speaks of. ``messages`` end with the user's turn."""
+
+    key: str
+    cluster: str
+    messages: Messages
+    context: str | None = None
+    reference: str | None = None
+    category: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """A row that brings a query and two responses. A response of None was not supplied."""
+
+    line: int
+    query: QueryPart
+    candidate_a: str
+    response_a: Messages
+    candidate_b: str
+    response_b: Messages
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """A row that brings a query and one response; pairs are made afterwards."""
+
+    line: int
+    query: QueryPart
+    candidate: str
+    response: Messages
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A row that brings one rater's choice.
+
+    ``choice`` is a Choice value, ``inconsistent`` or a failure state of a call. Where the file
+    names no candidates both are None: the query must then have one comparison, and A means the
+    response that stood first in the file it came from. ``expected_texts`` (query, first response,
+    second response), where given, must equal what is stored.
+    """
+
+    line: int
+    query_key: str
+    candidate_a: str | None
+    candidate_b: str | None
+    rater: str
+    rater_kind: RaterKind
+    aspect: str
+    choice: str
+    shown: Shown = Shown.UNKNOWN
+    sample: int | None = None
+    rationale: str = ""
+    note: str = ""
+    created_at: str | None = None
+    expected_texts: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A row that brings one rater's number for one response."""
+
+    line: int
+    query_key: str
+    candidate: str
+    rater: str
+    rater_kind: RaterKind
+    aspect: str
+    value: float
+    sample: int | None = None
+    rationale: str = ""
+
+
+Row = ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow

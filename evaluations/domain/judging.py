@@ -1,0 +1,143 @@
+"""Judges, their runs, and what became of each request."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class JudgeKind(StrEnum):
+    LLM = "llm"
+    RULE = "rule"
+    IMPORTED = "imported"
+
+
+BASELINE_REMARK: Final = "baseline, not an LLM"  # stands wherever a rule judge is named
+# What each rule judge does, by the name that stands as its model.
+RULES_IN_WORDS: Final[Mapping[str, str]] = {
+    "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
+    "first": "the response shown first wins every aspect, whatever it says",
+    "random": "A, tie or B is drawn by the seed for each comparison, order and aspect, the same every time",
+}
+
+
+class AskingMode(StrEnum):
+    """How a judge is asked for its answer.
+
+    AUTO finds out before the first verdict which shape its server takes. TWO_STEP asks for free
+    text first, and then, in the same conversation, for the verdict alone.
+    """
+
+    AUTO = "auto"
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+    TWO_STEP = "two_step"
+
+
+class ReplyShape(StrEnum):
+    """What holds a verdict to its form: the server by a schema, the server by JSON alone, or the prompt alone."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+
+
+class Orders(StrEnum):
+    """Which orders a run asks for."""
+
+    BOTH = "both"
+    RANDOM = "random"
+    AS_STORED = "as-stored"
+    SWAPPED = "swapped"
+
+
+class Channel(StrEnum):
+    """How a run's requests travel: each by itself, or many as one file of the Batch API."""
+
+    LIVE = "live"
+    BATCH = "batch"
+
+
+class RunState(StrEnum):
+    PLANNING = "planning"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"  # by a fault that only a person can mend; stop_reason says which
+
+
+ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)
+
+
+class CallState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FAILURE_STATES: Final = (
+    CallState.UNREADABLE,
+    CallState.REFUSED,
+    CallState.TRUNCATED,
+    CallState.TOO_LONG,
+    CallState.FAILED,
+)
+OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
+
+
+class AttemptStep(StrEnum):
+    """What a request of a Call asks for; on the Call, what is asked next.
+
+    REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text
+    evaluation and asks for its verdict. Both stand in the conversation that ASK began.
+    """
+
+    ASK = "ask"
+    REPAIR = "repair"
+    SCORE = "score"
+
+
+class AttemptOutcome(StrEnum):
+    """What became of one request.
+
+    RETRY: the call went back to wait and was asked again. LOST: the worker that sent it was
+    killed before the answer was stored; what it cost is not known.
+    """
+
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    RETRY = "retry"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class BatchState(StrEnum):
+    SENDING = "sending"  # the file is being made and uploaded; nothing was bought yet
+    SUBMITTED = "submitted"
+    COLLECTING = "collecting"  # the server has ended it; its answers are being stored
+    DONE = "done"
+    FAILED = "failed"  # nothing of it was answered; its calls wait again
+
+
+OPEN_BATCH_STATES: Final = (BatchState.SENDING, BatchState.SUBMITTED, BatchState.COLLECTING)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a reply as its bytes, how likely it was, and the likeliest that could have stood there."""
+
+    text: bytes
+    logprob: float
+    likeliest: tuple[tuple[bytes, float], ...] = ()
