@@ -12,8 +12,8 @@ import * as time from "./review/time.js";
 
 // A comparison was put before the person, or its panel changed.
 const begin = () => {
-  time.begin();
   drafts.begin();
+  time.begin();
   choosing.begin();
   keys.begin();
   ahead.prepare();

@@ -37,13 +37,17 @@ class Study:
     def person(self, browser: Browser, name: str = "rita", role: str = "reviewer") -> StorageState:
         """The cookies of somebody who reviews here."""
         if name not in self.people:
-            options = ("--create", "--evaluation", self.slug, "--role", role)
-            link = manage(self.product.environment, "sign_in_link", f"{name}-{self.slug}", *options).stdout.split()[-1]
             context = browser.new_context(base_url=self.product.address)
-            sign_in(context.new_page(), link)
+            sign_in(context.new_page(), self.link(name, role))
             self.people[name] = context.storage_state()
             context.close()
         return self.people[name]
+
+    def link(self, name: str, role: str = "reviewer") -> str:
+        """With which somebody who reviews here signs in."""
+        options = ("--create", "--evaluation", self.slug, "--role", role)
+        told = manage(self.product.environment, "sign_in_link", f"{name}-{self.slug}", *options).stdout
+        return told.split()[-1]
 
     def reviews(self, name: str = "rita") -> list[dict[str, Any]]:
         """That person's reviews, as they would be exported."""

@@ -4,9 +4,9 @@ import re
 import secrets
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Dialog, Page, Request, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, sign_in
 from tests.browser.reviewing import (
     ASPECTS,
     Study,
@@ -171,6 +171,34 @@ def test_one_persons_steps_are_never_sent_as_anothers(desk: Page, study: Study, 
     expect_next_is_here(page)
     assert unsent(page) == []
     assert study.reviews(name) == []
+
+
+def test_signing_out_takes_what_was_not_sent_along_and_nobody_sends_it(desk: Page, study: Study, name: str) -> None:
+    context = desk.context
+    context.route(re.compile("/(save|draft)$"), lambda route: route.abort())
+    choose_all(desk)
+    desk.keyboard.press("Enter")
+    expect(desk.locator("#unsent")).to_contain_text("1 step")
+    page = context.new_page()
+    page.goto("/account")
+    page.once("dialog", Dialog.dismiss)
+    page.get_by_role("button", name="Sign out").click()
+    assert len(unsent(page)) == 1  # who is asked and says no loses nothing
+
+    page.once("dialog", Dialog.accept)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.evaluate("Object.keys(localStorage).filter(name => name.startsWith('judgeweb '))") == []
+
+    other = f"{name}-other"
+    sign_in(page, study.link(other))
+    context.unroute_all()
+    page.goto(study.address)
+    expect_next_is_here(page)
+    desk.evaluate("dispatchEvent(new Event('focus'))")  # the first one's page is open still
+    page.wait_for_timeout(1000)
+    assert study.reviews(name) == study.reviews(other) == []
+    expect(page.locator("#choices input:checked")).to_have_count(0)
 
 
 def test_who_was_signed_out_keeps_the_step_until_they_are_back(

@@ -152,6 +152,31 @@ def test_very_long_responses_open_and_answer_keys(owner_page: Page, addresses: d
     expect(page.get_by_role("button", name="Expand both")).to_have_attribute("aria-pressed", "true")
 
 
+# ---- code
+
+
+def test_the_code_of_a_block_is_copied_by_its_button_which_says_so(owner_page: Page, addresses: dict[str, str]) -> None:
+    owner_page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = opened(owner_page, addresses["code"])
+    button = page.locator("#text-a").get_by_role("button", name="Copy")
+    button.click()
+    expect(page.locator("#text-a .copy")).to_have_text("Copied")
+    expect(page.get_by_role("status").filter(has_text="The code was copied.")).to_be_attached()
+    assert page.evaluate("navigator.clipboard.readText()") == "x = 1\n"
+    expect(button).to_have_text("Copy")  # again, after a while
+
+
+def test_where_the_clipboard_is_closed_the_code_is_selected(owner_page: Page, addresses: dict[str, str]) -> None:
+    owner_page.add_init_script(
+        "Object.defineProperty(navigator, 'clipboard', { value: undefined }); document.execCommand = () => false;"
+    )
+    page = opened(owner_page, addresses["code"])
+    page.locator("#text-a").get_by_role("button", name="Copy").click()
+    expect(page.locator("#text-a .copy")).to_have_text("Selected")
+    assert page.evaluate("getSelection().toString()").strip() == "x = 1"
+    expect(page.get_by_role("status").filter(has_text="copy it by key")).to_be_attached()
+
+
 # ---- word diff, drawers
 
 

@@ -127,11 +127,14 @@ const entered = (event) => {
   timer = setTimeout(send, PAUSE);
 };
 
-// What a page before this one entered and could not send stands in its fields again.
+// What a page before this one entered and could not send stands in its fields again, its time among them.
 export const begin = () => {
   const unsent = note() && outbox.draftFor(comparison());
   if (!unsent) return;
-  fill(Object.fromEntries(unsent.fields));
+  const given = Object.fromEntries(unsent.fields);
+  fill(given);
+  const time = one("#choices [name=active_ms]");
+  time.value = Math.max(time.value, given.active_ms);
   note().textContent = "Draft, kept in this browser for now";
 };
 
