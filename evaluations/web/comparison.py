@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import SAVED_REVIEW_STATES, Shown
-from evaluations.models import Comparison, Review, User
+from evaluations.models import Adjudication, Comparison, Review, User
 from evaluations.services.importing.flagging import suspects
 from evaluations.services.reporting.browsing import note_seen
 from evaluations.services.reporting.tabulating import table_of
@@ -33,6 +33,7 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         # As in the review: who knew which side is A would know the candidate from other comparisons.
         responses.reverse()
     sides = [(side, response, suspects(response)) for side, response in zip("AB", responses, strict=True)]
+    decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
     turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED_REVIEW_STATES)
     context = {
         "page": "comparisons",
@@ -42,6 +43,7 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "html": html_of([*texts_of(row), *(table.rationales if table else ())]),
         "sides": sides,
         "table": table,
+        "adjudications": decided if sees_verdicts else (),
         "was_turned": turned.exists(),
     }
     return render(request, "comparison/comparison.html", context)

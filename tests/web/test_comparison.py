@@ -1,5 +1,7 @@
 """One comparison: what everyone said, for those who may see it."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -55,6 +57,10 @@ def page(client: Client, user: User, comparison: Comparison) -> str:
     return answer.content.decode()
 
 
+def words(text: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
 def owner_of(evaluation: Evaluation) -> User:
     return evaluation.memberships.get(role=Role.OWNER).user
 
@@ -91,6 +97,38 @@ def test_the_label_is_shown_with_its_source(client: Client, comparison: Comparis
     for told in ("majority of 3", "2 people, no majority", "adjudicated by ada", "judge gpt-x, no person"):
         assert told in text
     assert 'title="A 2, tie 1"' in text
+
+
+def test_what_was_settled_stands_with_who_when_and_why(client: Client, comparison: Comparison) -> None:
+    evaluation, ada = comparison.evaluation, make_member(comparison.evaluation, Role.ADJUDICATOR, "ada")
+    person_says(make_human(evaluation), comparison, {"clarity": "A"})
+    settled = adjudicate(
+        comparison, aspect_of(evaluation, "clarity"), choice="B", reason="B is <b>.", version=0, user=ada
+    )
+    text = words(page(client, owner_of(evaluation), comparison))
+    when = f"{settled.changed_at:%-d %b %Y, %H:%M}"
+    assert f"Clarity , settled as B by ada, {when} : B is &lt;b&gt;." in text
+
+
+def test_what_was_settled_is_shown_where_nobody_has_chosen(client: Client, comparison: Comparison) -> None:
+    clarity, owner = aspect_of(comparison.evaluation, "clarity"), owner_of(comparison.evaluation)
+    adjudicate(comparison, clarity, choice="B", reason="B is clearer.", version=0, user=owner)
+    text = page(client, owner, comparison)
+    assert text.index("No verdicts yet") < text.index("B is clearer.")
+    assert access.has_seen_verdicts(owner, comparison)
+
+
+def test_what_was_settled_is_hidden_from_a_reviewer_before_the_first_save(
+    client: Client, comparison: Comparison, reviewer: User
+) -> None:
+    evaluation = comparison.evaluation
+    clarity = aspect_of(evaluation, "clarity")
+    adjudicate(comparison, clarity, choice="B", reason="B is clearer.", version=0, user=owner_of(evaluation))
+    text = page(client, reviewer, comparison)
+    assert "B is clearer." not in text
+    assert "settled" not in text
+    person_says(rater_of(reviewer, evaluation), comparison, ALL_A, confirmed=False)
+    assert "B is clearer." in page(client, reviewer, comparison)
 
 
 def test_who_may_not_see_judges_sees_no_label_that_rests_on_one(client: Client, comparison: Comparison) -> None:

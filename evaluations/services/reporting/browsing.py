@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, SAW_VERDICTS, ImportState, RaterKind, ReviewState
 from evaluations.models import (
+    Adjudication,
     Call,
     Candidate,
     Comparison,
@@ -151,6 +152,7 @@ def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparis
         evaluation=evaluation, user=user, verb=SAW_VERDICTS, object_type="comparison", object_id__in=shown
     )
     judged = set(Verdict.objects.filter(comparison__in=shown).values_list("comparison_id", flat=True))
+    judged |= set(Adjudication.objects.filter(comparison__in=shown).values_list("comparison_id", flat=True))
     judged |= scored_among(shown.values())
     done = {*reviewed.values_list("comparison_id", flat=True), *noted.values_list("object_id", flat=True)}
     new = sorted(judged - done)
