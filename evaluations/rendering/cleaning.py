@@ -17,7 +17,7 @@ ATTRIBUTE_VALUES: Final[dict[str, dict[str, set[str]]]] = {
     for tag, values in formulas.VALUES.items()
 }
 ATTRIBUTE_VALUES["span"] = {"aria-hidden": {"true"}}
-for tag in ["blockquote", "code", "h3", "h4", "h5", "h6", "math", "ol", "p", "pre", "table", "ul"]:
+for tag in ["blockquote", "code", "h3", "h4", "h5", "h6", "math", "ol", "p", "pre", "span", "table", "ul"]:
     ATTRIBUTE_VALUES.setdefault(tag, {})["dir"] = {"auto", "ltr"}
 
 # No href and no src on any element: nothing is fetched and nothing navigates by itself.

@@ -101,5 +101,5 @@ def marked(text: str, places: Sequence[tuple[int, int]], same: Sequence[tuple[in
 
 
 def mark(text: str, side: int) -> str:
-    spoken = f'<span class="visually-hidden">{SPOKEN[side]}</span>'
+    spoken = f'<span class="visually-hidden" dir="ltr">{SPOKEN[side]}</span>'
     return f'<{ELEMENTS[side]} class="only">{spoken}{escape(text)}</{ELEMENTS[side]}>'

@@ -17,7 +17,7 @@ from evaluations.rendering.delimiting import closer_of, find_formulas
 from evaluations.rendering.formulas import mathml
 
 # Raise it with every change of what is made of a text: what is kept was made by an older one.
-RENDERER: Final = 2
+RENDERER: Final = 3
 
 # The page has its own first and second headings; those of a response stand below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
@@ -82,7 +82,7 @@ def mark_task(item: Token, line: Token) -> None:
         return
     item.attrs["class"] = "task"
     children[0].content = children[0].content[4:]
-    words = f'<span class="visually-hidden">{spoken}</span>'
+    words = f'<span class="visually-hidden" dir="ltr">{spoken}</span>'  # says nothing of the list's own direction
     children.insert(0, html(f'<span class="marker" aria-hidden="true">{mark}</span>{words}'))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage
@@ -27,6 +27,7 @@ ROWS = [
         {"query": query, "response_a": CODE, "response_b": WORSE}
         for query in ("keys", "wrapped", "axe-light", "axe-dark")
     ),
+    {"query": "hebrew", "response_a": "- [x] בוצע\n- [ ] עוד", "response_b": "- [x] בוצע\n- [ ] אחר"},
     {"query": "huge", "response_a": "word and " * 11_000, "response_b": "other words\n\n" * 8_000},
 ]
 
@@ -175,6 +176,25 @@ def test_where_the_clipboard_is_closed_the_code_is_selected(owner_page: Page, ad
     expect(page.locator("#text-a .copy")).to_have_text("Selected")
     assert page.evaluate("getSelection().toString()").strip() == "x = 1"
     expect(page.get_by_role("status").filter(has_text="copy it by key")).to_be_attached()
+
+
+# ---- from right to left
+
+
+def test_writing_from_right_to_left_stands_on_its_side(owner_page: Page, addresses: dict[str, str]) -> None:
+    page = opened(owner_page, addresses["hebrew"])
+    side = page.locator("#side-a")
+    for marker in side.locator("li.task .marker").all():
+        assert is_on_the_right(side, marker)
+    page.keyboard.press("d")
+    assert is_on_the_right(side, side.locator("del.only"))  # in the second line; the first begins with an x
+
+
+def is_on_the_right(side: Locator, part: Locator) -> bool:
+    whole, box = side.bounding_box(), part.bounding_box()
+    assert whole is not None
+    assert box is not None
+    return box["x"] > whole["x"] + whole["width"] / 2
 
 
 # ---- word diff, drawers

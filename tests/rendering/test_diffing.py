@@ -12,7 +12,7 @@ from evaluations.domain import InputRefused
 from evaluations.rendering import diffing
 from evaluations.rendering.diffing import word_diff
 
-HEARD = re.compile(r'<span class="visually-hidden">[^<]*</span>')
+HEARD = re.compile(r'<span class="visually-hidden" dir="ltr">[^<]*</span>')
 MARK = re.compile(r"<(del|ins) class=\"only\">(.*?)</\1>", re.DOTALL)
 
 
@@ -34,8 +34,8 @@ def test_only_what_differs_is_marked() -> None:
 
 def test_each_mark_says_in_words_which_side_alone_has_it() -> None:
     a, b = word_diff("one red end", "one blue end")
-    assert a == 'one <del class="only"><span class="visually-hidden">only in A: </span>red</del> end'
-    assert b == 'one <ins class="only"><span class="visually-hidden">only in B: </span>blue</ins> end'
+    assert a == 'one <del class="only"><span class="visually-hidden" dir="ltr">only in A: </span>red</del> end'
+    assert b == 'one <ins class="only"><span class="visually-hidden" dir="ltr">only in B: </span>blue</ins> end'
 
 
 def test_equal_texts_have_no_mark() -> None:

@@ -182,7 +182,10 @@ def test_a_link_whose_words_are_another_address_shows_where_it_leads() -> None:
 
 def test_a_task_has_a_mark_and_says_in_words_whether_it_is_done() -> None:
     html = rendered("- [ ] **wash**\n- [x] iron\n- [X] fold\n- [y] other")
-    mark = '<li class="task"><span class="marker" aria-hidden="true">{}</span><span class="visually-hidden">{}: </span>'
+    mark = (
+        '<li class="task"><span class="marker" aria-hidden="true">{}</span>'
+        '<span class="visually-hidden" dir="ltr">{}: </span>'
+    )
     todo, done = mark.format("☐", "Not done"), mark.format("☑", "Done")
     assert f"{todo}<strong>wash</strong></li>" in html
     assert f"{done}iron</li>" in html
