@@ -1,5 +1,6 @@
 // One key each to the disagreement before and after, never while somebody writes; marked passages where they stand.
 
+import "./disagreement/calling.js";
 import { rangeOver } from "./review/offsets.js";
 
 const LINKS = { j: "following", k: "previous" };

@@ -1,0 +1,205 @@
+"""The page of a disagreement in a real browser: its keys, what is marked in the texts, and whom one can call."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, StorageState, expect
+
+from tests.browser.axe import faults_found_by_axe
+from tests.browser.conftest import NewPage, sign_in
+from tests.product import Product, manage
+
+pytestmark = [pytest.mark.browser, pytest.mark.worker]
+
+PHONE = {"width": 390, "height": 844}
+DIFFER = """
+import json
+from evaluations.domain import Role
+from evaluations.models import Comparison, Evaluation, Review, Span
+from evaluations.services.reviewing.tallying import tally
+from tests.making import make_human, make_member
+from tests.saying import person_says
+study = Evaluation.objects.get(slug="differing")
+pat, quin = make_human(study, "pat"), make_human(study, "quin")
+made = list(Comparison.objects.filter(evaluation=study).order_by("query__key"))
+for place, comparison in enumerate(made):
+    person_says(pat, comparison, {"clarity": "A", "depth": "A"})
+    person_says(quin, comparison, {"clarity": "B", "depth": "B" if place == 1 else "A"})
+review = Review.objects.get(comparison=made[0], rater=pat)
+Span.objects.create(review=review, response=made[0].response_b, start=3, end=11, quote="reflects", comment="Does it?")
+tally([one.pk for one in made])
+for name in ("ada", "adam.k", "beate"):
+    make_member(study, Role.ADJUDICATOR, name)
+make_member(study, Role.REVIEWER, "adele")
+print(json.dumps([one.pk for one in made]))
+"""
+
+
+@pytest.fixture(scope="module")
+def numbers(product: Product, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
+    """Three comparisons on which two people differ about clarity; on the second about depth too."""
+    file = tmp_path_factory.mktemp("differing") / "rows.jsonl"
+    row = {"candidate_a": "alpha", "response_a": "Rayleigh scattering.", "candidate_b": "beta"}
+    rows = [{**row, "response_b": "It reflects the sea.", "query_id": f"q{n}", "query": f"Why {n}?"} for n in range(3)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    run = product.environment
+    manage(run, "create_evaluation", "differing", "--name", "Differing", "--rubric", "six-aspect", "--owner", "owner")
+    manage(run, "import_comparisons", "differing", str(file))
+    made: list[int] = json.loads(manage(run, "shell", "-c", DIFFER).stdout.splitlines()[-1])
+    return made
+
+
+def opened(page: Page, number: int, query: str = "") -> Page:
+    page.goto(address(number, query))
+    page.wait_for_load_state()  # what keys do comes with the scripts
+    return page
+
+
+def address(number: int, query: str = "") -> str:
+    return f"/e/differing/disagreements/{number}{query}"
+
+
+def here(page: Page) -> str:
+    path: str = page.evaluate("location.pathname + location.search")
+    return path
+
+
+# ---- keys
+
+
+def test_j_and_k_lead_to_the_next_and_the_previous(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[0])
+    page.keyboard.press("k")  # nothing stands before the first
+    for key, number in (("j", numbers[1]), ("j", numbers[2]), ("k", numbers[1])):
+        page.keyboard.press(key)
+        page.wait_for_url(f"**{address(number)}")
+
+
+def test_they_keep_to_what_was_filtered(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[1], "?aspect=depth")
+    expect(page.locator("#following")).to_have_count(0)
+    page.keyboard.press("j")
+    page.wait_for_timeout(300)
+    assert here(page) == address(numbers[1], "?aspect=depth")
+    opened(page, numbers[0], "?aspect=clarity").keyboard.press("j")
+    page.wait_for_url(f"**{address(numbers[1], '?aspect=clarity')}")
+
+
+def test_they_do_nothing_with_other_keys_or_while_somebody_writes(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[0])
+    field = page.get_by_label("Comment", exact=True)
+    field.press_sequentially("just kidding")
+    page.locator("[name=reason]").first.press_sequentially("jk")
+    page.locator("#aspect-clarity [name=choice]").first.focus()
+    page.keyboard.press("Control+j")
+    page.keyboard.press("Alt+j")
+    page.wait_for_timeout(300)
+    assert here(page) == address(numbers[0])
+    expect(field).to_have_value("just kidding")
+    page.keyboard.press("j")  # a choice is no writing
+    page.wait_for_url(f"**{address(numbers[1])}")
+
+
+def test_without_single_keys_they_act_together_with_alt(
+    new_page: NewPage, product: Product, numbers: list[int]
+) -> None:
+    manage(product.environment, "shell", "-c", USER.format(change="user.single_keys = False"))
+    page = new_page()
+    sign_in(page, manage(product.environment, "sign_in_link", "beate").stdout.split()[-1])
+    opened(page, numbers[0]).keyboard.press("j")
+    page.wait_for_timeout(300)
+    assert here(page) == address(numbers[0])
+    page.keyboard.press("Alt+j")
+    page.wait_for_url(f"**{address(numbers[1])}")
+    page.wait_for_load_state()
+    page.keyboard.press("Alt+k")
+    page.wait_for_url(f"**{address(numbers[0])}")
+
+
+USER = """
+from evaluations.models import User
+user = User.objects.get(username="beate")
+{change}
+user.save()
+"""
+
+
+# ---- what people marked
+
+
+def test_a_marked_passage_is_seen_where_it_stands(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[0])
+    marked = page.evaluate("[...CSS.highlights.get('annotation')].map(range => range.toString())")
+    assert marked == ["reflects"]
+    expect(page.locator(".passages")).to_contain_text(re.compile("reflects.*Does it", re.DOTALL))
+
+
+# ---- calling somebody
+
+
+def test_names_of_readers_are_offered_while_one_writes_and_taken_by_keys(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[0])
+    field, offered = page.get_by_label("Comment", exact=True), page.get_by_role("listbox").get_by_role("option")
+    field.press_sequentially("See me@ad, @AD")
+    assert offered.all_text_contents() == ["@ada", "@adam.k"]  # Adele has not reviewed it yet
+    meant = page.locator("[aria-selected=true]")
+    expect(meant).to_have_text("@ada")
+    page.keyboard.press("ArrowUp")
+    expect(meant).to_have_text("@adam.k")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(field).to_have_attribute("aria-activedescendant", meant.get_attribute("id") or "")
+    assert faults_found_by_axe(page) == []
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("See me@ad, @adam.k ")
+    expect(offered).to_have_count(0)
+    field.press_sequentially("and @be")
+    page.keyboard.press("Tab")
+    expect(field).to_have_value("See me@ad, @adam.k and @beate ")
+    expect(field).to_be_focused()
+    page.get_by_role("button", name="Comment").click()
+    expect(page.locator(".thread li").last).to_contain_text("@adam.k and @beate")
+    expect(page.locator("main > .notice")).to_have_count(0)  # nobody was named who cannot be called
+
+
+def test_escape_and_a_finished_name_leave_the_field_to_itself(owner_page: Page, numbers: list[int]) -> None:
+    page = opened(owner_page, numbers[0])
+    field, offered = page.get_by_label("Comment", exact=True), page.get_by_role("listbox").get_by_role("option")
+    field.press_sequentially("@")
+    expect(offered).to_have_count(3)
+    page.keyboard.press("Escape")
+    expect(offered).to_have_count(0)
+    page.keyboard.press("Enter")
+    field.press_sequentially("@adele @beate")
+    expect(offered).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("@\n@adele @beate\n")
+    field.press_sequentially("@ad")
+    page.keyboard.press("Home")
+    expect(offered).to_have_count(0)
+    page.keyboard.press("End")
+    field.press_sequentially("a")
+    expect(offered).to_have_count(2)
+    page.keyboard.press("Shift+Tab")
+    expect(offered).to_have_count(0)
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["mouse", "finger"])
+def test_a_name_is_taken_by_mouse_and_by_finger(
+    new_page: NewPage, owner_state: StorageState, numbers: list[int], phone: bool
+) -> None:
+    options: dict[str, Any] = {"viewport": PHONE, "is_mobile": True, "has_touch": True} if phone else {}
+    page = opened(new_page(storage_state=owner_state, **options), numbers[0])
+    field = page.get_by_label("Comment", exact=True)
+    field.press_sequentially("Well, @ad and more")
+    for _ in " and more":
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("a")
+    option = page.get_by_role("listbox").get_by_role("option", name="@adam.k")
+    option.tap() if phone else option.click()
+    expect(field).to_have_value("Well, @adam.k  and more")
+    expect(field).to_be_focused()
+    page.keyboard.type("!")
+    expect(field).to_have_value("Well, @adam.k ! and more")
