@@ -56,7 +56,6 @@ def known_labels(comparisons: Collection[int]) -> Known:
     return {pk: {key: min(said) for key, said in by_key.items() if len(said) == 1} for pk, by_key in told.items()}
 
 
-@transaction.atomic
 def begin(
     evaluation: Evaluation,
     *,
@@ -74,20 +73,21 @@ def begin(
     ready(evaluation)
     possible = sorted(with_known_labels(evaluation).values_list("pk", flat=True))
     chosen = named_among(possible, comparisons) if comparisons else drawn_among(possible, size or 0, seed)
-    made = Round.objects.create(
-        evaluation=evaluation,
-        rubric_version=version,
-        user=user,
-        name=name,
-        kind=RoundKind.CALIBRATION,
-        strategy=PickedBy.CALIBRATION,
-        random_percent=0,
-        population=len(possible),
-        seed=seed,
-    )
-    put_in(made, version, chosen)
-    after = {"name": name, "kind": RoundKind.CALIBRATION, "comparisons": len(chosen), "seed": seed}
-    record("made round", made, user=user, evaluation=evaluation, after=after)
+    with transaction.atomic():
+        made = Round.objects.create(
+            evaluation=evaluation,
+            rubric_version=version,
+            user=user,
+            name=name,
+            kind=RoundKind.CALIBRATION,
+            strategy=PickedBy.CALIBRATION,
+            random_percent=0,
+            population=len(possible),
+            seed=seed,
+        )
+        put_in(made, version, chosen)
+        after = {"name": name, "kind": RoundKind.CALIBRATION, "comparisons": len(chosen), "seed": seed}
+        record("made round", made, user=user, evaluation=evaluation, after=after)
     return made
 
 
