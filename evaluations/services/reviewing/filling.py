@@ -192,8 +192,13 @@ def place(version_id: int, reviews: Sequence[int]) -> None:
 
 
 def count_anew(where: str, *values: Any) -> None:
-    """The places taken of the items there. Called with the queue locked."""
+    """The places taken of the items there. Called with the queue locked.
+
+    A place that is being taken at this moment is waited for first: the count would not see it.
+    """
     with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"SELECT id FROM evaluations_queueitem WHERE {where} ORDER BY id FOR UPDATE", values)
         cursor.execute(COUNT_ANEW + where, values)
 
 
