@@ -1,10 +1,12 @@
 """Give comparisons to people by name, chosen in the list of comparisons."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from evaluations import access
@@ -12,7 +14,7 @@ from evaluations.access import Action
 from evaluations.domain import InputRefused
 from evaluations.forms.people_chosen import PeopleForm
 from evaluations.models import Comparison, User
-from evaluations.services.reviewing.assigning import assign
+from evaluations.services.reviewing.assigning import Given, assign
 from evaluations.web.round import told
 from evaluations.web.round_new import reviewers
 
@@ -33,7 +35,17 @@ def comparisons_give(request: HttpRequest, slug: str) -> HttpResponse:
             raise InputRefused("Choose at least one comparison in the list.")
         people = list(form.cleaned_data["people"])
         given = assign(evaluation, comparisons, people, user)
-        messages.success(request, told(given, people))
+        messages.add_message(request, messages.SUCCESS if given.number else messages.WARNING, said(given, people))
     except InputRefused as refused:
         messages.error(request, str(refused))
-    return redirect("comparisons", slug)
+    return redirect(reverse("comparisons", args=[slug], query=request.GET))
+
+
+def said(given: Given, people: Sequence[User]) -> str:
+    if given.number:
+        left_out = f" What they have reviewed already ({given.reviewed}) is left out." if given.reviewed else ""
+        return told(given.number, people) + left_out
+    names = ", ".join(map(str, people))
+    done = "reviewed these already" if given.reviewed else "been given these already"
+    both = " or been given them" if given.reviewed and given.waiting else ""
+    return f"Nothing was given: {names} {'has' if len(people) == 1 else 'have'} {done}{both}."

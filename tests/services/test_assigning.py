@@ -1,9 +1,12 @@
 """Rounds of work, their strategies, and what is given to people by name."""
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 
 from evaluations.domain import AssignmentState, InputRefused, PickedBy, Reveal, Role, RoundKind, Strata
 from evaluations.models import (
@@ -20,12 +23,16 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.preparing.preparing import archive, change_evaluation
-from evaluations.services.reviewing.assigning import assign, close_round, make_round, preview
+from evaluations.services.reviewing import assigning, posing
+from evaluations.services.reviewing.assigning import Given, assign, close_round, make_round, preview
+from evaluations.services.reviewing.extending import add_people
+from evaluations.services.reviewing.filling import fill
+from evaluations.services.reviewing.holding import put_back_lapsed
 from evaluations.services.reviewing.overseeing import progress_of
 from evaluations.services.reviewing.reviewing import save_first, skip
 from tests.making import make_comparison, make_evaluation, make_member, make_user
-from tests.queue import turn
-from tests.saying import ALL_A, ALL_B, aspect_of, judge_says, make_judge, make_scorer
+from tests.queue import assert_counters_are_right, turn
+from tests.saying import ALL_A, ALL_B, aspect_of, import_votes, judge_says, make_judge, make_scorer
 
 pytestmark = pytest.mark.django_db
 
@@ -280,8 +287,8 @@ def test_what_is_given_by_name_comes_before_the_pool_and_counts_as_picked_by_han
     person: User, evaluation: Evaluation
 ) -> None:
     made = comparisons(evaluation, 3)
-    assert assign(evaluation, [made[2]], [person], person) == 1
-    assert assign(evaluation, [made[2]], [person], person) == 0
+    assert assign(evaluation, [made[2]], [person], person) == Given(1, reviewed=0, waiting=0)
+    assert assign(evaluation, [made[2]], [person], person) == Given(0, reviewed=0, waiting=1)
     review = save_next(person, evaluation)
     assert (review.comparison_id, review.picked_by, review.probability) == (made[2].pk, "by_hand", None)
     assert Event.objects.filter(verb="assigned").count() == 2
@@ -294,6 +301,71 @@ def test_what_was_named_and_is_skipped_is_open_to_others(person: User, evaluatio
     assert turn(person, evaluation) is None
     skip(ann, only, reason="", version=0)
     assert turn(person, evaluation) == only.pk
+
+
+def lapse(person: User) -> None:
+    held = Assignment.objects.filter(rater__user=person, state=AssignmentState.HELD)
+    held.update(held_until=timezone.now() - timedelta(seconds=1))
+    put_back_lapsed(10)
+
+
+def test_what_somebody_let_lapse_is_given_to_them_by_name_again(person: User, evaluation: Evaluation) -> None:
+    (only,) = comparisons(evaluation, 1)
+    ann = make_member(evaluation, Role.REVIEWER)
+    assert turn(ann, evaluation) == only.pk
+    lapse(ann)
+    assert assign(evaluation, [only], [ann], person).number == 1
+    assert [turn(person, evaluation), turn(ann, evaluation)] == [None, only.pk]
+    assert save_next(ann, evaluation).picked_by == PickedBy.RANDOM
+    assert assign(evaluation, [only], [ann], person) == Given(0, reviewed=1, waiting=0)
+    assert_counters_are_right(evaluation)
+
+
+def test_what_somebody_skipped_is_given_to_them_by_name_again(person: User, evaluation: Evaluation) -> None:
+    (only,) = comparisons(evaluation, 1)
+    ann = make_member(evaluation, Role.REVIEWER)
+    skipped = skip(ann, only, reason="", version=0)
+    assert assign(evaluation, [only], [ann], person).number == 1
+    assert [turn(person, evaluation), turn(ann, evaluation)] == [None, only.pk]
+    save_first(ann, only, choices=ALL_A, version=skipped.version)
+    assert_counters_are_right(evaluation)
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_round_by_name_holds_what_its_people_let_lapse(person: User, evaluation: Evaluation, is_later: bool) -> None:
+    """It comes to them through the round then, as it was picked for it."""
+    (only,) = comparisons(evaluation, 1)
+    ann = make_member(evaluation, Role.REVIEWER)
+    assert turn(ann, evaluation) == only.pk
+    lapse(ann)
+    QueueItem.objects.update(drawn=False)
+    made = by_random(evaluation, 1, by_name=not is_later, people=[] if is_later else [ann])
+    if is_later:
+        assert add_people(made, [ann], person) == 1
+    assert [turn(person, evaluation), turn(ann, evaluation)] == [None, only.pk]
+    assert save_next(ann, evaluation).round == made
+    assert_counters_are_right(evaluation)
+
+
+def test_the_queue_is_filled_before_anything_is_locked(
+    evaluation: Evaluation, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take many short transactions: inside another they would be one long one."""
+    depths = []
+
+    def ready(of: Evaluation) -> None:
+        depths.append(len(connection.savepoint_ids))
+        fill(of)
+
+    for module in (assigning, posing):
+        monkeypatch.setattr(module, "ready", ready)
+    (only,) = comparisons(evaluation, 1)
+    import_votes(only, "gold", ALL_A, kind="gold")
+    outside = len(connection.savepoint_ids)
+    assign(evaluation, [only], [person], person)
+    by_random(evaluation, 1, reviews_wanted=2)
+    posing.begin(evaluation, name="Calibration", size=1, user=None)
+    assert depths == [outside] * 3
 
 
 def test_progress_counts_no_more_reviews_than_a_round_wants(person: User, evaluation: Evaluation) -> None:

@@ -1,6 +1,7 @@
 """How reviewing is organised: the pool, rounds, and comparisons that are given to people by name."""
 
 import re
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -9,8 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluations.domain import AssignmentState, PickedBy, Role
-from evaluations.models import Assignment, Evaluation, Event, Round, User
+from evaluations.models import Assignment, Comparison, Evaluation, Event, Round, User
+from evaluations.services.reviewing.reviewing import save_first
 from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.saying import ALL_A
 
 pytestmark = pytest.mark.django_db
 
@@ -255,6 +258,35 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
     assert "Choose at least one comparison" in client.post(address, {"people": [ann.pk]}, follow=True).content.decode()
     assert "Choose at least one person" in client.post(address, {"comparison": chosen}, follow=True).content.decode()
+
+
+def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: Evaluation) -> None:
+    ann = make_member(filled, Role.REVIEWER, "ann")
+    one, two = filled.comparisons.order_by("pk")[:2]
+    address = reverse("comparisons_give", args=["study"])
+
+    def give(*chosen: Comparison) -> str:
+        given = {"comparison": [each.pk for each in chosen], "people": [ann.pk]}
+        return client.post(address, given, follow=True).content.decode()
+
+    assert "1 comparison given to ann" in give(one)
+    assert "Nothing was given: ann has been given these already." in give(one)
+    save_first(ann, one, choices=ALL_A, version=0)
+    assert "Nothing was given: ann has reviewed these already." in give(one)
+    assert "What they have reviewed already (1) is left out." in give(one, two)
+    assert "ann has reviewed these already or been given them." in give(one, two)
+
+
+def test_giving_leads_back_to_the_same_part_of_the_list(client: Client, filled: Evaluation) -> None:
+    ann = make_member(filled, Role.REVIEWER, "ann")
+    (address,) = re.findall(r'action="([^"]*/give[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
+    chosen = filled.comparisons.values_list("pk", flat=True)[:1]
+    given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk]})
+    assert given.headers["Location"] == reverse(
+        "comparisons", args=["study"], query={"category": "facts", "q": "Question"}
+    )
+    refused = client.post(unescape(address), {"people": [ann.pk]})
+    assert refused.headers["Location"] == given.headers["Location"]
 
 
 def test_only_managers_find_the_boxes(client: Client, filled: Evaluation) -> None:

@@ -41,6 +41,9 @@ from evaluations.services.reviewing.picking import field_of, fitting
 from evaluations.services.reviewing.seating import rater_for
 
 ROWS_AT_ONCE: Final = 500
+FARTHEST: Final = 2**62
+# What a person has now and may lose, or had and has not reviewed.
+NOT_FOR_GOOD: Final = (AssignmentState.HELD, AssignmentState.LAPSED, AssignmentState.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,15 @@ class Preview:
     matching: int
     at_random: int
     by_strategy: int
+
+
+@dataclass(frozen=True)
+class Given:
+    """How many comparisons are somebody's by name now; ``reviewed`` and ``waiting`` had been theirs already."""
+
+    number: int
+    reviewed: int
+    waiting: int
 
 
 def preview(
@@ -95,7 +107,7 @@ def make_round(
     if kind != RoundKind.REVIEW:
         raise InputRefused("A calibration round is made of comparisons with known labels: begin it as one.")
     wish = Wish(strategy, size, random_percent, reviews_wanted, strata, seed)
-    version = refuse_unmakeable(evaluation, wish)
+    refuse_unmakeable(evaluation, wish)
     refuse_name(evaluation, name := name.strip())
     if by_name:
         refuse_too_few(people, reviews_wanted)
@@ -103,24 +115,11 @@ def make_round(
     # What takes long is found before anything is locked.
     field = field_of(evaluation, reviews_wanted)
     with transaction.atomic():
-        queue = lock(known_queue(version.pk, evaluation.reviews_wanted))
-        move_back(version.pk, 2**62)  # nobody takes a place until this is done
+        queue = lock_out(evaluation)
         chosen, reached = chosen_of(field, wish)
         if not chosen:
             raise InputRefused("No comparison fits this round: nothing was made.")
-        made = Round.objects.create(
-            evaluation=evaluation,
-            rubric_version=version,
-            user=user,
-            name=name,
-            strategy=strategy,
-            strata=strata or "",
-            random_percent=100 if strategy == PickedBy.RANDOM else random_percent,
-            reviews_wanted=reviews_wanted,
-            population=queue.items,
-            seed=seed,
-            by_name=by_name,
-        )
+        made = begun(evaluation, name, wish, queue, by_name=by_name, user=user)
         mark_drawn(reached)
         put_in(made, mixed(with_probability(chosen, queue), seed))
         open_places(made, queue)
@@ -146,38 +145,66 @@ def close_round(made: Round, user: User | None) -> None:
     record("closed round", made, user=user, evaluation=made.evaluation, after={"name": made.name})
 
 
-@transaction.atomic
 def assign(
     evaluation: Evaluation, comparisons: Collection[Comparison], people: Sequence[User], user: User | None
-) -> int:
-    """Give each of these comparisons to each of the people, without an end. How many they had not met yet.
+) -> Given:
+    """Give each of these comparisons to each of the people, without an end.
 
-    It was no chance that picked them: their reviews count as picked by hand.
+    What they skipped or let lapse is theirs again, picked as it was; of anything else it was no
+    chance that picked it, so their reviews count as picked by hand.
     """
-    version = version_of(evaluation)
+    version_of(evaluation)
     if not people or not comparisons:
         raise InputRefused("Choose at least one person and one comparison.")
     ready(evaluation)
     with transaction.atomic():
-        lock(known_queue(version.pk, evaluation.reviews_wanted))
-        items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons)).order_by("position")
+        queue = lock_out(evaluation)
+        items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id, comparison__in=list(comparisons))
+        pks = list(items.order_by("position").values_list("pk", flat=True))
         raters = [rater_for(person, evaluation) for person in people]
-        pks = list(items.values_list("pk", flat=True))
-        held = Assignment.objects.filter(item__in=pks, rater__in=raters, state=AssignmentState.HELD)
-        held.update(state=AssignmentState.NAMED, held_until=None)
-        met = set(Assignment.objects.filter(item__in=pks, rater__in=raters).values_list("item", "rater"))
+        theirs = Assignment.objects.filter(item__in=pks, rater__in=raters)
+        met = {(item, rater): state for item, rater, state in theirs.values_list("item", "rater", "state")}
+        again = theirs.exclude(picked_by=PickedBy.CALIBRATION).filter(state__in=NOT_FOR_GOOD)
+        number = again.update(state=AssignmentState.NAMED, held_until=None)
         new = [(item, rater.pk) for rater in raters for item in pks if (item, rater.pk) not in met]
         Assignment.objects.bulk_create(
             Assignment(item_id=item, rater_id=rater, picked_by=PickedBy.BY_HAND, state=AssignmentState.NAMED)
             for item, rater in new
         )
         count_items(pks)
-        after = {"comparisons": len(pks), "people": [person.username for person in people], "new": len(new)}
+        reviewed = sum(state == AssignmentState.DONE for state in met.values())
+        given = Given(number + len(new), reviewed, len(met) - reviewed - number)
+        after = {"comparisons": len(pks), "people": [person.username for person in people], "new": given.number}
         record("assigned", evaluation, user=user, evaluation=evaluation, after=after)
-    return len(new)
+    return given
 
 
 # ---- what a round holds --------------------------------------------------------------------
+
+
+def lock_out(evaluation: Evaluation) -> Queue:
+    """The queue, locked; nobody takes a place of it until the transaction ends."""
+    assert evaluation.review_rubric_id is not None
+    queue = lock(known_queue(evaluation.review_rubric_id, evaluation.reviews_wanted))
+    move_back(queue.rubric_version_id, FARTHEST)
+    return queue
+
+
+def begun(evaluation: Evaluation, name: str, wish: Wish, queue: Queue, *, by_name: bool, user: User | None) -> Round:
+    """The round itself, without anything in it yet."""
+    return Round.objects.create(
+        evaluation=evaluation,
+        rubric_version_id=queue.rubric_version_id,
+        user=user,
+        name=name,
+        strategy=wish.strategy,
+        strata=wish.strata or "",
+        random_percent=100 if wish.strategy == PickedBy.RANDOM else wish.random_percent,
+        reviews_wanted=wish.reviews_wanted,
+        population=queue.items,
+        seed=wish.seed,
+        by_name=by_name,
+    )
 
 
 def mark_drawn(items: Sequence[int]) -> None:
@@ -205,7 +232,7 @@ def open_places(made: Round, queue: Queue) -> None:
 
 def give_in_turn(made: Round, raters: Sequence[Rater]) -> None:
     picks = list(made.picks.order_by("place"))
-    met = set(Assignment.objects.filter(rater__in=raters, item__picks__round=made).values_list("item_id", "rater_id"))
+    met = met_in(made, raters)
     given: list[Assignment] = []
     turn = 0
     for pick in picks:
@@ -213,8 +240,26 @@ def give_in_turn(made: Round, raters: Sequence[Rater]) -> None:
         free = [rater for rater in in_turn if (pick.item_id, rater.pk) not in met][: made.reviews_wanted]
         turn += made.reviews_wanted
         given += [named(pick, rater.pk) for rater in free]
-    Assignment.objects.bulk_create(given, batch_size=ROWS_AT_ONCE)
-    count_items([pick.item_id for pick in picks])
+    give(given)
+
+
+def met_in(made: Round, raters: Collection[Rater]) -> set[tuple[int, int]]:
+    """Item and rater, where the person has, skipped or did a comparison of the round; not where they let it lapse."""
+    met = Assignment.objects.filter(rater__in=raters, item__picks__round=made)
+    lapsed = met.filter(state=AssignmentState.LAPSED).exclude(picked_by=PickedBy.CALIBRATION)
+    return set(met.exclude(pk__in=lapsed).values_list("item", "rater"))
+
+
+def give(given: Sequence[Assignment]) -> None:
+    """Store them; what a person had let lapse becomes theirs in this way."""
+    Assignment.objects.bulk_create(
+        given,
+        batch_size=ROWS_AT_ONCE,
+        update_conflicts=True,
+        unique_fields=["item", "rater"],
+        update_fields=["pick", "picked_by", "probability", "state", "held_until"],
+    )
+    count_items(list({one.item_id for one in given}))
 
 
 def named(pick: Pick, rater_id: int) -> Assignment:

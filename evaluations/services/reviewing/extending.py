@@ -8,7 +8,7 @@ from django.db.models import F
 from evaluations.domain import AssignmentState, InputRefused, RoundKind
 from evaluations.models import Assignment, Round, User
 from evaluations.services.recording import record
-from evaluations.services.reviewing.assigning import ROWS_AT_ONCE, count_items, named, open_places
+from evaluations.services.reviewing.assigning import count_items, give, met_in, named, open_places
 from evaluations.services.reviewing.filling import known_queue, lock
 from evaluations.services.reviewing.seating import rater_for
 
@@ -41,7 +41,7 @@ def add_people(made: Round, people: Sequence[User], user: User | None) -> int:
     raters = [rater_for(person, made.evaluation) for person in people]
     wanting = made.picks.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("place")
     picks = list(wanting)
-    met = set(Assignment.objects.filter(rater__in=raters, item__picks__round=made).values_list("item", "rater"))
+    met = met_in(made, raters)
     load = {rater.pk: 0 for rater in raters}
     given: list[Assignment] = []
     for pick in picks:
@@ -51,8 +51,7 @@ def add_people(made: Round, people: Sequence[User], user: User | None) -> int:
             load[pk] += 1
     if not given:
         raise InputRefused("Nothing of this round is left for them: it has its reviews, or they have met all of it.")
-    Assignment.objects.bulk_create(given, batch_size=ROWS_AT_ONCE)
-    count_items(list({one.item_id for one in given}))
+    give(given)
     after = {"people": [person.username for person in people], "comparisons": len(given)}
     record("gave round", made, user=user, evaluation=made.evaluation, after=after)
     return len(given)
