@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evaluations.domain import (
@@ -33,7 +34,7 @@ from evaluations.models import (
     Score,
     Verdict,
 )
-from evaluations.services.preparing.preparing import add_rubric
+from evaluations.services.preparing.preparing import add_rubric, change_evaluation, next_version
 
 Choices = Mapping[str, str]
 
@@ -81,6 +82,17 @@ def person_says(
                 note=(notes or {}).get(key, "") if stage == Stage.FINAL else "",
             )
     return review
+
+
+def another_version(evaluation: Evaluation) -> RubricVersion:
+    """The rubric that people are asked by from now on: the same one with other definitions."""
+    version = evaluation.review_rubric
+    assert version is not None
+    spec = version.spec()
+    aspects = tuple(replace(one, definition=f"{one.definition} {version.number + 1}") for one in spec.aspects)
+    following = next_version(version.rubric, replace(spec, aspects=aspects), user=None)
+    change_evaluation(evaluation, {"review_rubric": following}, user=None)
+    return following
 
 
 def make_judge(evaluation: Evaluation, name: str = "longest", *, kind: str = "rule") -> Rater:

@@ -1,6 +1,7 @@
 """The labels of the votes that are there already: of finished reviews, and of imports that are done.
 
-Nothing was settled, scored by people or calibrated before, so the votes are all there is to count.
+Nothing was settled, scored by people or calibrated before, so the votes are all there is to count: every
+imported one, and of a person's reviews of a comparison the newest that has the aspect.
 """
 
 from collections import Counter, defaultdict
@@ -22,9 +23,8 @@ def count_votes(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
     )
     labels = apps.get_model("evaluations", "Label")
     for ids in chunks(votes):
-        rows = votes.filter(comparison__in=ids).order_by("pk").values_list("comparison_id", "aspect_id", "choice")
         counted: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-        for comparison, aspect, choice in rows:
+        for comparison, aspect, choice in choices(votes.filter(comparison__in=ids)):
             counted[comparison, aspect][choice] += 1
         labels._base_manager.bulk_create(
             labels(comparison_id=comparison, aspect_id=aspect, **label(given))
@@ -32,6 +32,18 @@ def count_votes(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
         )
     imports = apps.get_model("evaluations", "Import")._base_manager
     imports.filter(state="done").update(tallied=True)
+
+
+def choices(votes: Any) -> Iterator[tuple[int, int, str]]:
+    """Comparison, aspect and choice of every vote that counts."""
+    newest: dict[tuple[int, int, int], str] = {}
+    columns = ("comparison_id", "aspect_id", "rater_id", "review_id", "choice")
+    for comparison, aspect, rater, review, choice in votes.order_by("review_id", "pk").values_list(*columns):
+        if review is None:
+            yield comparison, aspect, choice
+        else:
+            newest[comparison, aspect, rater] = choice
+    yield from ((comparison, aspect, choice) for (comparison, aspect, _), choice in newest.items())
 
 
 def chunks(votes: Any) -> Iterator[Sequence[int]]:

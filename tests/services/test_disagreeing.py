@@ -20,12 +20,22 @@ from evaluations.services.adjudicating.disagreeing import (
     shown_judge,
 )
 from evaluations.services.adjudicating.discussing import post
+from evaluations.services.adjudicating.hearing import voices_on
 from evaluations.services.adjudicating.prefiltering import may_differ
 from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.reviewing.tallying import tally
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
-from tests.saying import aspect_of, judge_says, make_import, make_judge, make_scorer, person_says, scorer_says
+from tests.saying import (
+    another_version,
+    aspect_of,
+    judge_says,
+    make_import,
+    make_judge,
+    make_scorer,
+    person_says,
+    scorer_says,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +75,17 @@ def test_people_differ_where_their_votes_are_not_all_one(evaluation: Evaluation)
     voted(evaluation, B)
     voted(make_evaluation(), A, B)
     assert found(Wanted(evaluation)) == [split.pk, majority.pk]
+
+
+def test_one_person_who_reviews_again_after_a_change_of_the_rubric_differs_from_nobody(evaluation: Evaluation) -> None:
+    comparison, ann = make_comparison(evaluation), make_human(evaluation, "ann")
+    for choice in (A, B):
+        person_says(ann, comparison, {"clarity": choice})
+        another_version(evaluation)
+    tally([comparison.pk])
+    assert found(Wanted(evaluation)) == []
+    (voices,) = voices_on(comparison).values()
+    assert [(one.said and one.said.choice, one.is_replaced) for one in voices] == [(A, True), (B, False)]
 
 
 def test_what_was_settled_is_listed_as_settled_and_no_longer_as_open(evaluation: Evaluation) -> None:

@@ -26,6 +26,7 @@ from evaluations.services.importing.previewing import preview
 from evaluations.services.labelling import labels
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import (
+    another_version,
     aspect_of,
     import_votes,
     judge_says,
@@ -400,9 +401,9 @@ def test_rows_come_in_chunks_of_seven_queries_each(evaluation: Evaluation, monke
 
 
 def test_the_labels_of_a_row_are_those_that_the_pages_show(evaluation: Evaluation) -> None:
-    """One of each: people agree, differ, are overruled, score; a panel, a judge, a calibration, nobody."""
-    makings = [make_comparison(evaluation) for _ in range(8)]
-    agreed, split, settled, scored, by_panel, by_judge, calibrated, _ = makings
+    """One of each: people agree, differ, are overruled, score; a panel, a judge, a calibration, nobody, one twice."""
+    makings = [make_comparison(evaluation) for _ in range(9)]
+    agreed, split, settled, scored, by_panel, by_judge, calibrated, _, again = makings
     for made, choices in ((agreed, (A, A, B)), (split, (A, B)), (settled, (A, B))):
         for choice in choices:
             person_says(make_human(evaluation), made, {"clarity": choice})
@@ -410,6 +411,10 @@ def test_the_labels_of_a_row_are_those_that_the_pages_show(evaluation: Evaluatio
     adjudicate(settled, aspect_of(evaluation, "clarity"), choice="tie", reason="So.", version=0, user=ada)
     person_scores(make_human(evaluation), scored, {"clarity": (4, 2)})
     person_says(make_human(evaluation), calibrated, {"clarity": A}, picked_by=PickedBy.CALIBRATION)
+    ann = make_human(evaluation, "ann")
+    person_scores(ann, again, {"clarity": (4, 2)})
+    person_says(ann, again, {"clarity": A, "depth": TIE})
+    person_says(ann, again, {"clarity": B}, rubric_version=another_version(evaluation))
     batch = uuid.uuid4()
     for name in ("one", "two"):
         rater = judge_says(by_panel, judge=name, kind="llm", as_stored={"clarity": B}, swapped={"clarity": B})
@@ -427,9 +432,10 @@ def test_the_labels_of_a_row_are_those_that_the_pages_show(evaluation: Evaluatio
     ]
     sources = [{aspect: one["source"] for aspect, one in given.items()} for given in told]
     assert [given.get("clarity") for given in sources] == [
-        *("majority", "split", "adjudicated", "single", "panel", "judge", None, None)
+        *("majority", "split", "adjudicated", "single", "panel", "judge", None, None, "single")
     ]
     assert sources[5] == {"clarity": "judge", "depth": "judge"}
+    assert {aspect: one["votes"] for aspect, one in told[-1].items()} == {"clarity": {"B": 1}, "depth": {"tie": 1}}
 
 
 def test_scores_of_people_stand_with_the_choices_that_they_make(evaluation: Evaluation) -> None:

@@ -30,7 +30,18 @@ from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import ALL_A, ALL_B, ALL_TIE, Choices, aspect_of, import_votes, judge_says, person_says
+from tests.saying import (
+    ALL_A,
+    ALL_B,
+    ALL_TIE,
+    Choices,
+    another_version,
+    aspect_of,
+    import_votes,
+    judge_says,
+    person_says,
+    person_scores,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -382,6 +393,29 @@ def test_a_review_by_another_rubric_is_not_drawn_because_the_comparison_is(evalu
     other = add_rubric(evaluation, name="other", spec=SIX_ASPECT, origin=RubricOrigin.OWN, user=None)
     QueueItem.objects.create(rubric_version=other, comparison=comparison, position=1, wanted=1, drawn=True)
     assert reported(evaluation).human_votes.not_drawn == 1
+
+
+def test_who_reviews_again_by_another_version_counts_once_with_the_newest_review(evaluation: Evaluation) -> None:
+    """ann says A, by the next version B, by a rubric of scores B; ben says B: one pair of people, and it agrees."""
+    comparison, ann = make_comparison(evaluation), make_human(evaluation, "ann")
+    person_scores(ann, comparison, {CLARITY: (4, 2)})
+    person_says(ann, comparison, {CLARITY: "A", "depth": "A"})
+    person_says(ann, comparison, {CLARITY: "B"}, rubric_version=another_version(evaluation))
+    person_says(make_human(evaluation, "ben"), comparison, {CLARITY: "B", "depth": "A"})
+    found = reported(evaluation)
+    assert found.human_votes.blind == 2
+    assert (found.human_human.votes.with_ties.n, found.human_human.votes.self_pairs) == (1, 0)
+    assert found.human_human.majority_choices.choices["B"] == 1
+    assert reported(evaluation, aspect="depth").human_human.votes.with_ties.n == 1
+
+
+def test_a_newer_review_that_estimates_may_not_use_takes_nothing_from_them(evaluation: Evaluation) -> None:
+    comparison, ann = make_comparison(evaluation), make_human(evaluation, "ann")
+    person_says(ann, comparison, ALL_A)
+    person_says(ann, comparison, ALL_B, rubric_version=another_version(evaluation), picked_by=PickedBy.FLIPS)
+    found = reported(evaluation)
+    assert (found.human_votes.blind, found.human_votes.not_drawn) == (1, 1)
+    assert found.human_human.majority_choices.choices["A"] == 1
 
 
 # ---- seeing the judge ------------------------------------------------------------------------

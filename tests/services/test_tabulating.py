@@ -7,7 +7,7 @@ from evaluations.models import Call, Comparison
 from evaluations.services.reporting.scoring import Scored
 from evaluations.services.reporting.tabulating import Asking, Cell, Row, table_of
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import SIX, import_votes, judge_says, make_judge, person_says, person_scores
+from tests.saying import SIX, another_version, import_votes, judge_says, make_judge, person_says, person_scores
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +44,14 @@ def test_a_persons_final_choice_counts_and_the_first_is_told_where_it_differs(co
 
 def test_before_the_final_choices_the_first_stand(comparison: Comparison) -> None:
     person_says(make_human(comparison.evaluation), comparison, {"helpfulness": B}, confirmed=False)
+    assert cell(comparison) == Cell((B,))
+
+
+def test_of_two_reviews_of_one_person_the_newest_that_is_confirmed_stands(comparison: Comparison) -> None:
+    ann = make_human(comparison.evaluation)
+    for choice, confirmed in ((A, True), (B, True), (TIE, False)):
+        person_says(ann, comparison, {"helpfulness": choice}, confirmed=confirmed)
+        another_version(comparison.evaluation)
     assert cell(comparison) == Cell((B,))
 
 

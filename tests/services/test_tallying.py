@@ -53,7 +53,17 @@ from evaluations.services.reviewing.reviewing import look_again, save_final, sav
 from evaluations.services.reviewing.saying import Choices, Scores
 from tests.importing import bring, comparison, jsonl, verdict
 from tests.making import make_comparison, make_evaluation, make_human, make_member
-from tests.saying import ALL_A, ALL_B, ALL_TIE, aspect_of, import_votes, judge_says, person_says
+from tests.saying import (
+    ALL_A,
+    ALL_B,
+    ALL_TIE,
+    another_version,
+    aspect_of,
+    import_votes,
+    judge_says,
+    person_says,
+    person_scores,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +119,27 @@ def test_neither_calibration_nor_what_is_not_confirmed_nor_gold_nor_judges_vote(
     assert kept() == {}
 
 
+def test_who_reviews_again_by_another_version_has_one_vote_that_of_the_newest_review(evaluation: Evaluation) -> None:
+    one, ann = make_comparison(evaluation), make_human(evaluation)
+    person_says(ann, one, {"clarity": A, "depth": TIE})
+    again = person_says(ann, one, {"clarity": B}, rubric_version=another_version(evaluation))
+    person_says(ann, one, {"clarity": A}, rubric_version=another_version(evaluation), confirmed=False)
+    tallying.tally([one.pk])
+    assert label_of(one) == ("B", "single", 1, True)
+    assert label_of(one, "depth") == ("tie", "single", 1, True)
+    Review.objects.filter(pk=again.pk).update(state=ReviewState.DRAFT)
+    tallying.tally([one.pk])
+    assert label_of(one) == ("A", "single", 1, True)
+
+
+def test_scores_that_follow_choices_are_the_one_vote_of_the_person(evaluation: Evaluation) -> None:
+    one, ann = make_comparison(evaluation), make_human(evaluation)
+    person_says(ann, one, {"clarity": A})
+    person_scores(ann, one, {"clarity": (2, 4)})
+    tallying.tally([one.pk])
+    assert label_of(one) == ("B", "single", 1, True)
+
+
 def test_what_came_with_an_import_counts_once_the_import_is_done(evaluation: Evaluation) -> None:
     one = make_comparison(evaluation)
     import_votes(one, "ann", {"clarity": B})
@@ -146,6 +177,7 @@ def test_only_rows_that_changed_are_written_and_the_queries_do_not_grow(
 def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, str, int, bool]]:
     """What the rows must say, counted row by row without any of the product's own counting."""
     votes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    newest: dict[tuple[int, int, int], tuple[int, str]] = defaultdict(lambda: (0, ""))
     for said in Verdict.all_rows.filter(comparison__evaluation=evaluation).select_related(
         "rater", "review", "source_import"
     ):
@@ -155,7 +187,8 @@ def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, 
             votes[said.comparison_id, said.aspect_id].append(said.choice)
         review = said.review
         if review is not None and review.picked_by != "calibration" and (review.state, said.stage) == ("final",) * 2:
-            votes[said.comparison_id, said.aspect_id].append(said.choice)
+            key = (said.comparison_id, said.aspect_id, said.rater_id)
+            newest[key] = max(newest[key], (review.pk, said.choice))
     for review in Review.objects.filter(comparison__evaluation=evaluation, state="final").exclude(
         picked_by="calibration"
     ):
@@ -163,7 +196,10 @@ def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, 
         for aspect in {aspect for aspect, _ in numbers}:
             a = numbers[aspect, review.comparison.response_a_id]
             b = numbers[aspect, review.comparison.response_b_id]
-            votes[review.comparison_id, aspect].append("tie" if abs(a - b) <= 0.5 else "A" if a > b else "B")
+            key = (review.comparison_id, aspect, review.rater_id)
+            newest[key] = max(newest[key], (review.pk, "tie" if abs(a - b) <= 0.5 else "A" if a > b else "B"))
+    for (comparison, aspect, _), (_, choice) in newest.items():
+        votes[comparison, aspect].append(choice)
     rows = {}
     for subject, choices in votes.items():
         ranked = Counter(choices).most_common()
@@ -211,6 +247,7 @@ class Story:
             "save": self.save,
             "undo": self.undo,
             "look again": self.look_again,
+            "change the rubric": self.change_rubric,
             "calibrate": self.calibrate,
             "adjudicate": self.adjudicate,
             "withdraw": self.withdraw,
@@ -242,6 +279,9 @@ class Story:
             judge_says(one, as_stored=ALL_A, swapped=ALL_A)
         if review := self.review_of(one, user):
             look_again(user, review, version=review.version)
+
+    def change_rubric(self, _: Comparison, __: User, ___: Choice) -> None:
+        another_version(self.evaluation)
 
     def calibrate(self, one: Comparison, user: User, _: Choice) -> None:
         """It was a calibration all along: as if it had been picked so before its first save."""
@@ -280,7 +320,8 @@ class Story:
         return importing
 
     def review_of(self, one: Comparison, user: User) -> Review | None:
-        return Review.objects.filter(comparison=one, rater__user=user).first()
+        asked = self.evaluation.review_rubric
+        return Review.objects.filter(comparison=one, rater__user=user, rubric_version=asked).first()
 
 
 STEPS = st.tuples(
@@ -291,6 +332,7 @@ STEPS = st.tuples(
             "save",
             "undo",
             "look again",
+            "change the rubric",
             "calibrate",
             "adjudicate",
             "withdraw",
@@ -419,6 +461,10 @@ def test_a_database_from_before_is_given_the_labels_of_its_votes(
             person_says(make_human(evaluation), one, {"clarity": choice, "safety": A})
         person_says(make_human(evaluation), one, {"clarity": B}, confirmed=False)
         judge_says(one, as_stored={"clarity": A})
+    ann = make_human(evaluation)
+    for choice in (A, B):  # a second time by the next version
+        person_says(ann, one, {"clarity": choice}, rubric_version=evaluation.review_rubric)
+        another_version(evaluation)
     import_votes(one, "ann", {"clarity": B})
     import_votes(one, "expert", {"clarity": A}, kind="gold")
     unfinished = make_comparison(evaluation)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evaluations.domain import (
     REASONS_IN_WORDS,
@@ -33,12 +33,16 @@ class Said:
 
 @dataclass(frozen=True)
 class Voice:
-    """One person on one aspect. ``review`` is None for what came with an import; ``final`` while it is open."""
+    """One person on one aspect. ``review`` is None for what came with an import; ``final`` while it is open.
+
+    ``is_replaced``: a newer review of the same person, by another version of the rubric, is their vote.
+    """
 
     rater: Rater
     review: Review | None
     first: Said | None
     final: Said | None
+    is_replaced: bool = False
 
     @property
     def said(self) -> Said | None:
@@ -57,6 +61,11 @@ class Voice:
         return self.review is None or self.review.state == ReviewState.FINAL
 
     @property
+    def is_vote(self) -> bool:
+        """Of a review that counts; imported votes stand by themselves."""
+        return self.review is not None and self.is_confirmed and not self.is_calibration
+
+    @property
     def reason(self) -> str:
         known = self.said.reason if self.said else ""
         return REASONS_IN_WORDS[Reason(known)] if known else ""
@@ -72,9 +81,21 @@ def voices_on(comparison: Comparison) -> Voices:
     for key, stage, said in (*choices_made(comparison), *choices_derived(comparison)):
         given[key][stage] = said
     told: dict[Aspect, list[Voice]] = defaultdict(list)
-    for (aspect, rater, review), stages in sorted(given.items(), key=lambda one: one[0][1].name.casefold()):
+    for aspect, rater, review in sorted(given, key=by_name_and_age):
+        stages = given[aspect, rater, review]
         told[aspect].append(Voice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
-    return told
+    return {aspect: marked(voices) for aspect, voices in told.items()}
+
+
+def by_name_and_age(key: Key) -> tuple[str, int]:
+    _, rater, review = key
+    return rater.name.casefold(), review.pk if review else 0
+
+
+def marked(voices: list[Voice]) -> list[Voice]:
+    """As they came, the oldest first, with those that a newer vote of the same person stands for."""
+    newest = {one.rater: one.review for one in voices if one.is_vote}
+    return [replace(one, is_replaced=one.is_vote and newest[one.rater] != one.review) for one in voices]
 
 
 def choices_made(comparison: Comparison) -> Iterator[tuple[Key, str, Said]]:

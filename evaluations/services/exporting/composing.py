@@ -95,12 +95,7 @@ def labels_of(
     cast: Cast,
 ) -> dict[str, exported.Label]:
     """As `labelling.labels` has them, from what was read already."""
-    votes: dict[str, Counter[Choice]] = defaultdict(Counter)
-    for person in people:
-        if not person["calibration"] and person["state"] == ReviewState.FINAL:
-            for aspect, choice in person["choices"].items():
-                if choice["final"]:
-                    votes[aspect][Choice(choice["final"])] += 1
+    votes = votes_of(people)
     labels = {aspect: labelling.voted(given) for aspect, given in votes.items()}
     for one in settled:
         key = cast.aspects[one.aspect_id]
@@ -110,6 +105,22 @@ def labels_of(
         if aspect not in told and (label := label_by(tuple(said), cast)):
             told[aspect] = label
     return told
+
+
+def votes_of(people: Sequence[exported.Person]) -> Mapping[str, Counter[Choice]]:
+    """As `tallying.votes_on` counts them: of a person's reviews, which stand in their order, the newest with the aspect."""
+    newest: dict[tuple[str, str, int], Choice] = {}
+    for place, person in enumerate(people):
+        if person["calibration"] or person["state"] != ReviewState.FINAL:
+            continue
+        imported_as = place if person["rubric"] is None else -1
+        for aspect, choice in person["choices"].items():
+            if choice["final"]:
+                newest[aspect, person["rater"], imported_as] = Choice(choice["final"])
+    votes: dict[str, Counter[Choice]] = defaultdict(Counter)
+    for (aspect, _, _), choice in newest.items():
+        votes[aspect][choice] += 1
+    return votes
 
 
 def spoken(judges: Mapping[int, exported.Judge], cast: Cast) -> Mapping[str, list[tuple[int, str]]]:

@@ -18,24 +18,29 @@ def people_of(
     spans: Mapping[int, list[Span]],
     cast: Cast,
 ) -> list[exported.Person]:
-    """One entry for every pass of a person: a review, or the imported votes of one sample and order."""
+    """One entry for every pass of a person: the imported votes of one sample and order, and reviews, the newest last."""
     people: list[exported.Person] = []
     for rater, _ in cast.those(RaterKind.HUMAN, {**{pk: [] for pk in scores}, **said}):
-        passes: dict[object, list[Said]] = defaultdict(list)
-        for vote in said.get(rater.pk, ()):
-            if vote.review_id is None or vote.review_id in reviews:  # else it was undone meanwhile
-                passes[vote.review_id or (vote.sample, vote.shown)].append(vote)
-        for told in passes.values():
+        made: dict[int, exported.Person] = {}
+        for told in passes_of(said.get(rater.pk, ())):
             review = reviews.get(told[0].review_id or 0)
             choices = choices_of(told, review, cast)
-            people.append(
-                reviewed(rater, review, choices, one, spans, cast) if review else imported(rater, told, choices)
-            )
+            if review:
+                made[review.pk] = reviewed(rater, review, choices, one, spans, cast)
+            elif told[0].review_id is None:  # else it was undone meanwhile
+                people.append(imported(rater, told, choices))
         for pk, given in by_review(scores.get(rater.pk, ())).items():
             if pk in reviews:
-                choices = scored(one, given, reviews[pk], cast)
-                people.append(reviewed(rater, reviews[pk], choices, one, spans, cast))
+                made[pk] = reviewed(rater, reviews[pk], scored(one, given, reviews[pk], cast), one, spans, cast)
+        people += [made[pk] for pk in sorted(made)]
     return people
+
+
+def passes_of(said: Sequence[Said]) -> list[list[Said]]:
+    passes: dict[object, list[Said]] = defaultdict(list)
+    for vote in said:
+        passes[vote.review_id or (vote.sample, vote.shown)].append(vote)
+    return list(passes.values())
 
 
 def by_review(scores: Sequence[Given]) -> Mapping[int, list[Given]]:

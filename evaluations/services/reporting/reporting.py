@@ -49,7 +49,7 @@ from evaluations.stats.rules import in_words
 from evaluations.stats.votes import Votes
 
 NOTHING: Final = np.empty(0, dtype=np.int64)
-NO_PEOPLE: Final = PeopleRows(Votes(NOTHING, NOTHING, NOTHING, NOTHING), NOTHING, NOTHING, NOTHING)
+NO_PEOPLE: Final = PeopleRows(Votes(NOTHING, NOTHING, NOTHING, NOTHING), NOTHING, NOTHING, NOTHING, NOTHING)
 NONE_CONFIRMED: Final = Confirmed(NOTHING, NOTHING, NOTHING)
 NO_VERDICTS: Final = Verdicts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
 NO_CALLS: Final = Unanswered(NOTHING, NOTHING, NOTHING, NOTHING)

@@ -165,8 +165,11 @@ def unanswered(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect], o
 
 
 def person_cell(verdicts: Sequence[Verdict]) -> Cell:
+    """Of several reviews, by several versions of a rubric, the newest that is confirmed."""
     first = {verdict.review_id: Choice(verdict.choice) for verdict in verdicts if verdict.stage == Stage.FIRST}
-    final = [verdict for verdict in verdicts if verdict.stage == Stage.FINAL] or verdicts
+    given = [verdict for verdict in verdicts if verdict.stage == Stage.FINAL] or verdicts
+    newest = max(verdict.review_id or 0 for verdict in given)
+    final = [verdict for verdict in given if (verdict.review_id or 0) == newest]
     before = first.get(final[0].review_id)
     choices = tuple(Choice(verdict.choice) for verdict in final)
     note = " ".join(text for verdict in final for text in (verdict.note, verdict.rationale) if text)

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
-from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models import BigIntegerField, Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Coalesce
 
 from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, PickedBy, Reveal, ReviewState, Stage
 from evaluations.models import Comparison, QueueItem, RubricAspect, Score, Verdict
-from evaluations.services.reporting.packing import CHOICE_WIDTH, MARKS_WIDTH, Rows, code, groups, read
+from evaluations.services.reporting.packing import CHOICE_WIDTH, MARKS_WIDTH, ORDER_WIDTH, Rows, code, groups, read
 from evaluations.stats.anchoring import Confirmed
 from evaluations.stats.coding import CHOICES, ORDERS, BoolArray, IntArray
 from evaluations.stats.deriving import choice_of_scores
@@ -36,19 +38,44 @@ SCORED: Final = np.dtype(
 
 @dataclass(frozen=True)
 class PeopleRows:
-    """Votes of one kind of rater on one aspect. ``knew``, ``arm``, ``picked``: the codes above, one for each vote."""
+    """Votes of one kind of rater on one aspect. ``knew``, ``arm``, ``picked``: the codes above, one for each vote.
+
+    ``review``: its id, 0 of what was imported.
+    """
 
     votes: Votes
     knew: IntArray
     arm: IntArray
     picked: IntArray
+    review: IntArray
 
     def where(self, *knew: int) -> Votes:
         """Those that estimates may use, of these kinds of knowing."""
-        return self.votes.where(np.isin(self.knew, knew) & self.drawn)
+        return self.one_of_each_person(np.isin(self.knew, knew) & self.drawn)
 
     def in_arm(self, arm: int) -> Votes:
-        return self.votes.where((self.arm == arm) & self.drawn)
+        return self.one_of_each_person((self.arm == arm) & self.drawn)
+
+    def one_of_each_person(self, kept: BoolArray) -> Votes:
+        """Of a person's reviews of a comparison the newest among these. What was imported has no order: all count."""
+        if not self.has_second_reviews:
+            return self.votes.where(kept)
+        places = np.flatnonzero(kept & (self.review > 0))
+        newest_first = places[np.argsort(-self.review[places], kind="stable")]
+        _, first = np.unique(self.subject[newest_first], return_index=True)
+        chosen = kept & (self.review == 0)
+        chosen[newest_first[first]] = True
+        return self.votes.where(chosen)
+
+    @cached_property
+    def subject(self) -> IntArray:
+        """One number for each person and comparison."""
+        return self.votes.item * (int(self.votes.rater.max(initial=0)) + 1) + self.votes.rater
+
+    @cached_property
+    def has_second_reviews(self) -> bool:
+        reviewed = self.subject[self.review > 0]
+        return len(np.unique(reviewed)) < len(reviewed)
 
     def excluded(self, picked: int) -> int:
         return int((self.picked == picked).sum())
@@ -96,7 +123,9 @@ def how_picked(review: str) -> Case:
 
 
 def packed_vote() -> Combinable:
-    return (code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)) * MARKS_WIDTH + marks()
+    review = Cast(Coalesce("review_id", 0), BigIntegerField())
+    order_and_choice = (review * ORDER_WIDTH + code("shown", ORDERS)) * CHOICE_WIDTH + code("choice", CHOICES)
+    return order_and_choice * MARKS_WIDTH + marks()
 
 
 def read_votes(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, PeopleRows]:
@@ -114,15 +143,16 @@ def numbered(raters: IntArray, place: Mapping[int, int]) -> IntArray:
 
 
 def unpacked_votes(rows: Rows) -> PeopleRows:
-    order_and_choice, told = np.divmod(rows["packed"], MARKS_WIDTH)
-    shown, choice = np.divmod(order_and_choice, CHOICE_WIDTH)
-    return people_rows(Votes(rows["comparison"], rows["rater"], shown, choice), told)
+    rest, told = np.divmod(rows["packed"], MARKS_WIDTH)
+    rest, choice = np.divmod(rest, CHOICE_WIDTH)
+    review, shown = np.divmod(rest, ORDER_WIDTH)
+    return people_rows(Votes(rows["comparison"], rows["rater"], shown, choice), told, review)
 
 
-def people_rows(votes: Votes, told: IntArray) -> PeopleRows:
+def people_rows(votes: Votes, told: IntArray, review: IntArray) -> PeopleRows:
     rest, picked = np.divmod(told, KINDS)
     knew, arm = np.divmod(rest, KINDS)
-    return PeopleRows(votes, knew, arm, picked)
+    return PeopleRows(votes, knew, arm, picked, review)
 
 
 def read_scored_votes(
@@ -184,7 +214,7 @@ def paired(rows: Rows, place: Mapping[int, int], ids: IntArray, margins: Mapping
     choice = choice_of_scores(first["value"], second["value"], margin)
     shown, told = np.divmod(first["marks"], MARKS_WIDTH)
     item = np.searchsorted(ids, first["comparison"])
-    return people_rows(Votes(item, numbered(first["rater"], place), shown, choice), told)
+    return people_rows(Votes(item, numbered(first["rater"], place), shown, choice), told, first["review"])
 
 
 def read_confirmed(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, Confirmed]:
@@ -219,9 +249,8 @@ def joined(parts: list[PeopleRows]) -> PeopleRows:
     if len(parts) == 1:
         return parts[0]
     votes = Votes(*(np.concatenate([getattr(one.votes, name) for one in parts]) for name in VOTE_COLUMNS))
-    return PeopleRows(
-        votes, *(np.concatenate([getattr(one, name) for one in parts]) for name in ("knew", "arm", "picked"))
-    )
+    return PeopleRows(votes, *(np.concatenate([getattr(one, name) for one in parts]) for name in MARK_COLUMNS))
 
 
 VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
+MARK_COLUMNS: Final = ("knew", "arm", "picked", "review")

@@ -1,7 +1,8 @@
 """The labels that people's votes and adjudications make, kept in the transaction that changed them.
 
 A vote is a final choice: of a saved review that is no calibration, derived where it was given as
-two scores, or a verdict of a person that came with an import which is done.
+two scores, or a verdict of a person that came with an import which is done. Who reviewed a comparison
+again, by another version of the rubric, has one vote all the same: that of the newest review.
 """
 
 from collections import Counter, defaultdict
@@ -52,6 +53,16 @@ class Kept(NamedTuple):
     source: str
     votes: int
     unanimous: bool
+
+
+class Vote(NamedTuple):
+    """``review`` is None for what came with an import."""
+
+    comparison: int
+    aspect: int
+    rater: int
+    review: int | None
+    choice: Choice
 
 
 def tally(comparison_ids: Iterable[int]) -> None:
@@ -114,20 +125,32 @@ def counted(votes: Mapping[Choice, int]) -> Kept:
 def votes_on(comparison_ids: Sequence[int]) -> Votes:
     """How often people finally made each choice, in two queries, or three where people gave scores."""
     votes: dict[Subject, Counter[Choice]] = defaultdict(Counter)
-    for comparison, aspect, choice in (*choices_made(comparison_ids), *choices_derived(comparison_ids)):
-        votes[comparison, aspect][choice] += 1
+    for vote in one_of_each_person((*choices_made(comparison_ids), *choices_derived(comparison_ids))):
+        votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
 
 
-def choices_made(comparison_ids: Sequence[int]) -> Iterator[tuple[int, int, Choice]]:
+def one_of_each_person(votes: Iterable[Vote]) -> list[Vote]:
+    """Of a person's reviews the newest that has the aspect. Imported votes have no order: all of them count."""
+    imported, newest = [], {}
+    for vote in sorted(votes, key=lambda vote: vote.review or 0):
+        if vote.review is None:
+            imported.append(vote)
+        else:
+            newest[vote.comparison, vote.aspect, vote.rater] = vote
+    return [*imported, *newest.values()]
+
+
+def choices_made(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """By people, in reviews and in imports that are done."""
     finished = Q(stage=Stage.FINAL, review__state=ReviewState.FINAL, review__picked_by__in=COUNTED)
     said = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
-    columns = said.filter(comparison__in=comparison_ids).values_list("comparison_id", "aspect_id", "choice")
-    return ((comparison, aspect, Choice(choice)) for comparison, aspect, choice in columns.order_by("pk"))
+    columns = ("comparison_id", "aspect_id", "rater_id", "review_id", "choice")
+    rows = said.filter(comparison__in=comparison_ids).order_by("pk").values_list(*columns)
+    return (Vote(*subject, Choice(choice)) for *subject, choice in rows)
 
 
-def choices_derived(comparison_ids: Sequence[int]) -> Iterator[tuple[int, int, Choice]]:
+def choices_derived(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores that a person finally gave the two responses, by the margin of the review's rubric."""
     given: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
     scores = Score.objects.filter(
@@ -148,7 +171,7 @@ def choices_derived(comparison_ids: Sequence[int]) -> Iterator[tuple[int, int, C
         margin = margins.get((made.rubric_version_id, aspect), 0.0)
         choice = derived_choice(values.get(sides.response_a_id), values.get(sides.response_b_id), margin)
         if choice is not None:
-            yield made.comparison_id, aspect, choice
+            yield Vote(made.comparison_id, aspect, made.rater_id, pk, choice)
 
 
 def margins_of(versions: Collection[int]) -> dict[tuple[int, int], float]:
