@@ -198,8 +198,8 @@ def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, 
             b = numbers[aspect, review.comparison.response_b_id]
             key = (review.comparison_id, aspect, review.rater_id)
             newest[key] = max(newest[key], (review.pk, "tie" if abs(a - b) <= 0.5 else "A" if a > b else "B"))
-    for (comparison, aspect, _), (_, choice) in newest.items():
-        votes[comparison, aspect].append(choice)
+    for (one, aspect, _), (_, choice) in newest.items():
+        votes[one, aspect].append(choice)
     rows = {}
     for subject, choices in votes.items():
         ranked = Counter(choices).most_common()

@@ -108,15 +108,15 @@ def labels_of(
 
 
 def votes_of(people: Sequence[exported.Person]) -> Mapping[str, Counter[Choice]]:
-    """As `tallying.votes_on` counts them: of a person's reviews, which stand in their order, the newest with the aspect."""
+    """As `tallying.votes_on` counts them: of a person's reviews, the oldest first, the newest with it."""
     newest: dict[tuple[str, str, int], Choice] = {}
     for place, person in enumerate(people):
         if person["calibration"] or person["state"] != ReviewState.FINAL:
             continue
         imported_as = place if person["rubric"] is None else -1
-        for aspect, choice in person["choices"].items():
-            if choice["final"]:
-                newest[aspect, person["rater"], imported_as] = Choice(choice["final"])
+        for aspect, said in person["choices"].items():
+            if said["final"]:
+                newest[aspect, person["rater"], imported_as] = Choice(said["final"])
     votes: dict[str, Counter[Choice]] = defaultdict(Counter)
     for (aspect, _, _), choice in newest.items():
         votes[aspect][choice] += 1

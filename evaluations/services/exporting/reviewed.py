@@ -18,7 +18,7 @@ def people_of(
     spans: Mapping[int, list[Span]],
     cast: Cast,
 ) -> list[exported.Person]:
-    """One entry for every pass of a person: the imported votes of one sample and order, and reviews, the newest last."""
+    """One entry for every pass of a person: the imported votes of one sample and order; reviews, the newest last."""
     people: list[exported.Person] = []
     for rater, _ in cast.those(RaterKind.HUMAN, {**{pk: [] for pk in scores}, **said}):
         made: dict[int, exported.Person] = {}

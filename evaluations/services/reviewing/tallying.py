@@ -145,9 +145,9 @@ def choices_made(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """By people, in reviews and in imports that are done."""
     finished = Q(stage=Stage.FINAL, review__state=ReviewState.FINAL, review__picked_by__in=COUNTED)
     said = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
-    columns = ("comparison_id", "aspect_id", "rater_id", "review_id", "choice")
-    rows = said.filter(comparison__in=comparison_ids).order_by("pk").values_list(*columns)
-    return (Vote(*subject, Choice(choice)) for *subject, choice in rows)
+    rows = said.filter(comparison__in=comparison_ids).order_by("pk")
+    columns = rows.values_list("comparison_id", "aspect_id", "rater_id", "review_id", "choice")
+    return (Vote(one, aspect, rater, review, Choice(choice)) for one, aspect, rater, review, choice in columns)
 
 
 def choices_derived(comparison_ids: Sequence[int]) -> Iterator[Vote]:
