@@ -120,6 +120,7 @@ PIPE = [
     "adjudicating.explaining",
     "adjudicating.retelling",
     "reporting.browsing",
+    "reporting.noticing",
     "reporting.scoring",
     "reporting.tabulating",
     "reporting.narrowing",

@@ -12,7 +12,7 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import FAILURE_STATES
 from evaluations.models import Attempt, Call, Comparison, Score, User, Verdict
-from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.noticing import note_seen
 
 RELATED: Final = (
     *("judge__evaluation", "run", "copied_from__judge", "source_import"),

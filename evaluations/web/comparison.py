@@ -11,7 +11,7 @@ from evaluations.access import Action
 from evaluations.domain import SAVED_REVIEW_STATES, Shown
 from evaluations.models import Adjudication, Comparison, Review, User
 from evaluations.services.importing.flagging import suspects
-from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.tabulating import table_of
 from evaluations.services.reviewing.drawing import order_shown
 from evaluations.services.reviewing.typesetting import html_of, texts_of
@@ -24,10 +24,10 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug)
     row = get_object_or_404(Comparison.objects.select_related(*WHOLE), evaluation=evaluation, pk=pk)
-    sees_verdicts = access.may_see_verdicts(user, row)
+    sees_verdicts, sees_judges = access.may_see_verdicts(user, row), access.may_see_judges(user, evaluation)
     if sees_verdicts and access.may(user, Action.REVIEW, evaluation):
-        note_seen(user, evaluation, [row])
-    table = table_of(row, with_judges=access.may_see_judges(user, evaluation)) if sees_verdicts else None
+        note_seen(user, evaluation, [row], judges=sees_judges)
+    table = table_of(row, with_judges=sees_judges) if sees_verdicts else None
     responses = [row.response_a, row.response_b]
     if not sees_verdicts and order_shown(user, row) == Shown.SWAPPED:
         # As in the review: who knew which side is A would know the candidate from other comparisons.

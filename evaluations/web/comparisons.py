@@ -14,7 +14,8 @@ from evaluations.access import Action
 from evaluations.domain import InputRefused, RaterKind
 from evaluations.forms.comparisons import CellForm, FilterForm
 from evaluations.models import Comparison, Evaluation, Rater, User
-from evaluations.services.reporting.browsing import matching, note_seen, progress
+from evaluations.services.reporting.browsing import matching, progress
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, after_of, page_of
 from evaluations.web.round_new import reviewers
@@ -42,7 +43,7 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
     page = page_of(
         request, found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LISTED)
     )
-    if cell and sees_all and access.may(user, Action.REVIEW, evaluation):
+    if cell and access.may(user, Action.REVIEW, evaluation):
         note_seen(user, evaluation, page.rows)
     context = {
         "page": "comparisons",

@@ -18,7 +18,7 @@ from evaluations.services.adjudicating.discussing import note_read, thread
 from evaluations.services.adjudicating.hearing import Voice, passages_of, voices_on
 from evaluations.services.adjudicating.retelling import history
 from evaluations.services.labelling import Label
-from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.tabulating import Cell, Row, Table, table_of
 from evaluations.services.reviewing.arranging import turns_of
 from evaluations.services.reviewing.typesetting import html_of, texts_of
@@ -67,10 +67,9 @@ def opened(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOO
 @require_safe
 def disagreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     comparison, user = opened(request, slug, pk), cast(User, request.user)
-    if access.may(user, Action.SEE_ALL, comparison.evaluation) and access.may(
-        user, Action.REVIEW, comparison.evaluation
-    ):
-        note_seen(user, comparison.evaluation, [comparison])
+    evaluation = comparison.evaluation
+    if access.may(user, Action.REVIEW, evaluation):
+        note_seen(user, evaluation, [comparison], judges=access.may_see_judges(user, evaluation))
     note_read(user, comparison)
     return shown(request, comparison)
 

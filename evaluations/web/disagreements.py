@@ -12,7 +12,7 @@ from evaluations.access import Action
 from evaluations.forms.disagreements import DisagreementsForm
 from evaluations.models import Comparison, Evaluation, User
 from evaluations.services.adjudicating.disagreeing import Wanted, counts, differences, find
-from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.web.paging import PAGE_SIZE, Page, address, after_of
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -26,8 +26,8 @@ def disagreements(request: HttpRequest, slug: str) -> HttpResponse:
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     wanted = form.wanted()
     page = page_of_disagreements(request, wanted)
-    if form.sees_all and access.may(user, Action.REVIEW, evaluation):
-        note_seen(user, evaluation, page.rows)
+    if access.may(user, Action.REVIEW, evaluation):
+        note_seen(user, evaluation, page.rows, judges=access.may_see_judges(user, evaluation))
     between_people, settled = counts(wanted)
     context = {
         "page": "disagreements",

@@ -15,7 +15,7 @@ from evaluations.domain import InputRefused
 from evaluations.models import Judge, Run, User
 from evaluations.services.judging.running import start_run
 from evaluations.services.judging.trying import Trial, only_this, trial_of
-from evaluations.services.reporting.browsing import note_seen
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.tasks import nudge, work_run
 from evaluations.web.call import comparisons_of
 from evaluations.web.judge import judge_for, latest_runs, number_in, order_asked, query_of, shown_page, subject_asked

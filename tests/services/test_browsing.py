@@ -1,11 +1,11 @@
-"""Finding comparisons, and who is put on record for having seen their verdicts."""
+"""Finding comparisons, and how far raters have come with them."""
 
 import pytest
 
-from evaluations.domain import SAW_VERDICTS, CallState, ImportState, Role
-from evaluations.models import Comparison, Event, Query, Rater, Review
-from evaluations.services.reporting.browsing import Progress, categories, matching, note_seen, progress
-from tests.making import make_comparison, make_evaluation, make_human, make_member
+from evaluations.domain import CallState, ImportState
+from evaluations.models import Comparison, Query
+from evaluations.services.reporting.browsing import Progress, categories, matching, progress
+from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, person_says
 
 pytestmark = pytest.mark.django_db
@@ -43,19 +43,3 @@ def test_raters_are_counted_once_however_much_they_said() -> None:
     told = progress([comparison.pk, untouched.pk])
     assert told[comparison.pk] == Progress(people=1, gold=1, judges=1, waiting=1, failed=1)
     assert told[untouched.pk] == Progress()
-
-
-def test_only_what_was_judged_and_not_reviewed_is_noted_as_seen_and_only_once() -> None:
-    evaluation = make_evaluation()
-    user = make_member(evaluation, Role.MANAGER)
-    me = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=user)
-    judged, reviewed, skipped, untouched = (make_comparison(evaluation) for _ in range(4))
-    for comparison in (judged, reviewed, skipped):
-        judge_says(comparison, as_stored=ALL_A)
-    person_says(me, reviewed, ALL_A)
-    person_says(me, skipped, {}, confirmed=False)
-    Review.objects.filter(comparison=skipped).update(state="skipped")
-    for _ in range(2):
-        note_seen(user, evaluation, [judged, reviewed, skipped, untouched])
-    noted = Event.objects.filter(verb=SAW_VERDICTS).order_by("pk")
-    assert [event.object_id for event in noted] == [judged.pk, skipped.pk]

@@ -219,12 +219,17 @@ def test_who_looks_before_reviewing_is_put_on_record_once(client: Client, compar
     assert access.has_seen_verdicts(owner, comparison)
 
 
-def test_who_reviewed_before_looking_saw_nothing_beforehand(client: Client, comparison: Comparison) -> None:
-    owner = owner_of(comparison.evaluation)
-    judge_says(comparison, as_stored=ALL_A)
-    person_says(rater_of(owner, comparison.evaluation), comparison, ALL_A)
-    page(client, owner, comparison)
-    assert not access.has_seen_verdicts(owner, comparison)
+def test_who_saved_looked_and_undoes_keeps_what_they_chose_blind(client: Client, comparison: Comparison) -> None:
+    person_says(make_human(comparison.evaluation), comparison, ALL_B)
+    rita = make_member(comparison.evaluation, Role.REVIEWER)
+    client.force_login(rita)
+    choices = {f"choice_{aspect}": "tie" for aspect in ALL_A}
+    client.post(reverse("review_save", args=["study", comparison.pk]), {**choices, "version": 0})
+    page(client, rita, comparison)
+    client.post(reverse("review_undo", args=["study", comparison.pk]), {"version": 1})
+    review = Review.objects.get(rater__user=rita)
+    assert (review.state, review.blind) == ("first", True)
+    assert set(review.verdicts.values_list("stage", "choice")) == {("first", "tie")}
 
 
 @pytest.mark.parametrize("looks", [True, False])

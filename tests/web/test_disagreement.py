@@ -232,6 +232,16 @@ def test_opening_it_is_put_on_record_for_who_may_review(as_ada: Client, comparis
     assert Event.objects.filter(verb=SAW_VERDICTS, object_id=comparison.pk).count() == 1
 
 
+def test_a_reviewer_who_saved_before_opening_it_is_put_on_record_too(
+    client: Client, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    user, rater = member(evaluation, "rita")
+    person_says(rater, comparison, {"clarity": A})
+    client.force_login(user)
+    page(client, comparison)
+    assert Event.objects.get(verb=SAW_VERDICTS).user == user
+
+
 def test_an_adjudicator_who_reviewed_it_is_told_so(
     as_ada: Client, evaluation: Evaluation, comparison: Comparison
 ) -> None:

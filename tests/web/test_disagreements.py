@@ -130,7 +130,7 @@ def test_a_reviewer_sees_what_they_have_reviewed_and_no_names_of_others(client: 
     assert listed(text) == [mine.pk]
     assert "What I have not" not in text
     assert "gamma" not in text
-    assert not Event.objects.filter(verb=SAW_VERDICTS).exists()
+    assert Event.objects.get(verb=SAW_VERDICTS).object_id == mine.pk
 
 
 def test_where_judges_are_never_shown_a_reviewer_finds_none_here(client: Client, evaluation: Evaluation) -> None:

@@ -70,3 +70,12 @@ def test_withdrawn_words_and_evaluations_that_one_left_are_gone(
     assert "other words" in page(client)
     remove_member(evaluation.memberships.get(user=ada), by=User.objects.get(username="olive"))
     assert "Nobody has called you" in page(client)
+
+
+def test_words_read_here_count_as_having_seen_what_others_chose(
+    client: Client, evaluation: Evaluation, ada: User
+) -> None:
+    comparison = called(evaluation, "@ada I say B")
+    assert not access.has_seen_verdicts(ada, comparison)
+    page(client)
+    assert access.has_seen_verdicts(ada, comparison)

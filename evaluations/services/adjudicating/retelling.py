@@ -12,7 +12,7 @@ from evaluations.models import Adjudication, Aspect, Comment, Comparison, Event,
 
 # In the words of the page; what is not listed says its own verb.
 IN_WORDS: Final[Mapping[str, str]] = {
-    SAW_VERDICTS: "saw what others chose before reviewing",
+    SAW_VERDICTS: "saw what others chose",
     "undid": "took a step back",
     "adjudicated": "settled",
     "withdrew adjudication": "opened it again",

@@ -1,29 +1,23 @@
 """Looking through comparisons: which match, and how far people and judges have come with them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, SAW_VERDICTS, ImportState, RaterKind, ReviewState
+from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, ImportState, RaterKind
 from evaluations.models import (
-    Adjudication,
     Call,
     Candidate,
     Comparison,
     Evaluation,
-    Event,
     Import,
     Label,
     Query,
-    Review,
     Score,
-    User,
     Verdict,
 )
-from evaluations.services.recording import record
 
 
 @dataclass(frozen=True)
@@ -137,34 +131,3 @@ def scored_by(responses: Collection[int]) -> Mapping[int, set[int]]:
     for response, rater in scores.values_list("response_id", "rater_id").distinct():
         found[response].add(rater)
     return found
-
-
-def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparison]) -> None:
-    """Put on record that this person has seen others' choices on what they have not reviewed yet.
-
-    Once is enough: a review that they save later is not blind.
-    """
-    shown = {comparison.pk: comparison for comparison in comparisons}
-    reviewed = Review.objects.filter(
-        rater__user=user, comparison__in=shown, state__in=(ReviewState.FIRST, ReviewState.FINAL)
-    )
-    noted = Event.objects.filter(
-        evaluation=evaluation, user=user, verb=SAW_VERDICTS, object_type="comparison", object_id__in=shown
-    )
-    judged = set(Verdict.objects.filter(comparison__in=shown).values_list("comparison_id", flat=True))
-    judged |= set(Adjudication.objects.filter(comparison__in=shown).values_list("comparison_id", flat=True))
-    judged |= scored_among(shown.values())
-    done = {*reviewed.values_list("comparison_id", flat=True), *noted.values_list("object_id", flat=True)}
-    new = sorted(judged - done)
-    if not new:
-        return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
-    with transaction.atomic():
-        for pk in new:
-            record(SAW_VERDICTS, shown[pk], user=user, evaluation=evaluation)
-
-
-def scored_among(comparisons: Iterable[Comparison]) -> set[int]:
-    """Those of which a response was scored by a judge: a choice may be read off its scores."""
-    sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
-    scored = set(scored_by({response for pair in sides.values() for response in pair}))
-    return {pk for pk, pair in sides.items() if pair & scored}
