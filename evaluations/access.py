@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluations.domain import DOWNLOADED as DOWNLOADED
-from evaluations.domain import MADE_ACCOUNT, SAVED_REVIEW_STATES, Reveal, ReviewState, Role, RoundKind
+from evaluations.domain import MADE_ACCOUNT, MAY_REVIEW, SAVED_REVIEW_STATES, Reveal, ReviewState, Role, RoundKind
 from evaluations.domain import SAW_VERDICTS as SAW_VERDICTS
 from evaluations.models import Comparison, Evaluation, Event, Membership, Pick, Review, User
 
@@ -28,7 +28,7 @@ class Action(StrEnum):
 EVERYONE: Final = frozenset(Role)
 ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.LOOK: EVERYONE,
-    Action.REVIEW: EVERYONE - {Role.VIEWER},
+    Action.REVIEW: MAY_REVIEW,
     Action.SEE_ALL: EVERYONE - {Role.REVIEWER},
     Action.DISCUSS: EVERYONE - {Role.VIEWER},
     Action.ADJUDICATE: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR}),

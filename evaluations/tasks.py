@@ -12,7 +12,7 @@ from evaluations.domain import ImportState
 from evaluations.models import Evaluation, Import, Worker
 from evaluations.services.importing import importing, sweeping
 from evaluations.services.judging import finding, lapsing, rereading, running, sharing
-from evaluations.services.reviewing import filling, holding, tallying, typesetting
+from evaluations.services.reviewing import filling, holding, releasing, tallying, typesetting
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
@@ -120,6 +120,7 @@ def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
     lapsing.put_back_expired()
     holding.put_back_lapsed(PLACES_AT_ONCE)
+    releasing.release(PLACES_AT_ONCE)
     running.cancel_waiting_calls(seconds=SWEEP_SECONDS)
     lapsing.finish_ended_runs()
     for run_id in lapsing.runs_to_nudge():

@@ -92,6 +92,7 @@ PIPE = [
     "reviewing.guiding",
     "reviewing.filling",
     "reviewing.holding",
+    "reviewing.releasing",
     "reviewing.picking",
     "reviewing.choosing",
     "reviewing.seating",

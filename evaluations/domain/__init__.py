@@ -76,6 +76,7 @@ from evaluations.domain.money import (
     exact_usd,
 )
 from evaluations.domain.people import (
+    MAY_REVIEW,
     RaterKind,
     Role,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "FLIPPED",
     "INCONSISTENT",
     "MADE_ACCOUNT",
+    "MAY_REVIEW",
     "NANO",
     "OPEN_BATCH_STATES",
     "OPEN_CALL_STATES",

@@ -1,6 +1,7 @@
 """Who takes part."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class Role(StrEnum):
@@ -9,6 +10,9 @@ class Role(StrEnum):
     REVIEWER = "reviewer"
     ADJUDICATOR = "adjudicator"
     VIEWER = "viewer"
+
+
+MAY_REVIEW: Final = frozenset(Role) - {Role.VIEWER}
 
 
 class RaterKind(StrEnum):

@@ -14,7 +14,9 @@ from evaluations import access
 from evaluations.domain import InputRefused
 from evaluations.models import User
 from evaluations.services.preparing.inviting import disable_account, enable_account, make_link
+from evaluations.services.reviewing.releasing import release
 from evaluations.web.paging import page_of
+from evaluations.web.people import AT_ONCE
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -45,6 +47,7 @@ def account_disable(request: HttpRequest, pk: int) -> HttpResponse:
     person = account_for(request, pk)
     try:
         disable_account(person, by=cast(User, request.user))
+        release(AT_ONCE, of=person, by=cast(User, request.user))
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
     except InputRefused as refused:
         messages.error(request, str(refused))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -21,7 +21,11 @@ from evaluations.services.preparing.inviting import add_person, make_link
 from evaluations.services.preparing.preparing import remove_member, set_role
 from evaluations.services.reviewing.calibrating import CalibrationResult, open_rounds, results
 from evaluations.services.reviewing.overseeing import Work, work_of
+from evaluations.services.reviewing.releasing import release
 from evaluations.web.paging import page_of
+
+# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
+AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         role = Role(form.cleaned_data["role"])
         set_role(membership.evaluation, membership.user, role, by=cast(User, request.user))
+        release(AT_ONCE, of=membership.user, by=cast(User, request.user))
         messages.success(request, f"{membership.user} is {role} now.")
     except InputRefused as refused:
         messages.error(request, str(refused))
@@ -76,6 +81,7 @@ def people_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     membership = membership_for(request, slug, pk)
     try:
         remove_member(membership, by=cast(User, request.user))
+        release(AT_ONCE, of=membership.user, by=cast(User, request.user))
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("people", slug)

@@ -7,11 +7,11 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import AssignmentState, PickedBy, Reveal, ReviewState, RubricSpec
+from evaluations.domain import AssignmentState, PickedBy, Reveal, ReviewState, Role, RubricSpec
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import Assignment, Comparison, Evaluation, QueueItem, Review, User
-from evaluations.services.preparing.preparing import change_evaluation, next_version
-from evaluations.services.reviewing import filling, holding
+from evaluations.services.preparing.preparing import change_evaluation, next_version, set_role
+from evaluations.services.reviewing import filling, holding, releasing
 from evaluations.services.reviewing.assigning import assign, close_round, make_round
 from evaluations.services.reviewing.queueing import next_comparison, progress
 from evaluations.services.reviewing.reviewing import rater_for, save_first, skip, undo
@@ -21,7 +21,7 @@ from tests.saying import ALL_A, judge_says, make_import, make_judge, person_says
 
 pytestmark = pytest.mark.django_db
 
-DEEDS = ("take", "save", "skip", "undo", "lapse", "by hand", "name", "wanted", "arrive", "round", "close")
+DEEDS = ("take", "save", "skip", "undo", "lapse", "by hand", "name", "wanted", "arrive", "round", "close", "go")
 
 
 class Study:
@@ -34,6 +34,8 @@ class Study:
         for _ in range(4):
             make_comparison(self.evaluation)
         self.rounds = 0
+        for person in self.people[1:]:
+            set_role(self.evaluation, person, Role.REVIEWER, by=None)
 
     def do(self, deed: str, who: int, which: int) -> None:
         person = self.people[who]
@@ -72,6 +74,10 @@ class Study:
                 self.make_round(who, which)
         elif deed == "close" and (made := self.evaluation.rounds.filter(closed_at=None).first()) is not None:
             close_round(made, None)
+        elif deed == "go" and person != self.people[0]:
+            here = person.memberships.filter(evaluation=self.evaluation, role=Role.REVIEWER).exists()
+            set_role(self.evaluation, person, Role.VIEWER if here else Role.REVIEWER, by=None)
+            releasing.release(10)
 
     def make_round(self, who: int, which: int) -> None:
         by_name = which % 2 == 1

@@ -8,11 +8,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluations.domain import Role
-from evaluations.models import Evaluation, Event, Membership, SignInLink, User
+from evaluations.domain import AssignmentState, Role
+from evaluations.models import Assignment, Evaluation, Event, Membership, SignInLink, User
 from evaluations.services.preparing.inviting import add_person
 from evaluations.services.preparing.preparing import set_role
-from tests.making import make_evaluation, make_member, make_user
+from evaluations.services.reviewing.assigning import assign
+from tests.making import make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -165,3 +166,26 @@ def test_only_site_administrators_see_all_accounts(client: Client) -> None:
     client.post(reverse("account_enable", args=[ada.pk]))
     assert User.objects.get(pk=ada.pk).is_active
     assert "/sign-in/" in client.post(reverse("account_link", args=[ada.pk])).content.decode()
+
+
+def test_who_is_removed_gives_back_what_was_given_to_them(
+    as_owner: Client, owner: User, evaluation: Evaluation
+) -> None:
+    ann = make_member(evaluation, Role.REVIEWER, "ann")
+    assign(evaluation, [make_comparison(evaluation)], [ann], owner)
+    as_owner.post(reverse("people_remove", args=["study", Membership.objects.get(user=ann).pk]))
+    assert Assignment.objects.get().state == AssignmentState.LAPSED
+    put_back = Event.objects.get(verb="put back")
+    assert (put_back.user, put_back.after) == (owner, {"person": "ann", "comparisons": 1})
+
+
+def test_a_role_that_does_not_review_gives_back_what_was_given(
+    as_owner: Client, owner: User, evaluation: Evaluation
+) -> None:
+    ann = make_member(evaluation, Role.REVIEWER, "ann")
+    assign(evaluation, [make_comparison(evaluation)], [ann], owner)
+    address = reverse("people_role", args=["study", Membership.objects.get(user=ann).pk])
+    as_owner.post(address, {"role": Role.ADJUDICATOR})
+    assert Assignment.objects.get().state == AssignmentState.NAMED
+    as_owner.post(address, {"role": Role.VIEWER})
+    assert Assignment.objects.get().state == AssignmentState.LAPSED

@@ -36,12 +36,11 @@ from evaluations.services.reviewing.choosing import (
     version_of,
     with_probability,
 )
-from evaluations.services.reviewing.filling import count_anew, known_queue, lock, move_back, ready, want
+from evaluations.services.reviewing.filling import count_anew, known_queue, lock, lock_out, move_back, ready, want
 from evaluations.services.reviewing.picking import field_of, fitting
 from evaluations.services.reviewing.seating import rater_for
 
 ROWS_AT_ONCE: Final = 500
-FARTHEST: Final = 2**62
 # What a person has now and may lose, or had and has not reviewed.
 NOT_FOR_GOOD: Final = (AssignmentState.HELD, AssignmentState.LAPSED, AssignmentState.SKIPPED)
 
@@ -107,7 +106,7 @@ def make_round(
     if kind != RoundKind.REVIEW:
         raise InputRefused("A calibration round is made of comparisons with known labels: begin it as one.")
     wish = Wish(strategy, size, random_percent, reviews_wanted, strata, seed)
-    refuse_unmakeable(evaluation, wish)
+    version = refuse_unmakeable(evaluation, wish)
     refuse_name(evaluation, name := name.strip())
     if by_name:
         refuse_too_few(people, reviews_wanted)
@@ -115,7 +114,7 @@ def make_round(
     # What takes long is found before anything is locked.
     field = field_of(evaluation, reviews_wanted)
     with transaction.atomic():
-        queue = lock_out(evaluation)
+        queue = lock_out(known_queue(version.pk, evaluation.reviews_wanted))
         chosen, reached = chosen_of(field, wish)
         if not chosen:
             raise InputRefused("No comparison fits this round: nothing was made.")
@@ -153,13 +152,13 @@ def assign(
     What they skipped or let lapse is theirs again, picked as it was; of anything else it was no
     chance that picked it, so their reviews count as picked by hand.
     """
-    version_of(evaluation)
+    version = version_of(evaluation)
     if not people or not comparisons:
         raise InputRefused("Choose at least one person and one comparison.")
     ready(evaluation)
     with transaction.atomic():
-        queue = lock_out(evaluation)
-        items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id, comparison__in=list(comparisons))
+        lock_out(known_queue(version.pk, evaluation.reviews_wanted))
+        items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         pks = list(items.order_by("position").values_list("pk", flat=True))
         raters = [rater_for(person, evaluation) for person in people]
         theirs = Assignment.objects.filter(item__in=pks, rater__in=raters)
@@ -180,14 +179,6 @@ def assign(
 
 
 # ---- what a round holds --------------------------------------------------------------------
-
-
-def lock_out(evaluation: Evaluation) -> Queue:
-    """The queue, locked; nobody takes a place of it until the transaction ends."""
-    assert evaluation.review_rubric_id is not None
-    queue = lock(known_queue(evaluation.review_rubric_id, evaluation.reviews_wanted))
-    move_back(queue.rubric_version_id, FARTHEST)
-    return queue
 
 
 def begun(evaluation: Evaluation, name: str, wish: Wish, queue: Queue, *, by_name: bool, user: User | None) -> Round:

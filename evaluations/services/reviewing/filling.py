@@ -143,6 +143,13 @@ def lock(queue: Queue) -> Queue:
     return Queue.objects.select_for_update().get(pk=queue.pk)
 
 
+def lock_out(queue: Queue) -> Queue:
+    """The queue, locked; nobody takes a place of it, in whatever round, until the transaction ends."""
+    locked = lock(queue)
+    Bookmark.objects.filter(rubric_version=queue.rubric_version_id).update(reached=F("reached"))
+    return locked
+
+
 def insert(queue: Queue, evaluation: Evaluation, after: int, upto: int) -> int:
     """The missing items of a stretch of comparisons. Everybody's bookmark goes back to the first that is not drawn."""
     version, between = queue.rubric_version_id, (evaluation.pk, after, upto)
