@@ -14,9 +14,13 @@ CHOICES = [(choice.value, choice.value) for choice in Choice]
 
 
 class StepForm(forms.Form):
-    """Every step names the version of the review that it was made from, the page, and the time spent on it."""
+    """Every step names the version of the review that it was made from, the page, and the time spent on it.
+
+    ``rubric``: by which version of the rubric the page asked; a script may leave it out.
+    """
 
     version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    rubric = forms.IntegerField(required=False)
     tab = forms.CharField(required=False, max_length=Review._meta.get_field("draft_tab").max_length)
     active_ms = forms.IntegerField(min_value=0, required=False)
 
@@ -39,9 +43,12 @@ class ChoicesForm(StepForm):
                     label = f"score of {letter} for {aspect.name}"
                     self.fields[f"{side}_{aspect.key}"] = forms.FloatField(required=False, label=label)
             else:
-                self.fields[f"choice_{aspect.key}"] = forms.ChoiceField(choices=CHOICES, required=False)
-            self.fields[f"note_{aspect.key}"] = forms.CharField(required=False, max_length=LONGEST_NOTE)
-            self.fields[f"reason_{aspect.key}"] = forms.ChoiceField(choices=REASONS, required=False)
+                choice = forms.ChoiceField(choices=CHOICES, required=False, label=aspect.name)
+                self.fields[f"choice_{aspect.key}"] = choice
+            note = forms.CharField(required=False, max_length=LONGEST_NOTE, label=f"note on {aspect.name}")
+            self.fields[f"note_{aspect.key}"] = note
+            reason = forms.ChoiceField(choices=REASONS, required=False, label=f"reason on {aspect.name}")
+            self.fields[f"reason_{aspect.key}"] = reason
 
     def choices(self) -> Choices:
         given = {key: self.scores(key) if self.is_pointwise else self.choice(key) for key in self.keys}

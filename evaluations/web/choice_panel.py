@@ -60,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Versions:
-    """One aspect of which another tab stored something else than was entered here."""
+    """One choice, reason or note: what another tab stored of it, and what was entered here."""
 
     name: str
     stored: str
@@ -83,7 +83,7 @@ def rows(sheet: Sheet, fields: Fields) -> Iterator[Row]:
             scale_shown(line.asked) if sheet.is_pointwise else None,
             fields.get(f"note_{key}", line.note),
             reason,
-            REASONS_IN_WORDS[Reason(reason)] if reason in REASONS_IN_WORDS else "",
+            reason_in_words(reason),
             in_words(line.asked, line.first),
             in_words(line.asked, line.final),
             LABELS[Choice.TIE] if torn else label_of(line.asked, line.judge.choice if line.judge else None),
@@ -151,11 +151,30 @@ def consistency(judge: JudgeChoice) -> str:
 
 
 def versions(sheet: Sheet, fields: Fields) -> list[Versions]:
-    """What is stored beside what was entered, aspect by aspect."""
-    return [
+    """What is stored beside what was entered, aspect by aspect, and then what was written."""
+    chosen = [
         Versions(line.asked.name, in_words(line.asked, line.final or line.first), entered_in_words(line.asked, fields))
         for line in sheet.lines
     ]
+    note = Versions("Note", sheet.review.note if sheet.review else "", fields.get("note", ""))
+    return [*chosen, *written(sheet, fields), *([note] if note.stored or note.entered else [])]
+
+
+def written(sheet: Sheet, fields: Fields) -> list[Versions]:
+    """The reasons and notes on single aspects, where there are any."""
+    all_of_them = []
+    for line in sheet.lines:
+        key, name = line.asked.key, line.asked.name
+        reasons = (reason_in_words(line.reason), reason_in_words(fields.get(f"reason_{key}", "")))
+        all_of_them += [
+            Versions(f"{name}, reason", *reasons),
+            Versions(f"{name}, note", line.note, fields.get(f"note_{key}", "")),
+        ]
+    return [one for one in all_of_them if one.stored or one.entered]
+
+
+def reason_in_words(reason: str) -> str:
+    return REASONS_IN_WORDS[Reason(reason)] if reason in REASONS_IN_WORDS else reason
 
 
 def entered_in_words(asked: AspectSpec, fields: Fields) -> str:

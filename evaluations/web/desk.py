@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -22,7 +22,7 @@ from evaluations.services.reviewing.arranging import texts_for
 from evaluations.services.reviewing.calibrating import standing, unseen_result
 from evaluations.services.reviewing.contrasting import diffed
 from evaluations.services.reviewing.guiding import changed_since_last_review
-from evaluations.services.reviewing.keeping import draft_of
+from evaluations.services.reviewing.keeping import draft_before, draft_of
 from evaluations.services.reviewing.marking import spans_of
 from evaluations.services.reviewing.presenting import Sheet, sheet_for
 from evaluations.services.reviewing.queueing import earlier_review, next_comparison, progress
@@ -63,7 +63,7 @@ class Desk:
 
 
 def at_desk(view: Callable[[Desk], HttpResponse]) -> Callable[[HttpRequest, str, int], HttpResponse]:
-    """Hand the view its comparison; where nothing can be reviewed, the way leads to the page that says why."""
+    """Hand the view its comparison; where nothing can be reviewed, say why."""
 
     @gzip_page  # texts make most of the page; Django pads what it compresses, and tokens differ with every answer
     @wraps(view)
@@ -71,11 +71,24 @@ def at_desk(view: Callable[[Desk], HttpResponse]) -> Callable[[HttpRequest, str,
         if is_of_someone_else(request):
             return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON: "another"})
         try:
-            return view(desk_for(request, slug, pk))
-        except InputRefused:
-            return redirect("review", slug)
+            desk = desk_for(request, slug, pk)
+        except InputRefused as refusal:
+            return closed(request, slug, refusal)
+        return view(desk)
 
     return guarded
+
+
+def closed(request: HttpRequest, slug: str, refusal: InputRefused) -> HttpResponse:
+    """Nothing can be reviewed here now. A step is refused, so that nobody takes it for stored."""
+    if request.method != "POST":
+        return redirect("review", slug)
+    words = f"{refusal} Nothing was stored."
+    if is_fragment(request):
+        return JsonResponse({"message": words}, status=422)
+    evaluation = access.evaluation_for(cast(User, request.user), slug, Action.REVIEW)
+    context = {"page": "review", "evaluation": evaluation, "reason": words}
+    return render(request, "review/nothing.html", context, status=422)
 
 
 def is_of_someone_else(request: HttpRequest) -> bool:
@@ -148,7 +161,8 @@ def shown(
 
 def context_of(desk: Desk, sheet: Sheet, kept: Fields | None) -> dict[str, Any]:
     review, rater = sheet.review, desk.rater
-    draft = None if sheet.stage == "done" else draft_of(review)
+    before = None if review else draft_before(rater, desk.comparison, desk.rubric)
+    draft = None if sheet.stage == "done" else draft_of(review) or before
     fields = kept if kept is not None else (draft.fields if draft else {})
     earlier = earlier_review(desk.evaluation, rater, review)
     undoable = review if is_undoable(review) else (earlier if sheet.stage == "choose" else None)
@@ -156,12 +170,14 @@ def context_of(desk: Desk, sheet: Sheet, kept: Fields | None) -> dict[str, Any]:
         "page": "review",
         "evaluation": desk.evaluation,
         "comparison": desk.comparison,
+        "rubric": desk.rubric,
         "query": desk.comparison.query,
         "sheet": sheet,
         "rows": list(rows(sheet, fields)),
         "reasons": REASONS,
         "note": fields.get("note", review.note if review else ""),
         "draft": draft,
+        "is_from_before": before is not None,
         "progress": progress(desk.evaluation, rater),
         "earlier": earlier,
         "undoable": undoable,

@@ -13,7 +13,7 @@ from evaluations.forms.review_draft import DraftForm
 from evaluations.models import Review
 from evaluations.services.reviewing import keeping, reviewing
 from evaluations.web.desk import Desk, at_desk, shown
-from evaluations.web.review_steps import entered
+from evaluations.web.review_steps import entered, entered_at
 
 
 @never_cache
@@ -31,10 +31,17 @@ def panel(desk: Desk) -> HttpResponse:
 @at_desk
 def kept(desk: Desk) -> HttpResponse:
     try:
-        given = entered(DraftForm(desk.request.POST))
+        given = entered_at(desk, DraftForm(desk.request.POST))
         fields = filled(desk)
         review = reviewing.review_for(desk.user, desk.comparison)
-        review = keeping.keep(review, fields=fields, **given)
+        review = keeping.keep(
+            review,
+            version=given["version"],
+            fields=fields,
+            number=given["number"],
+            tab=given["tab"],
+            active_ms=given["active_ms"],
+        )
     except keeping.DraftedElsewhere as other:
         return JsonResponse({"message": str(other), **as_kept(other.review)}, status=409)
     except InputRefused as refusal:

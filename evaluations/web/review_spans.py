@@ -1,5 +1,7 @@
 """Passages that a person marks on the review page: one door for each thing done with them."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +16,7 @@ from evaluations.models import Span, User
 from evaluations.services.reviewing import marking, reviewing
 from evaluations.services.reviewing.arranging import texts_for
 from evaluations.services.reviewing.typesetting import html_of
-from evaluations.web.desk import Desk, at_desk, desk_for, is_fragment, sheet_of, shown, texts_on
+from evaluations.web.desk import Desk, at_desk, is_fragment, sheet_of, shown, texts_on
 from evaluations.web.review_steps import entered
 
 
@@ -38,33 +40,41 @@ def review_span(desk: Desk) -> HttpResponse:
     return spans(desk, side)
 
 
+def at_own_span(view: Callable[[Desk, Span], HttpResponse]) -> Callable[[HttpRequest, str, int], HttpResponse]:
+    """Hand the view a passage that this person marked, and the desk at which they did."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+        span = own_span(cast(User, request.user), slug, pk)
+        return at_desk(lambda desk: view(desk, span))(request, slug, span.review.comparison_id)
+
+    return guarded
+
+
+def own_span(user: User, slug: str, pk: int) -> Span:
+    evaluation = access.evaluation_for(user, slug, Action.REVIEW)
+    own = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
+    return get_object_or_404(own, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
+
+
 @require_POST
-def review_span_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+@at_own_span
+def review_span_change(desk: Desk, span: Span) -> HttpResponse:
     """Another comment, or another aspect."""
-    span, desk = own_span(request, slug, pk)
     side = side_of(span, desk)
     try:
-        marking.change(span, user=desk.user, **entered(RemarkForm(request.POST)))
+        marking.change(span, user=desk.user, **entered(RemarkForm(desk.request.POST)))
     except InputRefused as refusal:
         return spans(desk, side, refusal=str(refusal))
     return spans(desk, side)
 
 
 @require_POST
-def review_span_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    span, desk = own_span(request, slug, pk)
+@at_own_span
+def review_span_remove(desk: Desk, span: Span) -> HttpResponse:
     side = side_of(span, desk)
     marking.unmark(span, desk.user)
     return spans(desk, side)
-
-
-def own_span(request: HttpRequest, slug: str, pk: int) -> tuple[Span, Desk]:
-    """A passage that this person marked, and the desk at which they did."""
-    user = cast(User, request.user)
-    evaluation = access.evaluation_for(user, slug, Action.REVIEW)
-    own = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
-    span = get_object_or_404(own, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
-    return span, desk_for(request, slug, span.review.comparison_id)
 
 
 def side_of(span: Span, desk: Desk) -> str:

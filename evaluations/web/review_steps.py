@@ -13,7 +13,7 @@ from evaluations.domain import InputRefused, ReviewState
 from evaluations.forms.review import ChoicesForm, SkipForm, StepForm
 from evaluations.models import Review
 from evaluations.services.reviewing import reviewing
-from evaluations.web.choice_panel import Fields, versions
+from evaluations.web.choice_panel import Fields, versions, written
 from evaluations.web.desk import (
     PANEL,
     Desk,
@@ -27,6 +27,8 @@ from evaluations.web.desk import (
     to_result,
 )
 
+RUBRIC_CHANGED = "The rubric was changed while this page was open: look at its questions again. Nothing was stored."
+
 
 @require_POST
 @at_desk
@@ -34,7 +36,7 @@ def review_save(desk: Desk) -> HttpResponse:
     """The first choices: then the judge's appear, or the next comparison where there are none."""
     form = ChoicesForm(desk.spec, desk.request.POST)
     try:
-        given = entered(form)
+        given = entered_at(desk, form)
         saved = reviewing.save_first(
             desk.user,
             desk.comparison,
@@ -55,7 +57,7 @@ def review_confirm(desk: Desk) -> HttpResponse:
     """The final choices: confirmed or changed in sight of the judge's."""
     form = ChoicesForm(desk.spec, desk.request.POST)
     try:
-        given = entered(form)
+        given = entered_at(desk, form)
         saved = reviewing.save_final(
             desk.user,
             desk.comparison,
@@ -75,7 +77,7 @@ def review_confirm(desk: Desk) -> HttpResponse:
 @at_desk
 def review_skip(desk: Desk) -> HttpResponse:
     try:
-        given = entered(SkipForm(desk.request.POST))
+        given = entered_at(desk, SkipForm(desk.request.POST))
         skipped = reviewing.skip(
             desk.user,
             desk.comparison,
@@ -94,7 +96,7 @@ def review_undo(desk: Desk) -> HttpResponse:
     """Back to that comparison, with what was chosen, or what is sent along, in its fields."""
     sent = ChoicesForm(desk.spec, desk.request.POST)
     try:
-        given = entered(StepForm(desk.request.POST))
+        given = entered_at(desk, StepForm(desk.request.POST))
         reviewing.undo(
             desk.user,
             review_of(desk),
@@ -115,7 +117,7 @@ def review_again(desk: Desk) -> HttpResponse:
     """The judge has answered since: look at its choices, or leave one's own as they are."""
     leaves = desk.request.POST.get("then") == "leave"
     try:
-        given = entered(StepForm(desk.request.POST))
+        given = entered_at(desk, StepForm(desk.request.POST))
         if leaves:
             review = reviewing.leave_as_is(desk.user, review_of(desk), version=given["version"])
         else:
@@ -130,6 +132,14 @@ def review_of(desk: Desk) -> Review:
     review = get_object_or_404(mine, comparison=desk.comparison)
     review.comparison, review.rubric_version = desk.comparison, desk.rubric
     return review
+
+
+def entered_at(desk: Desk, form: StepForm) -> dict[str, Any]:
+    """What a step says, if its page asked what is asked now."""
+    form.is_valid()
+    if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
+        raise InputRefused(RUBRIC_CHANGED)
+    return entered(form)
 
 
 def entered(form: forms.Form) -> dict[str, Any]:
@@ -164,6 +174,8 @@ def refused(
     if kept is not None and sheet.stage not in ("choose", stage):
         context |= {"versions": versions(sheet, kept), "apply": applied(desk, sheet.stage, kept)}
         kept = None
+    elif kept is not None and stage != sheet.stage == "choose":
+        context["versions"] = written(sheet, kept)  # there are no fields for it any more
     if not is_fragment(desk.request):
         return shown(desk, sheet=sheet, kept=kept, status=422, **context)
     return retarget(reswap(shown(desk, PANEL, sheet=sheet, kept=kept, status=422, **context), "outerHTML"), "#panel")

@@ -1,14 +1,17 @@
 """Steps of a review that are refused: what is incomplete, what no page sends, and what another tab stored meanwhile."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from evaluations.domain import ReviewState
-from evaluations.models import Evaluation, Event, Review
+from evaluations.models import Comparison, Evaluation, Event, Review, Span
+from evaluations.services.preparing.preparing import archive, change_evaluation, next_version
 from tests.making import make_comparison
-from tests.review_page import address, choices, hidden, judged, save
+from tests.review_page import HTMX, address, choices, hidden, judged, page_of, save
 from tests.saying import SIX
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +100,149 @@ def test_after_a_skip_in_another_tab_what_was_entered_stays_in_its_fields(
     assert "changed elsewhere" in html
     assert html.count('value="B" required checked') == len(SIX)
     assert hidden(html, "choices")["version"] == "1"
+
+
+# ---- the rubric was changed, or nothing can be reviewed any more
+
+
+def asks_otherwise(evaluation: Evaluation) -> None:
+    """The rubric in force gets another wording."""
+    version = evaluation.review_rubric
+    assert version is not None
+    spec = version.spec()
+    aspects = tuple(replace(aspect, definition=f"Not: {aspect.definition}") for aspect in spec.aspects)
+    changed = next_version(version.rubric, replace(spec, aspects=aspects), user=None)
+    change_evaluation(evaluation, {"review_rubric": changed}, user=None)
+
+
+def page_fields(browser: Client, comparison: Comparison, form: str = "choices") -> dict[str, str]:
+    return hidden(page_of(browser, comparison), form)
+
+
+def test_answers_to_an_older_wording_are_not_stored_as_answers_to_the_new(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    fields = {**page_fields(browser, comparison), "active_ms": "1200"}
+    asks_otherwise(evaluation)
+    answer = browser.post(address("review_save", comparison), {**choices("B"), **fields, "note": "So far"})
+    html = answer.content.decode()
+    assert answer.status_code == 422
+    assert "The rubric was changed while this page was open" in html
+    assert html.count('value="B" required checked') == len(SIX)
+    assert "So far</textarea>" in html
+    assert "Not: " in html
+    assert not Review.objects.exists()
+    again = {**choices("B"), **hidden(html, "choices"), "active_ms": "1200"}
+    assert browser.post(address("review_save", comparison), again).status_code == 302
+    assert Review.objects.get().rubric_version.number == 2
+
+
+@pytest.mark.parametrize("step", ["skip", "undo", "again", "draft"])
+def test_no_other_step_is_taken_by_an_older_wording(step: str, browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    fields = page_fields(browser, comparison)
+    asks_otherwise(evaluation)
+    sent = {"version": "0", "number": "0", "rubric": fields["rubric"]}
+    answer = browser.post(address(f"review_{step}", comparison), sent)
+    assert answer.status_code == 422
+    assert "The rubric was changed while this page was open" in answer.content.decode()
+    assert not Review.objects.exists()
+
+
+def test_final_words_by_an_older_wording_stay_in_view(browser: Client, evaluation: Evaluation) -> None:
+    comparison = judged(evaluation)
+    save(browser, comparison)
+    fields = page_fields(browser, comparison)
+    asks_otherwise(evaluation)
+    sent = {**choices(), **fields, "active_ms": "1200", "note_depth": "Both are shallow", "reason_depth": "position"}
+    html = browser.post(address("review_confirm", comparison), sent).content.decode()
+    assert 'data-stage="choose"' in html
+    assert versions(html)["Depth, note"] == ("–", "Both are shallow ≠not stored")
+    assert 'form="apply"' not in html
+    assert Review.objects.get().state == ReviewState.FIRST
+
+
+def test_a_draft_by_an_older_wording_stands_in_the_fields_of_the_new(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    fields = {**page_fields(browser, comparison), "active_ms": "1200"}
+    browser.post(address("review_draft", comparison), {**fields, "number": "0", "choice_depth": "B", "note": "Long"})
+    asks_otherwise(evaluation)
+    html = page_of(browser, comparison)
+    assert "The rubric was changed since you entered this" in html
+    assert 'name="choice_depth" value="B" required checked' in html
+    assert "Long</textarea>" in html
+
+
+def shut(evaluation: Evaluation, how: str) -> None:
+    if how == "archived":
+        archive(evaluation, user=None)
+    else:
+        change_evaluation(evaluation, {"review_rubric": None}, user=None)
+
+
+@pytest.mark.parametrize("how", ["archived", "without a rubric"])
+@pytest.mark.parametrize("step", ["save", "confirm", "skip", "undo", "again", "span"])
+def test_where_nothing_can_be_reviewed_any_more_a_step_is_refused_in_words(
+    step: str, how: str, browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    shut(evaluation, how)
+    for headers, words in (({}, "Nothing can be reviewed here now"), (HTMX, '{"message": ')):
+        answer = browser.post(address(f"review_{step}", comparison), choices(), headers=headers)
+        assert answer.status_code == 422
+        assert words in answer.content.decode()
+        assert "Nothing was stored." in answer.content.decode()
+    assert not Review.objects.exists()
+
+
+def test_a_passage_marked_before_is_not_changed_in_an_archived_evaluation(
+    browser: Client, evaluation: Evaluation
+) -> None:
+    comparison = make_comparison(evaluation)
+    quote = comparison.response_a.messages[0]["content"]
+    for side in "ab":
+        browser.post(address("review_span", comparison), {"side": side, "quote": quote})
+    span = Span.objects.get()
+    archive(evaluation, user=None)
+    for step in ("review_span_change", "review_span_remove"):
+        answer = browser.post(reverse(step, args=[evaluation.slug, span.pk]), {"comment": "new"}, headers=HTMX)
+        assert answer.status_code == 422
+        assert "archived" in answer.json()["message"]
+    assert Span.objects.get().comment == ""
+
+
+# ---- words
+
+
+def test_a_note_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Client, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    save(browser, comparison)
+    answer = browser.post(address("review_save", comparison), {**choices(), "note": "Important"})
+    assert answer.status_code == 422
+    assert versions(answer.content.decode())["Note"] == ("–", "Important ≠not stored")
+    browser.post(address("review_undo", comparison), hidden(answer.content.decode(), "apply"))
+    assert "Important</textarea>" in page_of(browser, comparison)
+
+
+def test_a_reason_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Client, evaluation: Evaluation) -> None:
+    comparison = judged(evaluation)
+    save(browser, comparison)
+    final = {**choices("tie"), "version": "1", "note_clarity": "First"}
+    assert browser.post(address("review_confirm", comparison), final).status_code == 302
+    assert browser.post(address("review_confirm", comparison), final).status_code == 302  # a double click
+    answer = browser.post(
+        address("review_confirm", comparison), {**final, "note_clarity": "Second", "reason_clarity": "position"}
+    )
+    said = versions(answer.content.decode())
+    assert answer.status_code == 422
+    assert said["Clarity, note"] == ("First", "Second ≠not stored")
+    assert said["Clarity, reason"][0] == "–"
+    assert set(Review.objects.get().verdicts.values_list("note", flat=True)) == {"", "First"}
+
+
+def test_a_refusal_names_the_aspect_as_the_page_does(browser: Client, evaluation: Evaluation) -> None:
+    html = browser.post(
+        address("review_save", make_comparison(evaluation)), {**choices(), "choice_helpfulness": "C"}
+    ).content.decode()
+    assert "Nothing was stored: Helpfulness: Select a valid choice." in html

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from evaluations.domain import InputRefused, ReviewState
-from evaluations.models import Review
+from evaluations.models import Comparison, Rater, Review, RubricVersion
 
 CHANGED = "This review was changed elsewhere, in another tab perhaps: the draft was not kept."
 
@@ -67,3 +67,12 @@ def draft_of(review: Review | None) -> Draft | None:
         return None
     kept: Mapping[str, Any] = review.draft
     return Draft(kept["fields"], kept["active_ms"], datetime.fromisoformat(kept["kept_at"]))
+
+
+def draft_before(rater: Rater | None, comparison: Comparison, rubric: RubricVersion) -> Draft | None:
+    """What this person entered by an earlier version of the rubric and had not saved when it was changed."""
+    if rater is None or rubric.number == 1:
+        return None
+    earlier = {"rubric_version__rubric": rubric.rubric_id, "rubric_version__number__lt": rubric.number}
+    begun = Review.objects.filter(rater=rater, comparison=comparison, state=ReviewState.DRAFT, **earlier)
+    return draft_of(begun.exclude(draft={}).order_by("-rubric_version__number").first())

@@ -20,6 +20,7 @@ from evaluations.services.reviewing.saying import (
     Choices,
     Words,
     checked,
+    filled,
     refuse_unknown_reasons,
     said_in,
     write,
@@ -29,6 +30,7 @@ from evaluations.services.reviewing.seating import rater_of as rater_of
 from evaluations.services.reviewing.stepping import LONGEST_STEP_MS as LONGEST_STEP_MS
 from evaluations.services.reviewing.stepping import ChangedElsewhere as ChangedElsewhere
 from evaluations.services.reviewing.stepping import (
+    Entered,
     answer_of,
     is_resent,
     judge_met,
@@ -69,7 +71,8 @@ def save_first(
     spec = review.rubric_version.spec()
     choices = checked(spec, choices)
     if review.state in SAVED_REVIEW_STATES:
-        return same_or_refused(review, said_in(review, spec.kind).first, choices)
+        stored_first = Entered(said_in(review, spec.kind).first, review.note)
+        return same_or_refused(review, stored_first, Entered(choices, note))
     picked = holding.settle(review)
     judge = judge_met(user, review, spec, calibrates=picked.picked_by == PickedBy.CALIBRATION)
     now = timezone.now()
@@ -116,7 +119,9 @@ def save_final(
     choices = checked(spec, choices)
     refuse_unknown_reasons(reasons or {})
     if review.state == ReviewState.FINAL:
-        return same_or_refused(review, said_in(review, spec.kind).final, choices)
+        said = said_in(review, spec.kind)
+        stored_final = Entered(said.final, review.note, said.notes, said.reasons)
+        return same_or_refused(review, stored_final, Entered(choices, note, filled(notes), filled(reasons or {})))
     if review.state != ReviewState.FIRST:
         raise ChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
     take(

@@ -1,7 +1,8 @@
 """The parts of a step on a review: the lock it is taken by, what it opens again, and its record."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from django.db.models import F
 from django.utils import timezone
@@ -19,6 +20,15 @@ from evaluations.services.reviewing.tallying import tally
 
 # One step takes at most this long: a page left open overnight is not a night of work.
 LONGEST_STEP_MS: Final = 30 * 60 * 1000
+
+
+class Entered(NamedTuple):
+    """Everything that one step says of a comparison."""
+
+    choices: Choices
+    note: str
+    notes: Words = MappingProxyType({})
+    reasons: Words = MappingProxyType({})
 
 
 class ChangedElsewhere(InputRefused):
@@ -70,12 +80,12 @@ def is_resent(review: Review, version: int, tab: str) -> bool:
     return bool(tab) and reopened and review.draft_tab == tab and review.version == version + 1
 
 
-def same_or_refused(review: Review, said: Choices, choices: Choices) -> Review:
+def same_or_refused(review: Review, stored: Entered, sent: Entered) -> Review:
     """The second half of a double click is the first again; anything else must not overwrite."""
-    if dict(said) == dict(choices):
+    if stored == sent:
         return review
     raise ChangedElsewhere(
-        "You saved this comparison before, with other choices. Those are shown; yours now were not stored."
+        "You saved this comparison before, with other choices or words. Those are shown; yours now were not stored."
     )
 
 

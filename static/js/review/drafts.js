@@ -1,12 +1,12 @@
 // What is entered is kept on the server as it is entered, and in this browser until it is there.
 
 import { DONE, LOST, REFUSED, SIGNED_OUT } from "./asking.js";
-import { comparison, one, version } from "./page.js";
+import { comparison, one, rubric, version } from "./page.js";
 import * as outbox from "./outbox.js";
 import { spent } from "./time.js";
 
 const PAUSE = 400; // milliseconds without a change
-const OWN = new Set(["csrfmiddlewaretoken", "version", "tab", "active_ms", "then"]);
+const OWN = new Set(["csrfmiddlewaretoken", "version", "rubric", "tab", "active_ms", "then"]);
 
 let timer = 0;
 
@@ -53,7 +53,7 @@ export const send = () => {
     panel: note().dataset.address,
     words: inWords(fields()),
     number: note().dataset.number,
-    fields: [...fields(), ["version", version()], ["active_ms", spent()]],
+    fields: [...fields(), ["version", version()], ["rubric", rubric()], ["active_ms", spent()]],
   };
   outbox.put(item).then((answer) => receive(item, answer));
 };

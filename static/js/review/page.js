@@ -7,6 +7,7 @@ export const desk = () => one("#desk").dataset;
 export const comparison = () => one("#workbench")?.dataset.comparison;
 export const panel = () => one("#panel");
 export const stage = () => panel()?.dataset.stage;
+export const rubric = (root = document) => one("#choices [name=rubric]", root)?.value;
 export const version = () => one("#choices [name=version]")?.value;
 
 export const WIDE = matchMedia("(min-width: 62rem)"); // the parts of the page scroll, not the window
