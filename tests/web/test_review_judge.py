@@ -55,7 +55,7 @@ def test_a_reason_that_no_page_offers_is_refused_in_words(browser: Client, evalu
     odd = {**choices(), "version": "1", "reason_depth": "boredom"}
     response = browser.post(address("review_confirm", comparison), odd)
     assert response.status_code == 422
-    assert "Nothing was stored: reason depth" in response.content.decode()
+    assert "Nothing was stored: reason on Depth: Select a valid choice." in response.content.decode()
 
 
 def later_judged(browser: Client, evaluation: Evaluation) -> Comparison:
