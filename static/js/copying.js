@@ -45,6 +45,7 @@ const frame = (block) => {
   button.addEventListener("click", async () => tell(button, (await copied(block)) ? "Copied" : "Selected"));
   block.replaceWith(box);
   box.append(block, button);
+  box.dispatchEvent(new Event("framed", { bubbles: true }));
 };
 
 // What scrolls sideways is reached by Tab, so that arrow keys can move it.

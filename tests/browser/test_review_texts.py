@@ -25,7 +25,7 @@ ROWS = [
     {"query": "code", "response_a": CODE, "response_b": WORSE, "context": "A page of a book."},
     *(
         {"query": query, "response_a": CODE, "response_b": WORSE}
-        for query in ("keys", "wrapped", "axe-light", "axe-dark")
+        for query in ("keys", "numbers", "wrapped", "axe-light", "axe-dark")
     ),
     {"query": "hebrew", "response_a": "- [x] בוצע\n- [ ] עוד", "response_b": "- [x] בוצע\n- [ ] אחר"},
     {"query": "huge", "response_a": "word and " * 11_000, "response_b": "other words\n\n" * 8_000},
@@ -85,6 +85,15 @@ def highlighted(page: Page) -> list[str]:
         "[...(CSS.highlights.get('annotation') ?? [])].map(range => range.toString()).sort()"
     )
     return found
+
+
+def wait_until_highlighted(page: Page, words: list[str]) -> None:
+    """Waiting in the page itself would be refused there as evaluation of a string."""
+    for _ in range(100):
+        if highlighted(page) == words:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"marked: {highlighted(page)}")
 
 
 # ---- scrolling, collapsing
@@ -267,6 +276,41 @@ def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: P
     item.get_by_role("button", name="Remove").click()
     expect(item).to_have_count(0)
     assert highlighted(page) == []
+
+
+def test_a_number_beside_the_text_leads_to_what_was_said_and_the_list_back(
+    owner_page: Page, addresses: dict[str, str]
+) -> None:
+    page = opened(owner_page, addresses["numbers"])
+    for words in ("third", "x"):  # the second stands before it, in code that is framed once the page is there
+        select_words(page, words)
+        page.get_by_role("button", name="Annotate m", exact=True).last.click()
+        page.locator("#annotate-a form").get_by_role("button", name="Annotate", exact=True).click()
+        expect(page.locator("#spans-a .quote", has_text=words)).to_be_visible()
+    opened(page, addresses["numbers"])
+    wait_until_highlighted(page, ["third", "x"])
+    numbers = page.locator("#side-a .in-margin")
+    expect(numbers).to_have_text(["1", "2"])
+    heights = page.evaluate(
+        """[...CSS.highlights.get('annotation')].map(range => range.getBoundingClientRect())
+            .map(box => [box.top, box.bottom])"""
+    )
+    for number, (top, bottom) in zip(numbers.all(), heights, strict=True):
+        box = number.bounding_box()
+        assert box is not None
+        assert top < box["y"] + box["height"] / 2 < bottom
+    numbers.last.focus()
+    page.keyboard.press("Enter")
+    item = page.locator("#spans-a li").last
+    expect(item).to_be_focused()
+    item.get_by_role("button", name="Show annotation 2 in A").click()
+    assert page.evaluate("getSelection().toString()") == "third"
+    page.keyboard.press("d")
+    expect(numbers.first).to_be_hidden()  # the passages are not shown either
+    page.keyboard.press("d")
+    for left in (1, 0):
+        page.locator("#spans-a li").last.get_by_role("button", name="Remove").click()
+        expect(numbers).to_have_count(left)
 
 
 def test_the_same_is_done_by_keys_alone_by_typing_the_words(owner_page: Page, addresses: dict[str, str]) -> None:

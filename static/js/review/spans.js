@@ -1,5 +1,6 @@
 // Passages of a response: marked by selecting them, shown where they stand, listed below with their comments.
 
+import { drawNumbers } from "./margin.js";
 import { placeOf, rangeOver, textOf, wordsIn } from "./offsets.js";
 import { lastSide } from "./scrolling.js";
 
@@ -44,19 +45,23 @@ const unwrap = () => {
   }
 };
 
+const numberOf = (item) => [...item.parentElement.children].indexOf(item) + 1;
+
+const passages = () => {
+  const each = all(".spans li[data-span]").map((item) => ({ item, number: numberOf(item), range: found(item) }));
+  return each.filter(({ range }) => range);
+};
+
 const showSpans = () => {
-  const items = all(".spans li[data-span]");
   if (globalThis.CSS?.highlights) {
     CSS.highlights.delete(HIGHLIGHT);
-    const ranges = items.map(found).filter(Boolean);
+    const ranges = passages().map(({ range }) => range);
     if (ranges.length) CSS.highlights.set(HIGHLIGHT, new Highlight(...ranges));
   } else {
     unwrap();
-    for (const item of items) {
-      const range = found(item);
-      if (range) wrap(range);
-    }
+    for (const { item } of passages()) wrap(found(item));
   }
+  drawNumbers(passages(), goToItem);
 };
 
 const goToPassage = (item) => {
@@ -204,5 +209,13 @@ document.addEventListener("selectionchange", () => {
 document.addEventListener("scroll", () => { offer.hidden = true; }, { capture: true, passive: true });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "workbench") showSpans();
+});
+// A block of code that was moved into its frame has left the ranges over its words behind.
+let again = 0;
+document.addEventListener("framed", () => {
+  again ||= requestAnimationFrame(() => {
+    again = 0;
+    showSpans();
+  });
 });
 showSpans();
