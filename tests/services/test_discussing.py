@@ -1,6 +1,9 @@
 """A short thread for each comparison: whom it calls, and how words are taken back."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from evaluations import access
 from evaluations.domain import InputRefused, Role
@@ -55,6 +58,30 @@ def test_only_who_may_see_it_is_called(evaluation: Evaluation, comparison: Compa
     assert list(posted.called) == [ada]
     assert list(posted.unknown) == ["blind", "stranger"]
     assert Mention.objects.get().user == ada
+
+
+def test_a_comment_sent_twice_within_a_minute_is_one_and_calls_once(
+    evaluation: Evaluation, comparison: Comparison, olive: User
+) -> None:
+    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+
+    def say(text: str, user: User = olive) -> Comment:
+        return post(comparison, text, aspect=None, user=user, readers=[ada]).comment
+
+    first = say("Look, @ada.")
+    assert say("Look, @ada.") == first
+    assert (Comment.objects.count(), Mention.objects.count()) == (1, 1)
+    assert Event.objects.filter(verb="commented").count() == 1
+    assert say("Look, @ada.", user=ada) != first
+    assert say("Look!") != first
+    Comment.objects.filter(pk=first.pk).update(created_at=timezone.now() - timedelta(minutes=2))
+    assert say("Look, @ada.") != first
+
+
+def test_what_was_withdrawn_can_be_said_again_at_once(comparison: Comparison, olive: User) -> None:
+    first = post(comparison, "Hm.", aspect=None, user=olive, readers=[]).comment
+    withdraw(first, user=olive)
+    assert post(comparison, "Hm.", aspect=None, user=olive, readers=[]).comment != first
 
 
 def test_calling_oneself_tells_nobody(comparison: Comparison, olive: User) -> None:

@@ -37,6 +37,14 @@ def test_a_passage_is_stored_where_it_stands_in_the_text_as_shown(review: Review
     assert span.aspect.key == "factuality"
 
 
+def test_the_same_passage_sent_twice_is_one_and_recorded_once(review: Review) -> None:
+    first, second = (marked(review, "the capital", comment="Right.") for _ in range(2))
+    assert first == second
+    assert marked(review, "the capital", comment="Another remark.") != first
+    assert marked(review, "the capital", comment="Right.", aspect="factuality") != first
+    assert Span.objects.count() == Event.objects.filter(verb="marked a passage").count() == 3
+
+
 def test_words_without_a_place_are_found_whatever_space_stands_between_them(review: Review) -> None:
     span = marked(review, "  capital\nof   France. ")
     assert (span.turn, span.start, span.end, span.quote) == (0, 13, 31, "capital of France.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
@@ -17,6 +18,8 @@ from evaluations.services.recording import record
 CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 CALL: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 LONGEST: Final = 10_000
+# The same words again within this time are the second half of a double click.
+SENT_TWICE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,21 @@ def post(comparison: Comparison, text: str, *, aspect: Aspect | None, user: User
     if not text.strip():
         raise InputRefused("Write something first: an empty comment was not stored.")
     called, unknown = called_in(text, list(readers))
+    if same := said_just_now(comparison, text, aspect, user):
+        return Posted(same, [], unknown)
     comment = Comment.objects.create(comparison=comparison, aspect=aspect, user=user, text=text)
     others = [reader for reader in called if reader != user]
     Mention.objects.bulk_create(Mention(comment=comment, user=reader) for reader in others)
     after = {"text": text, "aspect": aspect.key if aspect else "", "called": [one.username for one in others]}
     record("commented", comment, user=user, evaluation=comparison.evaluation, after=after)
     return Posted(comment, others, unknown)
+
+
+def said_just_now(comparison: Comparison, text: str, aspect: Aspect | None, user: User) -> Comment | None:
+    """The same words of the same person, that stand. Of two sent at once the second waits for the first."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    same = Comment.objects.filter(comparison=comparison, aspect=aspect, user=user, text=text, withdrawn_at=None)
+    return same.filter(created_at__gt=timezone.now() - SENT_TWICE).order_by("pk").last()
 
 
 @transaction.atomic

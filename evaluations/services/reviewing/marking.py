@@ -39,19 +39,19 @@ def mark(
     aspect: str,
     user: User,
 ) -> Span:
-    """Store a passage. Without its place it is looked for: who has no mouse or script gives the words alone."""
+    """Store a passage; the same one twice is one.
+
+    Without its place it is looked for: who has no mouse or script gives the words alone.
+    """
     if response.pk not in (review.comparison.response_a_id, review.comparison.response_b_id):
         raise InputRefused("That response is not part of this comparison.")
     refuse_what_is_too_long(quote, comment)
-    place = passage(response, turn, start, end, quote)
-    span = Span.objects.create(
-        review=review,
-        response=response,
-        aspect=aspect_for(review, aspect),
-        comment=comment,
-        **vars(place),
-    )
-    record_step("marked a passage", span, user, after=stored(span))
+    place = vars(passage(response, turn, start, end, quote))
+    said: dict[str, Any] = {"aspect": aspect_for(review, aspect), "comment": comment}
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two sent at once the second sees the first
+    span, is_new = Span.objects.get_or_create(review=review, response=response, **place, **said)
+    if is_new:
+        record_step("marked a passage", span, user, after=stored(span))
     return span
 
 
