@@ -6,6 +6,7 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 
 from evaluations.rendering.markdown import rendered as to_html
+from evaluations.rendering.plain import words_of
 
 register = template.Library()
 
@@ -24,3 +25,9 @@ def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
     """
     made = html.get(text or "") if isinstance(html, Mapping) else None
     return made if made is not None else rendered(text)
+
+
+@register.filter
+def words(html: SafeString) -> str:
+    """``{{ html|of:comment.text|words|truncatechars:280 }}``: what is read of a text, where it is told in a line."""
+    return words_of(html).strip()

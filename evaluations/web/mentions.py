@@ -13,6 +13,7 @@ from evaluations.access import Action
 from evaluations.models import Comparison, User
 from evaluations.services.adjudicating.discussing import mentions_of
 from evaluations.services.reporting.noticing import note_seen
+from evaluations.services.reviewing.typesetting import html_of
 from evaluations.web.paging import page_of
 
 MOST_UNSEEN: Final = 100
@@ -26,7 +27,8 @@ def mentions(request: HttpRequest) -> HttpResponse:
     unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MOST_UNSEEN])
     page = page_of(request, calls.filter(seen_at__isnull=False), newest_first=True)
     note_words_seen(user, [mention.comment.comparison for mention in (*unseen, *page.rows)])
-    context = {"page": "mentions", "unseen": unseen, "page_of_rows": page}
+    html = html_of(mention.comment.text for mention in [*unseen, *page.rows])
+    context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
     return render(request, "mentions/mentions.html", context)
 
 

@@ -50,6 +50,14 @@ def test_new_ones_stand_first_until_they_are_opened(client: Client, evaluation: 
     assert text.index("later words") < text.index('id="seen-heading"') < text.index("early words")
 
 
+def test_what_was_written_as_markdown_is_told_in_plain_words(client: Client, evaluation: Evaluation, ada: User) -> None:
+    called(evaluation, "@ada **Bold** <b>claim</b>\n\n- one `x < y`")
+    text = page(client)
+    assert "@ada Bold &lt;b&gt;claim&lt;/b&gt;" in text
+    assert "one x &lt; y" in text
+    assert "**" not in text.split("<main")[1]
+
+
 def test_the_header_counts_what_is_new(client: Client, evaluation: Evaluation, ada: User) -> None:
     home = reverse("evaluations")
     assert reverse("mentions") not in client.get(home).content.decode()
