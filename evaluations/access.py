@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluations.domain import DOWNLOADED as DOWNLOADED
@@ -110,7 +110,8 @@ def open_comparisons_everywhere(user: User) -> "QuerySet[Comparison]":
 
 
 def open_calibrations() -> "QuerySet[Pick]":
-    return Pick.objects.filter(round__kind=RoundKind.CALIBRATION, round__closed_at__isnull=True)
+    in_force = Pick.objects.filter(round__rubric_version=F("round__evaluation__review_rubric"))
+    return in_force.filter(round__kind=RoundKind.CALIBRATION, round__closed_at__isnull=True)
 
 
 def who_may_see(comparison: Comparison) -> "list[User]":

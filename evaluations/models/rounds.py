@@ -101,6 +101,11 @@ class Round(Row):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether people are asked by another version of the rubric than it was made for: nobody is led to it."""
+        return self.rubric_version_id != self.evaluation.review_rubric_id
+
 
 class Pick(Row):
     """That a round contains a comparison: in which place, how it was picked, and with what probability.

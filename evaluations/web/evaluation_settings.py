@@ -12,6 +12,7 @@ from evaluations.access import Action
 from evaluations.forms.evaluation_settings import SettingsForm
 from evaluations.models import Evaluation, User
 from evaluations.services.preparing.preparing import archive, bring_back, change_evaluation
+from evaluations.services.reviewing.overseeing import ending_with_rubric
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -40,7 +41,13 @@ def looked_at(request: HttpRequest, evaluation: Evaluation, form: SettingsForm) 
 def shown(
     request: HttpRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
 ) -> HttpResponse:
-    context = {"page": "evaluation_settings", "evaluation": evaluation, "form": form, **more}
+    context = {
+        "page": "evaluation_settings",
+        "evaluation": evaluation,
+        "form": form,
+        "ending": ending_with_rubric(evaluation),
+        **more,
+    }
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
 
 

@@ -86,7 +86,9 @@ def round_open(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def round_for(user: User, slug: str, pk: int, action: Action) -> Round:
     evaluation = access.evaluation_for(user, slug, action)
-    made = get_object_or_404(Round.objects.select_related("user"), evaluation=evaluation, pk=pk)
+    made = get_object_or_404(
+        Round.objects.select_related("user", "rubric_version__rubric"), evaluation=evaluation, pk=pk
+    )
     made.evaluation = evaluation
     return made
 

@@ -16,7 +16,8 @@ from evaluations.web.paging import page_of
 @require_safe
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.SEE_ALL)
-    page = page_of(request, Round.objects.filter(evaluation=evaluation), newest_first=True)
+    made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    page = page_of(request, made, newest_first=True)
     told = progress_of(page.rows)
     context = {
         "page": "rounds",

@@ -11,6 +11,7 @@ from evaluations.domain import RubricKind, RubricSpec
 from evaluations.forms.rubric_next import Editor
 from evaluations.models import User
 from evaluations.services.preparing.preparing import next_version
+from evaluations.services.reviewing.overseeing import ending_with_rubric
 from evaluations.web import editing
 from evaluations.web.rubric import rubric_to_continue
 
@@ -23,7 +24,12 @@ def rubric_next(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     rubric = rubric_to_continue(user, slug, pk)
     action = reverse("rubric_next", args=[slug, pk])
-    context = {"evaluation": rubric.evaluation, "rubric": rubric, "action": action}
+    context = {
+        "evaluation": rubric.evaluation,
+        "rubric": rubric,
+        "action": action,
+        "ending": ending_with_rubric(rubric.evaluation),
+    }
 
     def write(spec: RubricSpec, editor: Editor) -> str:
         for_reviews = editor.is_pairwise and editor.version.cleaned_data["for_reviews"]

@@ -1,6 +1,7 @@
 """How reviewing is organised: the pool, rounds, and comparisons that are given to people by name."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -11,6 +12,7 @@ from django.urls import reverse
 
 from evaluations.domain import AssignmentState, PickedBy, Role
 from evaluations.models import Assignment, Comparison, Evaluation, Event, Round, User
+from evaluations.services.preparing.preparing import next_version
 from evaluations.services.reviewing.reviewing import save_first
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.saying import ALL_A
@@ -221,6 +223,45 @@ def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled:
         Event.objects.filter(object_type="round", object_id=made.pk).order_by("pk").values_list("verb", flat=True)
     )
     assert verbs == ["made round", "closed round", "reopened round"]
+
+
+def ask_by_another_version(evaluation: Evaluation) -> None:
+    evaluation.refresh_from_db()
+    version = evaluation.review_rubric
+    assert version is not None
+    next_version(version.rubric, replace(version.spec(), instructions="Choose."), user=None, for_reviews=True)
+
+
+def test_with_another_version_of_the_rubric_a_round_is_over(client: Client, filled: Evaluation) -> None:
+    ann = make_member(filled, Role.REVIEWER, "ann")
+    made = make(client)
+    assert ">open<" in page(client, "rounds")
+    ask_by_another_version(filled)
+    text = page(client, "rounds")
+    assert ">open<" not in text
+    assert "nobody is led to it any more" in text
+    text = page(client, "round", made.pk)
+    assert "Made for version 1 of" in text
+    assert reverse("round_people", args=["study", made.pk]) not in text
+    for name, given in (("round_people", {"people": [ann.pk]}), ("round_close", {}), ("round_open", {})):
+        said = client.post(reverse(name, args=["study", made.pk]), given, follow=True).content.decode()
+        assert ("was made for another version" in said) == (name != "round_close")
+    assert reverse("round_open", args=["study", made.pk]) not in page(client, "round", made.pk)
+
+
+@pytest.mark.parametrize("name", ["evaluation_settings", "rubric_next"])
+def test_what_another_rubric_would_end_is_said_before(client: Client, filled: Evaluation, name: str) -> None:
+    rubric = filled.review_rubric
+    assert rubric is not None
+    where = [rubric.rubric_id] if name == "rubric_next" else []
+    assert "end with this one" not in page(client, name, *where)
+    ann = make_member(filled, Role.REVIEWER, "ann")
+    make(client)
+    make(client, name="Ann’s", who="split", people=[ann.pk], reviews_wanted=1, size=3)
+    text = " ".join(page(client, name, *where).split())
+    assert "2 open rounds (First look, Ann’s) and 3 comparisons given by name and not begun end with this one" in text
+    ask_by_another_version(filled)
+    assert "end with this one" not in page(client, name, *where)
 
 
 @pytest.mark.parametrize("name", ["round_people", "round_close", "round_open"])

@@ -16,6 +16,7 @@ from evaluations.services.reviewing.seating import rater_for
 @transaction.atomic
 def reopen_round(made: Round, user: User | None) -> None:
     """What is left of it is handed out again, and what was given by name is theirs again."""
+    refuse_outdated(made)
     queue = lock(known_queue(made.rubric_version_id, made.evaluation.reviews_wanted))
     if not Round.objects.filter(pk=made.pk, closed_at__isnull=False).update(closed_at=None):
         raise InputRefused(f"The round “{made.name}” is open already.")
@@ -37,6 +38,7 @@ def add_people(made: Round, people: Sequence[User], user: User | None) -> int:
         raise InputRefused("Everyone who reviews meets a calibration: it is given to nobody by name.")
     if made.closed_at is not None:
         raise InputRefused(f"The round “{made.name}” is closed: reopen it first.")
+    refuse_outdated(made)
     lock(known_queue(made.rubric_version_id, made.evaluation.reviews_wanted))
     raters = [rater_for(person, made.evaluation) for person in people]
     wanting = made.picks.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("place")
@@ -55,3 +57,8 @@ def add_people(made: Round, people: Sequence[User], user: User | None) -> int:
     after = {"people": [person.username for person in people], "comparisons": len(given)}
     record("gave round", made, user=user, evaluation=made.evaluation, after=after)
     return len(given)
+
+
+def refuse_outdated(made: Round) -> None:
+    if made.is_outdated:
+        raise InputRefused(f"The round “{made.name}” was made for another version of the rubric: make a new one.")

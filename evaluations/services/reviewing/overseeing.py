@@ -74,6 +74,21 @@ def given_to(evaluation: Evaluation, rater: Rater | None) -> int:
     return Assignment.objects.filter(rater=rater, state=AssignmentState.NAMED, item__rubric_version=version).count()
 
 
+@dataclass(frozen=True)
+class Ending:
+    """What would end with the version of the rubric in force: its open rounds, and what waits for people by name."""
+
+    rounds: tuple[str, ...]
+    given: int
+
+
+def ending_with_rubric(evaluation: Evaluation) -> Ending:
+    version = evaluation.review_rubric_id
+    rounds = Round.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
+    given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.NAMED)
+    return Ending(tuple(rounds.values_list("name", flat=True)), given.count())
+
+
 def saved_reviews(version_id: int | None) -> "QuerySet[Review]":
     """What people saved by this rubric, calibration left out."""
     saved: QuerySet[Review] = Review.objects.filter(rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
