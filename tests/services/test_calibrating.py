@@ -22,6 +22,7 @@ from evaluations.models import Adjudication, Comparison, Evaluation, Event, Queu
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reviewing import calibrating
 from evaluations.services.reviewing.posing import begin, known_labels, with_known_labels
+from evaluations.services.reviewing.reviewing import save_first, undo
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_TIE, SIX, aspect_of, import_votes, person_says
 
@@ -182,6 +183,32 @@ def test_what_others_chose_stays_hidden_until_the_person_is_through(evaluation: 
 
 
 # ---- the result
+
+
+@pytest.mark.parametrize("saw_result", [False, True])
+def test_what_was_chosen_there_can_be_taken_back_until_the_result_was_seen(
+    evaluation: Evaluation, saw_result: bool
+) -> None:
+    comparison, person = golden(evaluation), make_user()
+    made = named(evaluation, comparison)
+    review = save_first(person, comparison, choices=ALL_TIE, version=0)
+    if not saw_result:
+        assert undo(person, review, version=1).state == ReviewState.DRAFT
+        return
+    calibrating.note_result_seen(made, person)
+    with pytest.raises(InputRefused, match="You have seen the result of this calibration"):
+        undo(person, review, version=1)
+    assert review.verdicts.count() == 2 * len(SIX)
+
+
+def test_what_was_reviewed_before_the_round_was_made_keeps_its_first_choices_once_the_result_was_seen(
+    evaluation: Evaluation,
+) -> None:
+    comparison, person = golden(evaluation), make_user()
+    review = save_first(person, comparison, choices=ALL_TIE, version=0)
+    calibrating.note_result_seen(named(evaluation, comparison), person)
+    assert undo(person, review, version=1).state == ReviewState.FIRST
+    assert set(review.verdicts.values_list("stage", "choice")) == {(Stage.FIRST, "tie")}
 
 
 def test_first_choices_are_compared_with_what_is_known(evaluation: Evaluation) -> None:

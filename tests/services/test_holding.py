@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 
 from evaluations.domain import AssignmentState, PickedBy, Reveal, ReviewState, Role, RubricSpec
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Assignment, Comparison, Evaluation, QueueItem, Review, User
+from evaluations.models import Assignment, Comparison, Evaluation, Label, QueueItem, Review, Round, User
 from evaluations.services.preparing.preparing import change_evaluation, next_version, set_role
 from evaluations.services.reviewing import filling, holding, releasing
 from evaluations.services.reviewing.assigning import assign, close_round, make_round
+from evaluations.services.reviewing.posing import begin
 from evaluations.services.reviewing.queueing import next_comparison, progress
 from evaluations.services.reviewing.reviewing import rater_for, save_first, skip, undo
 from tests.making import make_comparison, make_evaluation, make_user
 from tests.queue import assert_counters_are_right
-from tests.saying import ALL_A, judge_says, make_import, make_judge, person_says
+from tests.saying import ALL_A, import_votes, judge_says, make_import, make_judge, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -317,3 +318,44 @@ def test_reviews_from_before_the_queue_have_their_places(evaluation: Evaluation,
     assert [turn(ben, evaluation), turn(ann, evaluation)] == [second, None]
     assert progress(evaluation, rater_for(ann, evaluation)).done == 1
     assert_counters_are_right(evaluation)
+
+
+# ---- calibration, however it was come to
+
+
+def calibration_of(evaluation: Evaluation, comparison: int) -> Round:
+    import_votes(Comparison.objects.get(pk=comparison), "gold", ALL_A, kind="gold")
+    return begin(evaluation, name="Calibration", comparisons=[comparison], user=None)
+
+
+def test_a_calibration_comparison_that_is_opened_by_its_address_is_calibration(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    (one,) = made(evaluation, 1)
+    calibration = calibration_of(evaluation, one)
+    review = save(people[0], one)
+    assert (review.picked_by, review.round, review.state) == (PickedBy.CALIBRATION, calibration, ReviewState.FINAL)
+    assert QueueItem.objects.get().taken == 0
+    assert not Label.objects.exists()
+    assert turn(people[0], evaluation) is None
+    assert_counters_are_right(evaluation)
+
+
+def test_what_was_held_when_its_calibration_was_made_gives_its_place_back(
+    evaluation: Evaluation, people: list[User]
+) -> None:
+    (one,) = made(evaluation, 1)
+    assert (turn(people[0], evaluation), turn(people[1], evaluation)) == (one, None)
+    calibration = calibration_of(evaluation, one)
+    review = save(people[0], one)
+    assert (review.picked_by, review.round) == (PickedBy.CALIBRATION, calibration)
+    assert Assignment.objects.get().state == AssignmentState.DONE
+    assert QueueItem.objects.get().taken == 0
+    assert turn(people[1], evaluation) == one
+    assert_counters_are_right(evaluation)
+
+
+def test_a_closed_calibration_takes_nothing_in(evaluation: Evaluation, people: list[User]) -> None:
+    (one,) = made(evaluation, 1)
+    close_round(calibration_of(evaluation, one), None)
+    assert save(people[0], one).picked_by == PickedBy.BY_HAND

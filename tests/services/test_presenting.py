@@ -5,7 +5,9 @@ import pytest
 from evaluations.domain import Choice, Reveal, Shown
 from evaluations.models import Comparison, User
 from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.reviewing.assigning import close_round
 from evaluations.services.reviewing.drawing import drawn, order_shown
+from evaluations.services.reviewing.posing import begin
 from evaluations.services.reviewing.presenting import Sheet, sheet_for
 from evaluations.services.reviewing.reviewing import rater_of, rubric_in_force, save_final, save_first
 from tests.making import make_comparison, make_evaluation, make_user
@@ -180,3 +182,13 @@ def test_without_a_score_of_both_there_is_nothing_to_reveal(person: User) -> Non
     comparison.response_b.scores.all().delete()
     save_first(person, comparison, choices=ALL_A, version=0)
     assert sheet(person, comparison).judge is None
+
+
+def test_what_stands_in_an_open_calibration_shows_no_judge_to_who_opens_it_by_its_address(person: User) -> None:
+    comparison = compared(person, Shown.AS_STORED, reveal=Reveal.SHOWN)
+    assert sheet(person, comparison).judge is not None
+    import_votes(comparison, "gold", ALL_TIE, kind="gold")
+    calibration = begin(comparison.evaluation, name="Calibration", comparisons=[comparison.pk], user=None)
+    assert sheet(person, comparison).judge is None
+    close_round(calibration, None)
+    assert sheet(person, comparison).judge is not None

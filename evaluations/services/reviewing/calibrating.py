@@ -21,7 +21,7 @@ from evaluations.domain import (
     Stage,
     derived_choice,
 )
-from evaluations.models import Comparison, Evaluation, Event, Rater, Review, Round, Score, User, Verdict
+from evaluations.models import Comparison, Evaluation, Event, Pick, Rater, Review, Round, Score, User, Verdict
 from evaluations.services.recording import record
 from evaluations.services.reviewing.posing import Known, known_labels
 
@@ -170,6 +170,17 @@ def note_result_seen(made: Round, user: User) -> None:
     """So that it is offered to the person only until they have opened it."""
     if not Event.objects.filter(object_type="round", object_id=made.pk, user=user, verb=SAW_RESULT).exists():
         record(SAW_RESULT, made, user=user, evaluation=made.evaluation)
+
+
+def saw_known_label(user: User, review: Review) -> bool:
+    """Whether this person has opened the result of a calibration that the comparison is in."""
+    picks = Pick.objects.filter(
+        item__comparison=review.comparison_id,
+        item__rubric_version=review.rubric_version_id,
+        round__kind=RoundKind.CALIBRATION,
+    )
+    seen = Event.objects.filter(object_type="round", user=user, verb=SAW_RESULT)
+    return seen.filter(object_id__in=picks.values("round")).exists()
 
 
 # ---- the result

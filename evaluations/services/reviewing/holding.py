@@ -44,9 +44,14 @@ def settle(review: Review) -> Picked:
     """
     item = item_for(review.rubric_version_id, review.comparison)
     bookmark = bookmark_of(review.rater_id, review.rubric_version_id, besides=review)
+    posed = posed_by(item)
+    if posed is not None:
+        lock(known_queue(item.rubric_version_id, 1))  # before the bookmark: a place may be given back
     locked(bookmark)
     mine = Assignment.objects.filter(item=item, rater=review.rater_id)
     known = mine.select_related("pick__round").first()
+    if posed is not None and (known is None or known.picked_by != PickedBy.CALIBRATION):
+        known = turned_calibration(item, review.rater_id, posed)
     if known is None:
         mine.create(item=item, rater_id=review.rater_id, picked_by=PickedBy.BY_HAND, state=AssignmentState.DONE)
         change_taken(item.pk, 1)
@@ -59,6 +64,27 @@ def settle(review: Review) -> Picked:
     if known is None or known.state != AssignmentState.DONE:
         Bookmark.objects.filter(pk=bookmark.pk).update(done=F("done") + 1)
     return picked(known)
+
+
+# The same for every first save: nearly always none.
+POSED: Final = """
+SELECT p.* FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
+WHERE p.item_id = %s AND r.kind = 'calibration' AND r.closed_at IS NULL ORDER BY p.id LIMIT 1
+"""
+
+
+def posed_by(item: QueueItem) -> Pick | None:
+    """How the item stands in an open calibration; None where it stands in none."""
+    return next(iter(Pick.objects.raw(POSED, [item.pk])), None)
+
+
+def turned_calibration(item: QueueItem, rater_id: int, posed: Pick) -> Assignment:
+    """However it came to this person it is calibration: the place that they held is free for others."""
+    give_back(item, rater_id, PLACES_TAKEN, AssignmentState.LAPSED)
+    how = {"pick": posed, "picked_by": PickedBy.CALIBRATION, "probability": posed.probability}
+    return Assignment.objects.update_or_create(
+        item=item, rater_id=rater_id, defaults=how, create_defaults={**how, "state": AssignmentState.LAPSED}
+    )[0]
 
 
 @transaction.atomic

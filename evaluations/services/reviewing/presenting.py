@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from django.db.models import Exists, OuterRef
+
 from evaluations.domain import (
     SAVED_REVIEW_STATES,
     AspectSpec,
@@ -11,11 +13,23 @@ from evaluations.domain import (
     PickedBy,
     Reveal,
     ReviewState,
+    RoundKind,
     RubricKind,
     RubricSpec,
     Shown,
 )
-from evaluations.models import Assignment, Comparison, Evaluation, Rater, Response, Review, RubricVersion, User
+from evaluations.models import (
+    Assignment,
+    Comparison,
+    Evaluation,
+    Pick,
+    QueueItem,
+    Rater,
+    Response,
+    Review,
+    RubricVersion,
+    User,
+)
 from evaluations.services.reviewing.drawing import judge_stands_from_the_start, order_shown
 from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer
 from evaluations.services.reviewing.saying import Given, Said, choice_in, said_in
@@ -137,9 +151,11 @@ def may_reveal(evaluation: Evaluation, user: User, comparison: Comparison) -> bo
 
 
 def calibrates(rater: Rater | None, comparison: Comparison) -> bool:
-    """Whether the person meets it in a calibration round: its labels are known, and no judge helps."""
-    given = Assignment.objects.filter(rater=rater, item__comparison=comparison, picked_by=PickedBy.CALIBRATION)
-    return rater is not None and given.filter(item__rubric_version=comparison.evaluation.review_rubric_id).exists()
+    """Whether it stands in a calibration, however the person came to it: its labels are known, and no judge helps."""
+    items = QueueItem.objects.filter(comparison=comparison, rubric_version=comparison.evaluation.review_rubric_id)
+    met = Assignment.objects.filter(item=OuterRef("pk"), rater=rater, picked_by=PickedBy.CALIBRATION)
+    posed = Pick.objects.filter(item=OuterRef("pk"), round__kind=RoundKind.CALIBRATION, round__closed_at__isnull=True)
+    return items.filter(Exists(met) | Exists(posed)).exists()
 
 
 def awaits_judge(review: Review | None) -> bool:

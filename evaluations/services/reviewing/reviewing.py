@@ -14,6 +14,7 @@ from evaluations.models import Comparison, Evaluation, Review, RubricVersion, Us
 from evaluations.services.pacing import in_turn
 from evaluations.services.preparing.preparing import freeze
 from evaluations.services.reviewing import holding
+from evaluations.services.reviewing.calibrating import saw_known_label
 from evaluations.services.reviewing.drawing import order_shown
 from evaluations.services.reviewing.presenting import was_revealed
 from evaluations.services.reviewing.saying import (
@@ -173,7 +174,10 @@ def undo(
         return review
     if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
         raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
-    keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts)
+    known = review.state == ReviewState.FINAL and saw_known_label(user, review)
+    if known and review.picked_by == PickedBy.CALIBRATION:
+        raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
+    keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)
     said = said_in(review, review.rubric_version.spec().kind)
     before = {**stored(review, said.final), "reason": review.skip_reason}
     reopen(review, version, said, tab, keeps_first=keeps_first, active_ms=active_ms, instead=instead)
