@@ -503,6 +503,20 @@ def test_a_reason_stands_on_the_final_verdict(person: User, comparison: Comparis
     assert entered(review)["reason_depth"] == "missed_error"
 
 
+def test_what_is_written_with_choices_is_recorded_with_every_save(person: User, comparison: Comparison) -> None:
+    review = first(person, judged(comparison), note="Hard.")
+    assert Event.objects.get(verb="saved first choices").after["note"] == "Hard."
+    review = final(person, review, notes={"depth": "Shallow.", "clarity": ""}, note="Easy.")
+    review = undo(person, review, version=review.version)
+    final(person, review, notes={"depth": "Deep."})
+    words = [
+        (event.after.get("note"), event.after["notes"]) for event in Event.objects.filter(verb="saved final choices")
+    ]
+    assert words == [("Easy.", {"depth": "Shallow."}), (None, {"depth": "Deep."})]
+    undone = Event.objects.get(verb="undid").before
+    assert (undone["note"], undone["notes"]) == ("Easy.", {"depth": "Shallow."})
+
+
 def test_a_reason_that_is_none_is_refused(person: User, comparison: Comparison) -> None:
     review = first(person, judged(comparison))
     with pytest.raises(InputRefused, match="“boredom” is none of the reasons"):

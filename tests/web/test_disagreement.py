@@ -426,11 +426,12 @@ def test_every_change_stands_in_the_history_from_what_to_what(as_ada: Client, ev
     name = aspect_of(evaluation, key).name
     swapped = order_shown(rita, comparison) == "swapped"
     as_b, as_a = (A, B) if swapped else (B, A)
-    review = reviewing.save_first(rita, comparison, choices=dict.fromkeys(ALL_A, as_a), version=0)
+    review = reviewing.save_first(rita, comparison, choices=dict.fromkeys(ALL_A, as_a), version=0, note="Hard.")
     span = mark(review, comparison.response_a, None, None, None, "Paris.", "Right.", "", rita)
     unmark(span, rita)
     changed = {**dict.fromkeys(ALL_A, as_a), key: as_b}
-    review = reviewing.save_final(rita, comparison, choices=changed, notes={}, version=review.version)
+    words = {"notes": {key: "It invents a river."}, "reasons": {key: "missed_error"}, "note": "Easy."}
+    review = reviewing.save_final(rita, comparison, choices=changed, version=review.version, **words)  # type: ignore[arg-type]
     reviewing.undo(rita, review, version=review.version)
     settle(as_ada, comparison, aspect=key, choice="B", reason="Look at the numbers.")
     made = Adjudication.objects.get()
@@ -446,8 +447,10 @@ def test_every_change_stands_in_the_history_from_what_to_what(as_ada: Client, ev
         f"{name} A",
         "rita marked a passage",
         "rita unmarked a passage",
-        f"rita saved final choices: {name} A → B",
+        f"rita saved final choices: {name} A → B ; note Hard. → Easy. ; reason on {name}",
+        f"note on {name} It invents a river.",
         "rita took a step back",
+        f"note on {name} It invents a river. → none",
         f"ada settled: {name}: choice B ; reason Look at the numbers.",
         f"ada settled: {name}: choice B → tie ; reason Look at the numbers. → On second thoughts.",
         f"ada opened it again: {name}: choice tie → none",

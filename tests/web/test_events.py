@@ -39,12 +39,13 @@ def test_it_says_who_changed_what_from_what_to_what(client: Client, owner: User,
     assert "olive" in page(client)
 
 
-def test_what_people_chose_is_left_out(client: Client, evaluation: Evaluation) -> None:
-    after = {"choices": {"factuality": "chose-this"}, "blind": True}
+def test_what_people_chose_and_wrote_in_a_review_is_left_out(client: Client, evaluation: Evaluation) -> None:
+    words = {"note": "wrote-this", "notes": {"factuality": "said-this"}, "reasons": {"factuality": "gave-this"}}
+    after = {"choices": {"factuality": "chose-this"}, "blind": True, **words}
     record("saved first choices", Review(pk=7), user=None, evaluation=evaluation, after=after)
     text = page(client)
     assert "saved first choices" in text
-    assert "chose-this" not in text
+    assert not [word for word in ("chose", "wrote", "said", "gave") if f"{word}-this" in text]
 
 
 def test_what_was_settled_and_said_about_it_is_left_out(client: Client, owner: User, evaluation: Evaluation) -> None:

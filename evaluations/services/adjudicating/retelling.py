@@ -21,7 +21,8 @@ IN_WORDS: Final[Mapping[str, str]] = {
 SPOKEN: Final[Mapping[Any, str]] = {Choice.BOTH_BAD: "both bad", **REASONS_IN_WORDS}
 # What says nothing to people, or stands elsewhere on the page; of withdrawn comments the words are not shown again.
 UNTOLD: Final = frozenset(
-    {"shown", "state", "choices", "aspect", "comparison", "response", "turn", "start", "end", "by", "text"}
+    {"shown", "state", "choices", "reasons", "notes", "aspect", "comparison", "response", "turn", "start", "end", "by"}
+    | {"text"}
 )
 
 
@@ -43,10 +44,10 @@ class Told:
 
 
 def history(comparison: Comparison) -> list[Told]:
-    """Oldest first; a review's choices are told as what changed since its step before."""
+    """Oldest first; what a review says is told as what changed since its step before."""
     names = dict(Aspect.objects.filter(evaluation=comparison.evaluation_id).values_list("key", "name"))
-    chosen: dict[int | None, Mapping[str, str]] = {}
-    return [told(event, names, chosen) for event in events_about(comparison).order_by("pk")]
+    said: dict[int | None, Mapping[str, str]] = {}
+    return [told(event, names, said) for event in events_about(comparison).order_by("pk")]
 
 
 def events_about(comparison: Comparison) -> QuerySet[Event]:
@@ -64,8 +65,8 @@ def events_about(comparison: Comparison) -> QuerySet[Event]:
     return Event.objects.filter(about).select_related("user")
 
 
-def told(event: Event, names: Mapping[str, str], chosen: dict[int | None, Mapping[str, str]]) -> Told:
-    changes = [*choices_changed(event, names, chosen), *values_changed(event)]
+def told(event: Event, names: Mapping[str, str], said: dict[int | None, Mapping[str, str]]) -> Told:
+    changes = [*said_changed(event, names, said), *values_changed(event)]
     aspect = names.get(event.after.get("aspect") or event.before.get("aspect") or "", "")
     what = IN_WORDS.get(event.verb, event.verb)
     return Told(
@@ -76,26 +77,37 @@ def told(event: Event, names: Mapping[str, str], chosen: dict[int | None, Mappin
     )
 
 
-def choices_changed(
-    event: Event, names: Mapping[str, str], chosen: dict[int | None, Mapping[str, str]]
-) -> Iterator[Change]:
-    """From the choices that the same review had before, to those that it has after."""
-    if event.object_type != "review" or not ("choices" in event.after or "choices" in event.before):
+def said_changed(event: Event, names: Mapping[str, str], said: dict[int | None, Mapping[str, str]]) -> Iterator[Change]:
+    """From what the same review said before, choices and words, to what it says after."""
+    if not tells_a_review(event):
         return
-    before = event.before.get("choices") or chosen.get(event.object_id) or {}
-    after = event.after.get("choices") or {}
-    chosen[event.object_id] = after
-    for key in dict.fromkeys([*before, *after]):
-        one, other = before.get(key), after.get(key)
-        if one != other:
-            yield Change(names.get(key, key), in_words(one), in_words(other))
+    before = said_in(event.before, names) or said.get(event.object_id) or {}
+    after = said_in(event.after, names)
+    said[event.object_id] = after
+    for about in dict.fromkeys([*before, *after]):
+        if before.get(about) != after.get(about):
+            yield Change(about, before.get(about), after.get(about))
+
+
+def tells_a_review(event: Event) -> bool:
+    return event.object_type == "review" and ("choices" in event.after or "choices" in event.before)
+
+
+def said_in(state: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, str]:
+    """Choices by aspect, then why they were made, by what they are about."""
+    said = {names.get(key, key): in_words(given) for key, given in state.get("choices", {}).items()}
+    for words, about in (("reasons", "reason on"), ("notes", "note on")):
+        said |= {f"{about} {names.get(key, key)}": in_words(given) for key, given in state.get(words, {}).items()}
+    said["note"] = in_words(state.get("note"))
+    return {about: given for about, given in said.items() if given is not None}
 
 
 def values_changed(event: Event) -> Iterator[Change]:
+    untold = UNTOLD | {"note"} if tells_a_review(event) else UNTOLD
     # PostgreSQL keeps no order of keys: by name, and what somebody wrote comes last.
-    for name in sorted({*event.before, *event.after}, key=lambda name: (name == "note", name)):
+    for name in sorted({*event.before, *event.after} - untold, key=lambda name: (name == "note", name)):
         one, other = in_words(event.before.get(name)), in_words(event.after.get(name))
-        if name not in UNTOLD and one != other:
+        if one != other:
             yield Change(name.replace("_", " "), one, other)
 
 

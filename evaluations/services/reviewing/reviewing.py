@@ -35,7 +35,6 @@ from evaluations.services.reviewing.stepping import (
     answer_of,
     is_resent,
     judge_met,
-    reasons_said,
     record_step,
     refuse_unless_awaiting,
     reopen,
@@ -98,7 +97,7 @@ def save_first(
     write(review, choices, *((Stage.FIRST, Stage.FINAL) if is_final else (Stage.FIRST,)))
     if is_final:
         tally([comparison.pk])
-    record_step("saved first choices", review, user, after={**stored(review, choices), "blind": review.blind})
+    record_step("saved first choices", review, user, after={**stored(review, choices, note), "blind": review.blind})
     return review
 
 
@@ -136,7 +135,7 @@ def save_final(
     )
     write(review, choices, Stage.FINAL, notes=notes, reasons=reasons)
     tally([comparison.pk])
-    record_step("saved final choices", review, user, after={**stored(review, choices), **reasons_said(reasons)})
+    record_step("saved final choices", review, user, after=stored(review, choices, note, notes, reasons))
     return review
 
 
@@ -179,7 +178,7 @@ def undo(
         raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
     keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)
     said = said_in(review, review.rubric_version.spec().kind)
-    before = {**stored(review, said.final), "reason": review.skip_reason}
+    before = {**stored(review, said.final, review.note, said.notes, said.reasons), "reason": review.skip_reason}
     reopen(review, version, said, tab, keeps_first=keeps_first, active_ms=active_ms, instead=instead)
     record_step("undid", review, user, before=before, after={"state": review.state})
     return review
@@ -196,7 +195,8 @@ def look_again(user: User, review: Review, *, version: int, tab: str = "") -> Re
         raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
     said = said_in(review, spec.kind)
     reopen(review, version, said, tab, keeps_first=True, awaits_judge=False)
-    record_step("looked again", review, user, before=stored(review, said.final), after={"state": review.state})
+    before = stored(review, said.final, review.note, said.notes, said.reasons)
+    record_step("looked again", review, user, before=before, after={"state": review.state})
     return review
 
 

@@ -15,7 +15,7 @@ from evaluations.services.reviewing.drawing import judge_stands_from_the_start
 from evaluations.services.reviewing.keeping import draft_with
 from evaluations.services.reviewing.presenting import awaits_judge
 from evaluations.services.reviewing.revealing import judge_answer
-from evaluations.services.reviewing.saying import Choices, Said, Words, fields_of, forget, turned_given
+from evaluations.services.reviewing.saying import Choices, Said, Words, fields_of, filled, forget, turned_given
 from evaluations.services.reviewing.tallying import tally
 
 # One step takes at most this long: a page left open overnight is not a night of work.
@@ -124,18 +124,18 @@ def reviewed_before(review: Review) -> bool:
 # ---- the record
 
 
-def stored(review: Review, choices: Choices) -> dict[str, Any]:
-    """Choices as the record keeps them: in terms of A and B as stored."""
+def stored(
+    review: Review, choices: Choices, note: str = "", notes: Words | None = None, reasons: Words | None = None
+) -> dict[str, Any]:
+    """Choices as the record keeps them, in terms of A and B as stored, and what was written with them."""
     shown = Shown(review.shown)
+    words = {"note": note, "notes": filled(notes or {}), "reasons": filled(reasons or {})}
     return {
         "state": review.state,
         "shown": shown,
         "choices": {key: turned_given(given, shown) for key, given in choices.items()},
+        **{name: said for name, said in words.items() if said},
     }
-
-
-def reasons_said(reasons: Words | None) -> dict[str, Any]:
-    return {"reasons": dict(reasons)} if reasons else {}
 
 
 def record_step(verb: str, review: Review, user: User, **states: Any) -> None:
