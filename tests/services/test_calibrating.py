@@ -21,9 +21,12 @@ from evaluations.domain import (
 from evaluations.models import Adjudication, Comparison, Evaluation, Event, QueueItem, Rater, Review, Round, Score, User
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reviewing import calibrating
+from evaluations.services.reviewing.assigning import close_round, make_round
+from evaluations.services.reviewing.overseeing import pool_of, progress_of
 from evaluations.services.reviewing.posing import begin, known_labels, with_known_labels
 from evaluations.services.reviewing.reviewing import save_first, undo
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.queue import turn
 from tests.saying import ALL_A, ALL_TIE, SIX, aspect_of, import_votes, person_says
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +111,25 @@ def test_a_round_drawn_by_the_same_seed_is_the_same_round(evaluation: Evaluation
 def test_it_takes_no_place_in_the_queue(evaluation: Evaluation) -> None:
     named(evaluation, golden(evaluation))
     assert list(QueueItem.objects.values_list("taken", "drawn")) == [(0, False)]
+
+
+def test_what_is_in_an_open_calibration_is_wanted_only_once_it_is_closed(evaluation: Evaluation, owner: User) -> None:
+    """Four comparisons and a round of two of them; one of these two is posed, and one that is in no round."""
+    free = make_comparison(evaluation)
+    in_round, other = golden(evaluation), golden(evaluation)
+    make_comparison(evaluation)
+    calibration = named(evaluation, in_round, other)
+    QueueItem.objects.exclude(comparison__in=(free, in_round)).update(drawn=True)
+    make_round(evaluation, name="Two", strategy=PickedBy.RANDOM, size=2, reviews_wanted=2, user=None)
+    while (pk := turn(owner, evaluation)) is not None:
+        save_first(owner, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
+    pool, (_, progress) = pool_of(evaluation), progress_of(Round.objects.order_by("pk")).values()
+    assert (pool.reviews, pool.wanted, pool.calibrating) == (2, 3, 2)
+    assert (progress.reviews, progress.wanted, progress.calibrating) == (1, 2, 1)
+    close_round(calibration, owner)
+    pool, (_, progress) = pool_of(evaluation), progress_of(Round.objects.order_by("pk")).values()
+    assert (pool.reviews, pool.wanted, pool.calibrating) == (2, 6, 0)
+    assert (progress.reviews, progress.wanted, progress.calibrating) == (1, 4, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce, Least
+from django.db.models.functions import Coalesce, Greatest, Least
 
 from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, AssignmentState, PickedBy, RoundKind
 from evaluations.models import Assignment, Comparison, Evaluation, Pick, QueueItem, Rater, Review, Round
@@ -14,27 +14,37 @@ from evaluations.models import Assignment, Comparison, Evaluation, Pick, QueueIt
 
 @dataclass(frozen=True)
 class Pool:
-    """What everyone takes from: ``drawn`` comparisons are the random sample that estimates rest on."""
+    """What everyone takes from: ``drawn`` comparisons are the random sample that estimates rest on.
+
+    ``calibrating``: in an open calibration. Everybody meets them there, and takes no place: until it
+    is closed no more reviews of them are wanted than there are.
+    """
 
     comparisons: int
     drawn: int
     reviews: int
     wanted: int
+    calibrating: int = 0
 
 
 @dataclass(frozen=True)
 class RoundProgress:
-    """``reviews`` counts no more of a comparison than the round wants; ``drawn`` those that chance picked."""
+    """``reviews`` counts no more of a comparison than the round wants; ``drawn`` those that chance picked.
+
+    ``calibrating`` of its comparisons are in an open calibration, which keeps so many reviews ``waiting``.
+    """
 
     round: Round
     comparisons: int = 0
     drawn: int = 0
     reviews: int = 0
     people: int = 0
+    calibrating: int = 0
+    waiting: int = 0
 
     @property
     def wanted(self) -> int:
-        return self.comparisons * self.round.reviews_wanted
+        return self.comparisons * self.round.reviews_wanted - self.waiting
 
     @property
     def is_calibration(self) -> bool:
@@ -63,7 +73,16 @@ def pool_of(evaluation: Evaluation) -> Pool:
     )
     reviews = saved_reviews(version).filter(comparison__evaluation=evaluation).count()
     unknown = max(comparisons - told["known"], 0)
-    return Pool(comparisons, told["drawn"], reviews, told["wanted"] + unknown * evaluation.reviews_wanted)
+    wanted = told["wanted"] + unknown * evaluation.reviews_wanted
+    missing = Greatest(F("wanted") - F("taken"), 0)
+    kept = items.filter(pk__in=in_calibration()).aggregate(items=Count("pk"), missing=Coalesce(Sum(missing), 0))
+    return Pool(comparisons, told["drawn"], reviews, wanted - kept["missing"], kept["items"])
+
+
+def in_calibration() -> "QuerySet[Pick, int]":
+    """The items that an open calibration holds."""
+    held = Pick.objects.filter(round__kind=RoundKind.CALIBRATION, round__closed_at__isnull=True)
+    return held.values_list("item", flat=True)
 
 
 def given_to(evaluation: Evaluation, rater: Rater | None) -> int:
@@ -96,11 +115,14 @@ def saved_reviews(version_id: int | None) -> "QuerySet[Review]":
 
 
 def progress_of(rounds: Collection[Round]) -> Mapping[int, RoundProgress]:
-    """Round id → progress; three queries for any number of rounds."""
+    """Round id → progress; four queries for any number of rounds."""
     picks = Pick.objects.filter(round__in=rounds).order_by("round").values_list("round")
     counted = picks.annotate(size=Count("pk"), drawn=Count("pk", filter=chance()))
     sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
     done = dict(picks.annotate(done=Sum(reviews_of_pick())))
+    missing = Sum(F("round__reviews_wanted") - reviews_of_pick())
+    held = picks.filter(item__in=in_calibration()).annotate(size=Count("pk"), missing=missing)
+    kept = {number: (comparisons, reviews) for number, comparisons, reviews in held}
     people = dict(
         Assignment.objects.filter(pick__round__in=rounds)
         .values("pick__round")
@@ -113,6 +135,7 @@ def progress_of(rounds: Collection[Round]) -> Mapping[int, RoundProgress]:
             *sizes.get(one.pk, (0, 0)),
             done.get(one.pk) or 0,
             people.get(one.pk, 0),
+            *kept.get(one.pk, (0, 0)),
         )
         for one in rounds
     }
