@@ -51,7 +51,7 @@ def columns(raters: Raters) -> list[str]:
         named += [f"label:{aspect}{part}" for part in ("", ":source", ":n", ":votes", ":by")]
     for aspect in raters.aspects:
         named += [f"adjudication:{aspect}{part}" for part in ("", ":reason", ":by", ":at")]
-    named.append("comments")
+    named += ["comments", "skipped"]
     for name in raters.gold:
         named += [f"gold:{name}:{aspect}" for aspect in raters.aspects]
     for name in raters.judges:
@@ -93,6 +93,8 @@ def cells(row: ExportedRow) -> dict[str, str]:
         flat |= {f"adjudication:{aspect}:{part}": str(settled[part]) for part in ("reason", "by", "at")}
     if row["comments"]:
         flat["comments"] = packed(row["comments"])
+    if row["skipped"]:
+        flat["skipped"] = packed(row["skipped"])
     for gold in row["gold"]:
         flat |= {f"gold:{gold['rater']}:{aspect}": choice for aspect, choice in gold["choices"].items()}
     for judge in row["judges"]:

@@ -29,8 +29,8 @@ MATERIAL: Final = (
     "metadata",
 )
 LABELS: Final = ("gold", "judges", "labels", "people")
-# What stands beside them since people settle disagreements; a file from before has none of it.
-DISCUSSION: Final = ("adjudications", "comments")
+# What stands beside them since people settle disagreements and say why they skip; a file from before has none of it.
+DISCUSSION: Final = ("adjudications", "comments", "skipped")
 PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
 NEUTRALISED: Final = "neutralised"
 
@@ -64,6 +64,15 @@ class Comment(TypedDict):
     aspect: str | None
     text: str
     at: str
+
+
+class Skip(TypedDict):
+    """That a person left the comparison out and has not reviewed it since. ``reason`` may be empty."""
+
+    rater: str
+    rubric: str | None
+    reason: str
+    at: str | None
 
 
 class Span(TypedDict):
@@ -195,6 +204,7 @@ class ExportedRow(MaterialOf):
     gold: list[Gold]
     judges: list[Judge]
     people: list[Person]
+    skipped: list[Skip]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,15 @@ def row(**given: Any) -> ExportedRow:
     plain: dict[str, Any] = dict.fromkeys(("messages", "context", "reference"))
     plain |= dict.fromkeys(("query_id", "cluster", "category", "query", "candidate_a", "candidate_b"), "x")
     plain |= {"response_a": "a", "response_b": "b", "metadata": {}}
-    said: dict[str, Any] = {"labels": {}, "adjudications": {}, "comments": [], "gold": [], "judges": [], "people": []}
+    said: dict[str, Any] = {
+        "labels": {},
+        "adjudications": {},
+        "comments": [],
+        "skipped": [],
+        "gold": [],
+        "judges": [],
+        "people": [],
+    }
     return {**plain, **said, **given}  # type: ignore[typeddict-item]
 
 

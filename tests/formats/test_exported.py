@@ -26,6 +26,7 @@ LABELS: dict[str, Any] = {
     "labels": {"clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}, "by": None}},
     "adjudications": {"clarity": {"choice": "A", "reason": "=1", "by": "ada", "at": "2026-01-01T00:00:00+00:00"}},
     "comments": [{"author": "ann", "aspect": None, "text": "-1", "at": "2026-01-01T00:00:00+00:00"}],
+    "skipped": [{"rater": "ben", "rubric": "own 1", "reason": "=2", "at": "2026-01-01T00:00:00+00:00"}],
     "gold": [],
     "judges": [],
     "people": [
@@ -68,6 +69,7 @@ def test_an_exported_file_is_read_as_the_comparisons_it_was_written_from(write: 
 
 
 def test_a_file_that_was_exported_before_people_settled_anything_is_read_too() -> None:
-    earlier = {name: value for name, value in row(MATERIAL[0]).items() if name not in ("adjudications", "comments")}
+    since = ("adjudications", "comments", "skipped")
+    earlier = {name: value for name, value in row(MATERIAL[0]).items() if name not in since}
     assert set(material(earlier)) == set(NAMES)
-    assert material({"comments": "mine"}) == {"comments": "mine"}
+    assert material({"comments": "mine", "skipped": "2"}) == {"comments": "mine", "skipped": "2"}

@@ -24,6 +24,7 @@ from evaluations.services.exporting import collecting, composing, exporting
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from evaluations.services.labelling import labels
+from evaluations.services.reviewing.reviewing import skip, undo
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import (
     another_version,
@@ -118,6 +119,7 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
             },
             "adjudications": {},
             "comments": [],
+            "skipped": [],
             "gold": [{"rater": "expert", "choices": {"factuality": "A"}}],
             "judges": [
                 {
@@ -505,6 +507,28 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     assert json.loads(cells["person:ann (spans)"]) == person["spans"]
     assert (cells["person:ann:clarity:reason"], cells["person:ann (round)"]) == ("my_mistake", "flips")
     assert (cells["person:ann (probability)"], cells["person:ann (judge_first)"]) == ("0.25", "yes")
+
+
+def test_who_skipped_a_comparison_stands_apart_with_the_reason_and_counts_in_no_label(evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), comparison, {"clarity": A})
+    for name, reason in (("eve", ""), ("ben", "=not my field")):
+        user = make_member(evaluation, Role.REVIEWER, name)
+        skip(user, comparison, reason=reason, version=0)
+    back = make_member(evaluation, Role.REVIEWER, "cem")
+    review = skip(back, comparison, reason="Later.", version=0)
+    undo(back, review, version=review.version)
+    Review.objects.filter(state="skipped").update(finished_at=datetime(2026, 1, 2, tzinfo=UTC))
+    (row,) = as_json(evaluation)
+    at = {"rubric": "six-aspect 1", "at": "2026-01-02T00:00:00+00:00"}
+    assert row["skipped"] == [
+        {"rater": "ben", "reason": "=not my field", **at},
+        {"rater": "eve", "reason": "", **at},
+    ]
+    assert [person["rater"] for person in row["people"]] == ["ann"]
+    assert row["labels"]["clarity"]["n"] == 1
+    (cells,) = as_csv(evaluation)
+    assert json.loads(cells["skipped"]) == row["skipped"]
 
 
 def test_a_calibration_is_exported_with_a_mark_and_makes_no_label(evaluation: Evaluation) -> None:

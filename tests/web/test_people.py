@@ -13,6 +13,7 @@ from evaluations.models import Assignment, Evaluation, Event, Membership, SignIn
 from evaluations.services.preparing.inviting import add_person
 from evaluations.services.preparing.preparing import set_role
 from evaluations.services.reviewing.assigning import assign
+from evaluations.services.reviewing.reviewing import skip
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +120,20 @@ def test_others_see_the_list_and_change_nothing(client: Client, evaluation: Eval
     for address in ("people_role", "people_remove", "people_link"):
         assert client.post(reverse(address, args=["study", mine.pk]), {"role": "owner"}).status_code == 403
     assert Membership.objects.get(user=member).role == role
+
+
+def test_who_sees_all_reads_how_often_each_skipped_and_why(
+    client: Client, as_owner: Client, evaluation: Evaluation
+) -> None:
+    rita = make_member(evaluation, Role.REVIEWER, "rita")
+    for reason in ("not <my> field", "", "not <my> field"):
+        skip(rita, make_comparison(evaluation), reason=reason, version=0)
+    page = re.sub(r"\s+", " ", as_owner.get(reverse("people", args=["study"])).content.decode())
+    assert "<summary>3<" in page
+    assert '2 × <span dir="auto">not &lt;my&gt; field</span>' in page
+    assert "no reason" in page
+    client.force_login(rita)
+    assert "field" not in client.get(reverse("people", args=["study"])).content.decode().split("<main")[1]
 
 
 def test_a_member_of_another_evaluation_cannot_be_reached_through_this_one(as_owner: Client) -> None:

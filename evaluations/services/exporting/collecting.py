@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluations.domain import SAVED_REVIEW_STATES, Message, RaterKind
+from evaluations.domain import SAVED_REVIEW_STATES, Message, RaterKind, ReviewState
 from evaluations.formats import exported
 from evaluations.models import (
     Adjudication,
@@ -216,9 +216,24 @@ def scores_of(ids: Iterable[int], cast: Cast) -> dict[int, dict[int, list[Given]
     return given
 
 
-def reviews_of(ids: Iterable[int]) -> dict[int, Review]:
-    saved = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES)
-    return {review.pk: review for review in saved.select_related("rubric_version__rubric", "round").defer("draft")}
+@dataclass(frozen=True)
+class Reviews:
+    """``saved`` by their own id, ``skipped`` by that of the comparison."""
+
+    saved: Mapping[int, Review]
+    skipped: Mapping[int, list[Review]]
+
+
+def reviews_of(ids: Iterable[int]) -> Reviews:
+    saved: dict[int, Review] = {}
+    skipped: dict[int, list[Review]] = defaultdict(list)
+    made = Review.objects.filter(comparison__in=ids, state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED))
+    for review in made.select_related("rater", "rubric_version__rubric", "round").defer("draft"):
+        if review.state == ReviewState.SKIPPED:
+            skipped[review.comparison_id].append(review)
+        else:
+            saved[review.pk] = review
+    return Reviews(saved, skipped)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evaluations.domain import Choice, Message, RaterKind, ReviewState
 from evaluations.formats import exported
-from evaluations.models import Adjudication, Comment, Comparison
+from evaluations.models import Adjudication, Comment, Comparison, Review
 from evaluations.services import labelling
 from evaluations.services.exporting.collecting import (
     Cast,
@@ -23,7 +23,7 @@ from evaluations.services.exporting.collecting import (
     scoring_of,
     verdicts_of,
 )
-from evaluations.services.exporting.judged import judges_of, scorers_of
+from evaluations.services.exporting.judged import judges_of, rubric_name, scorers_of
 from evaluations.services.exporting.reviewed import people_of
 
 
@@ -42,7 +42,7 @@ def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.Exported
     reviews, calls, scoring, discussion = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast), discussion_of(ids)
     for one in chunk:
         by_rater = said.get(one.pk, {})
-        people = people_of(one, by_rater, scores.get(one.pk, {}), reviews, discussion.spans, cast)
+        people = people_of(one, by_rater, scores.get(one.pk, {}), reviews.saved, discussion.spans, cast)
         judges = {**judges_of(by_rater, calls.get(one.pk, {}), cast), **scorers_of(one, scoring, cast)}
         settled = discussion.adjudications.get(one.pk, [])
         yield {
@@ -53,6 +53,7 @@ def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.Exported
             "gold": gold_of(by_rater, cast),
             "judges": sorted(judges.values(), key=lambda judge: judge["judge"]),
             "people": people,
+            "skipped": [skip_of(review) for review in by_name(reviews.skipped.get(one.pk, ()))],
         }
 
 
@@ -161,6 +162,20 @@ def comment_of(comment: Comment, cast: Cast) -> exported.Comment:
         "aspect": cast.aspects.get(comment.aspect_id or 0),
         "text": comment.text,
         "at": moment(comment.created_at),
+    }
+
+
+def by_name(reviews: Sequence[Review]) -> list[Review]:
+    """Here and not by the database, whose order of letters is its own."""
+    return sorted(reviews, key=lambda review: (review.rater.name, review.pk))
+
+
+def skip_of(review: Review) -> exported.Skip:
+    return {
+        "rater": review.rater.name,
+        "rubric": rubric_name(review.rubric_version),
+        "reason": review.skip_reason,
+        "at": moment(review.finished_at) if review.finished_at else None,
     }
 
 

@@ -8,7 +8,7 @@ from statistics import median
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, AssignmentState, PickedBy, RoundKind
+from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, AssignmentState, PickedBy, ReviewState, RoundKind
 from evaluations.models import Assignment, Comparison, Evaluation, Pick, QueueItem, Rater, Review, Round
 
 
@@ -53,7 +53,10 @@ class RoundProgress:
 
 @dataclass(frozen=True)
 class Work:
-    """What one person has done by the rubric in force, or within a round."""
+    """What one person has done by the rubric in force, or within a round.
+
+    ``reasons``: why they skipped, each with how often, the most frequent first.
+    """
 
     name: str
     done: int = 0
@@ -61,6 +64,7 @@ class Work:
     open: int = 0
     skipped: int = 0
     median_seconds: float | None = None
+    reasons: tuple[tuple[str, int], ...] = ()
 
 
 def pool_of(evaluation: Evaluation) -> Pool:
@@ -173,12 +177,30 @@ def work_of(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, W
         mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.NAMED
     )
     waiting = dict(given.values_list("rater").annotate(Count("pk")))
+    reasons = skipped_by(evaluation, raters)
     return {
         rater.pk: Work(
-            rater.name, len(seconds[rater.pk]), waiting.get(rater.pk, 0), median_seconds=middle(seconds[rater.pk])
+            rater.name,
+            len(seconds[rater.pk]),
+            waiting.get(rater.pk, 0),
+            skipped=sum(number for _, number in reasons[rater.pk]),
+            median_seconds=middle(seconds[rater.pk]),
+            reasons=tuple(reasons[rater.pk]),
         )
         for rater in raters
     }
+
+
+def skipped_by(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, list[tuple[str, int]]]:
+    """Rater id → why they skipped, with how often: what they have not reviewed since."""
+    skipped = Review.objects.filter(
+        rater__in=raters, rubric_version=evaluation.review_rubric_id, state=ReviewState.SKIPPED
+    )
+    counted = skipped.values_list("rater", "skip_reason").annotate(number=Count("pk"))
+    reasons: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for rater, reason, number in counted.order_by("-number", "skip_reason"):
+        reasons[rater].append((reason, number))
+    return reasons
 
 
 def middle(milliseconds: Collection[int]) -> float | None:
