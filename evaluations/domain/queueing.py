@@ -14,7 +14,8 @@ class PickedBy(StrEnum):
     """How a comparison came before a person.
 
     RANDOM: it was its turn in the one random order that was drawn when it came in. The next five
-    are strategies: of them STRATIFIED alone leaves a known probability. CALIBRATION: it has a known
+    are strategies: of them STRATIFIED alone leaves a known probability, and is the only one by whose
+    probability a vote may be weighed: all that are RANDOM are one simple random sample. CALIBRATION: it has a known
     label. BY_HAND: the person opened it, or was given it by name outside any round.
     """
 

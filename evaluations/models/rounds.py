@@ -110,7 +110,9 @@ class Round(Row):
 class Pick(Row):
     """That a round contains a comparison: in which place, how it was picked, and with what probability.
 
-    ``probability`` is None where a deterministic strategy picked it.
+    ``probability``: the chance, by design, that it had been drawn once this round was made. Of the
+    random share it is the share of all comparisons that were drawn by then, of a stratum the share
+    of that stratum; None where a deterministic strategy picked it.
     """
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="picks", db_index=False)
@@ -138,6 +140,7 @@ class Assignment(Row):
     """That a person is to review a comparison, or was, and how it came to them.
 
     ``pick`` is None for what came from the pool or by hand. ``held_until`` is filled while HELD.
+    ``probability`` is that of the pick; in the pool everything's turn comes, so there it is 1.
     """
 
     item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="assignments", db_index=False)

@@ -15,7 +15,8 @@ from evaluations.models.runs import Call
 class Review(Row):
     """One human's pass over one comparison.
 
-    ``picked_by``, ``round`` and ``probability`` are fixed at the first save. ``judge_first``: the
+    ``picked_by``, ``round`` and ``probability`` are fixed at the first save, as the assignment has
+    them: all that are RANDOM weigh alike, and 1/probability is a weight within strata only. ``judge_first``: the
     judge's choices stood there from the start; ``reveal`` says by which rule that was decided.
     ``draft`` holds what was entered and not saved yet, by the names of the page's fields, ``draft_number``
     counts its changes and ``draft_tab`` says which page made the last one.

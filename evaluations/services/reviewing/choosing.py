@@ -18,7 +18,7 @@ MOST_REVIEWS: Final = 100
 
 @dataclass(frozen=True)
 class Chosen:
-    """An item that a round is to contain. ``probability`` is None where no chance picked it."""
+    """An item that a round is to contain. ``probability`` as ``Pick`` defines it, None where no chance picked it."""
 
     item_id: int
     picked_by: PickedBy

@@ -21,7 +21,7 @@ from evaluations.services.reviewing.filling import item_for, known_queue, lock
 
 @dataclass(frozen=True)
 class Picked:
-    """How a comparison came to a person. ``probability`` is None for what no chance decided."""
+    """How a comparison came to a person. ``probability`` as ``Assignment`` defines it, None where no chance decided."""
 
     picked_by: PickedBy = PickedBy.BY_HAND
     round: Round | None = None
