@@ -7,6 +7,7 @@ import * as keys from "./review/keys.js";
 import * as notice from "./review/notice.js";
 import * as outbox from "./review/outbox.js";
 import { one, show } from "./review/page.js";
+import * as reveal from "./review/reveal.js";
 import * as steps from "./review/steps.js";
 import * as time from "./review/time.js";
 
@@ -14,8 +15,8 @@ import * as time from "./review/time.js";
 const begin = () => {
   drafts.begin();
   time.begin();
+  reveal.begin();
   choosing.begin();
-  keys.begin();
   ahead.prepare();
 };
 
@@ -35,6 +36,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 time.start();
 drafts.start();
+reveal.start();
 steps.start();
 keys.start();
 notice.start();

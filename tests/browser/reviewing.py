@@ -94,6 +94,12 @@ def expect_other_than(page: Page, comparison: str) -> None:
     expect(page.locator("#panel")).to_have_attribute("data-stage", "choose")
 
 
+def expect_revealed(page: Page) -> None:
+    """The judge's choices stand there, and for long enough to be confirmed."""
+    expect(page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    expect(page.locator("[data-primary]:not([aria-disabled])")).to_be_attached()
+
+
 def expect_next_is_here(page: Page) -> None:
     """The next comparison lies in the page already."""
     expect(page.locator("#desk[data-next-is-here]")).to_be_attached()

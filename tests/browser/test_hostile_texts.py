@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.browser.conftest import NewPage
+from tests.browser.reviewing import expect_revealed
 from tests.product import Product, manage
 from tests.rendering import payloads
 
@@ -96,6 +97,7 @@ def test_nothing_runs_while_somebody_reviews_it_all(
         page.locator("[data-primary]").click()
         expect(page.locator("#panel")).to_have_attribute("data-stage", "confirm")
         unhurt(page)
+        expect_revealed(page)
         page.locator("[data-primary]").click()
         expect(page.locator(f"#workbench[data-comparison='{at}']")).to_have_count(0)
         unhurt(page)

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.conftest import sign_in
+from tests.browser.reviewing import expect_revealed
 from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.data, pytest.mark.worker]
@@ -75,7 +76,7 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
             page.keyboard.press(key)
         chosen[comparison] = dict(zip(ASPECTS, (KEYS[key] for key in keys), strict=True))
         page.keyboard.press("Enter")
-        expect(page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+        expect_revealed(page)
         expect(page.locator("#agreement")).to_contain_text("baseline, not an LLM")
         page.keyboard.press("Enter")
         expect(page.locator(f'#workbench[data-comparison="{comparison}"]')).to_have_count(0)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage, sign_in
+from tests.browser.reviewing import expect_revealed
 from tests.product import Product, manage
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -118,9 +119,6 @@ class Keyboard:
     def confirm(self) -> None:
         self.press("Enter")
 
-    def confirm_and_stay(self) -> None:
-        self.press("c")
-
     def undo(self) -> None:
         self.press("u")
 
@@ -159,9 +157,6 @@ class Mouse:
 
     def confirm(self) -> None:
         self.point("#panel[data-stage=confirm] [data-primary]")
-
-    def confirm_and_stay(self) -> None:
-        self.point("[data-confirm]")
 
     def undo(self) -> None:
         self.point("#undo button")
@@ -220,11 +215,12 @@ def work_a_shift(page: Page, hand: Hand) -> None:
     hand.choose(*["tie"] * 6)  # the third: confirmed, taken back, confirmed again
     hand.save()
     revealed(page)
-    hand.confirm_and_stay()
-    expect(page.locator("#panel")).to_have_attribute("data-stage", "done")
+    third = comparison(page)
+    hand.confirm()
+    arrive(page, after=third)
     hand.undo()
     revealed(page)
-    third = comparison(page)
+    assert comparison(page) == third
     hand.confirm()
     arrive(page, after=third)
     hand.choose(*["B"] * 6)  # the fourth: with a note
@@ -262,5 +258,5 @@ def arrive(page: Page, after: str = "") -> None:
 
 
 def revealed(page: Page) -> None:
-    expect(page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    expect_revealed(page)
     expect(page.locator("#agreement")).to_contain_text("longest")

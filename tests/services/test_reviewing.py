@@ -26,7 +26,7 @@ from evaluations.models import Comparison, Event, Label, Rater, Review, User, Ve
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation, next_version
 from evaluations.services.reviewing import holding
 from evaluations.services.reviewing.drawing import order_shown
-from evaluations.services.reviewing.keeping import draft_of
+from evaluations.services.reviewing.keeping import draft_of, keep
 from evaluations.services.reviewing.presenting import sheet_for
 from evaluations.services.reviewing.reviewing import (
     LONGEST_STEP_MS,
@@ -34,6 +34,7 @@ from evaluations.services.reviewing.reviewing import (
     leave_as_is,
     look_again,
     rater_of,
+    review_for,
     rubric_in_force,
     save_final,
     save_first,
@@ -368,6 +369,18 @@ def test_a_skip_keeps_its_reason_and_can_be_undone(person: User, comparison: Com
     assert (review.state, review.skip_reason) == (ReviewState.SKIPPED, "I do not read Finnish")
     undo(person, review, version=review.version)
     assert (review.state, review.skip_reason) == (ReviewState.DRAFT, "")
+
+
+def test_a_skip_keeps_the_draft_and_counts_its_time_once(person: User, comparison: Comparison) -> None:
+    begun = {"choice_clarity": "B", "note": "Half done"}
+    keep(review_for(person, comparison), version=0, fields=begun, number=0, tab="one", active_ms=4000)
+    review = skip(person, comparison, reason="later", version=0, active_ms=5000)
+    assert entered(review) == begun
+    undo(person, review, version=1)
+    draft = draft_of(review)
+    assert draft
+    assert (draft.fields, draft.active_ms) == (begun, 0)
+    assert first(person, comparison, version=2, active_ms=1000).active_ms == 6000
 
 
 def test_a_skipped_comparison_can_be_reviewed_later(person: User, comparison: Comparison) -> None:

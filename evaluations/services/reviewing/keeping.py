@@ -1,7 +1,7 @@
 """What was entered and not saved yet, kept so that nothing is lost with a page.
 
 A draft is no step: it changes no state, no verdict and no version, so no event is recorded. It
-belongs to the version of the review that it was made from and goes when that moves on.
+belongs to the version of the review that it was made from and goes when that moves on, save by a skip.
 """
 
 from collections.abc import Mapping
@@ -59,6 +59,11 @@ def keep(
 def draft_with(fields: Mapping[str, str], active_ms: int = 0) -> dict[str, Any]:
     """As it stands in the review; ``draft_of`` reads it."""
     return {"fields": dict(fields), "active_ms": active_ms, "kept_at": timezone.now().isoformat()}
+
+
+def counted(draft: Mapping[str, Any]) -> dict[str, Any]:
+    """The same once its time was counted with a step: it must not be counted again."""
+    return {**draft, "active_ms": 0} if draft else {}
 
 
 def draft_of(review: Review | None) -> Draft | None:

@@ -16,6 +16,7 @@ from evaluations.services.preparing.preparing import freeze
 from evaluations.services.reviewing import holding
 from evaluations.services.reviewing.calibrating import saw_known_label
 from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.keeping import counted
 from evaluations.services.reviewing.presenting import was_revealed
 from evaluations.services.reviewing.saying import (
     Choices,
@@ -141,7 +142,7 @@ def save_final(
 
 @in_turn()
 def skip(user: User, comparison: Comparison, *, reason: str, version: int, active_ms: int = 0) -> Review:
-    """Leave this one for later, or for ever: it comes back when nothing else is left."""
+    """Leave this one for later, or for ever: it comes back, with its draft, when nothing else is left."""
     review = review_for(user, comparison)
     if review.state == ReviewState.SKIPPED and version < review.version:
         return review
@@ -149,7 +150,15 @@ def skip(user: User, comparison: Comparison, *, reason: str, version: int, activ
         raise ChangedElsewhere("You have saved choices here already, so it was not skipped. Undo them first.")
     now = timezone.now()
     holding.leave(review)
-    take(review, version, state=ReviewState.SKIPPED, finished_at=now, skip_reason=reason, active_ms=active_ms)
+    take(
+        review,
+        version,
+        state=ReviewState.SKIPPED,
+        finished_at=now,
+        skip_reason=reason,
+        active_ms=active_ms,
+        draft=counted(review.draft),
+    )
     record_step("skipped", review, user, after={"reason": reason})
     return review
 

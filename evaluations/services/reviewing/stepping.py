@@ -57,10 +57,9 @@ def reopen(
     instead: Mapping[str, str] | None = None,
     **columns: Any,
 ) -> None:
-    """Back before the final choices, or before the first ones too; what was said stands in the fields again."""
+    """Back before the final choices, or before the first ones too; what was said or drafted fills the fields."""
     fields = instead or fields_of(said.final, said.notes, said.reasons)
-    if fields:
-        columns["draft"] = draft_with(fields)
+    columns["draft"] = draft_with(fields) if fields else review.draft
     columns |= {"draft_tab": tab, "draft_number": F("draft_number") + 1, "finished_at": None}
     if keeps_first:
         take(review, version, state=ReviewState.FIRST, active_ms=active_ms, **columns)

@@ -1,6 +1,6 @@
 // One request to the server, and what its answer means for what was sent.
 
-import { desk, parsed, takeToken, token } from "./page.js";
+import { desk, one, parsed, takeToken, token } from "./page.js";
 
 export const DONE = "done"; // the server has taken it
 export const REFUSED = "refused"; // it has not, and says why
@@ -36,6 +36,16 @@ const asked = async (address, options) => {
   } catch {
     return { kind: LOST, status: 0, leads: "", text: "", headers: new Headers() };
   }
+};
+
+// Why the server did not take something.
+export const wordsOf = (answer) => {
+  if (answer.status === 404) return "You no longer take part here: what you entered was not stored.";
+  if (answer.headers.get("Content-Type")?.includes("json")) return JSON.parse(answer.text).message;
+  const page = parsed(answer.text);
+  const words = (selector) => one(selector, page)?.textContent.replace(/\s+/g, " ").trim();
+  if (answer.status === 403) return `${words("#main p") ?? ""} What you entered was not stored.`.trim();
+  return words("#refusal p") ?? words("h1") ?? "The server did not take it.";
 };
 
 export const get = (address) => asked(address, { method: "GET" });

@@ -1,6 +1,7 @@
 // Which aspect the keys speak of, and choosing on it.
 
 import { WIDE, one, panel, say, show, stage } from "./page.js";
+import { isReveal } from "./reveal.js";
 
 export const aspects = () => [...document.querySelectorAll("#choices .aspect")];
 export const current = () => one("#choices .aspect[data-current]") ?? aspects()[0];
@@ -95,7 +96,7 @@ export const isAnswered = (aspect) => {
   });
 };
 
-// The first aspect that asks for a look; the window itself stays where it is.
+// The first aspect that asks for a look. The window stays where it is, but a reveal is read from its beginning.
 export const begin = () => {
   const first = one("#choices .aspect.differs") ?? aspects().find((aspect) => !isAnswered(aspect)) ?? aspects()[0];
   side = "left";
@@ -104,6 +105,7 @@ export const begin = () => {
   else (one("#next") ?? panel())?.focus({ preventScroll: true });
   if (one("#refusal")) show(one("#refusal"));
   else if (first && WIDE.matches) show(first);
+  else if (isReveal()) panel().scrollIntoView({ block: "start" });
   const news = stage() === "choose" ? one("#progress") : one("#agreement") ?? one("#progress");
   say(news?.textContent.replace(/\s+/g, " ").trim() ?? "");
 };

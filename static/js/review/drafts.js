@@ -1,6 +1,6 @@
 // What is entered is kept on the server as it is entered, and in this browser until it is there.
 
-import { DONE, LOST, REFUSED, SIGNED_OUT } from "./asking.js";
+import { DONE, LOST, REFUSED, SIGNED_OUT, wordsOf } from "./asking.js";
 import { comparison, one, rubric, version } from "./page.js";
 import * as outbox from "./outbox.js";
 import { spent } from "./time.js";
@@ -58,20 +58,27 @@ export const send = () => {
   outbox.put(item).then((answer) => receive(item, answer));
 };
 
-// A step holds all that a draft could say.
+// Saving holds all that a draft could say.
 export const forget = () => {
   clearTimeout(timer);
   timer = 0;
 };
 
+// Before a step that does not.
+export const sendNow = () => timer && send();
+
 const isShown = (item) => note() && comparison() === item.comparison && item.fields.some(([name, value]) => name === "version" && value === version());
 
+// Who says that a draft was refused whose comparison is not shown any more.
+let gone = () => {};
+export const whenGone = (taker) => { gone = taker; };
+
 export const receive = (item, answer) => {
-  if (!isShown(item)) return answer.kind !== REFUSED || answer.status !== 409;
+  if (!isShown(item)) return answer.kind === REFUSED && gone(item, answer);
   if (answer.kind === DONE) take(JSON.parse(answer.text));
   else if (answer.kind === LOST || answer.kind === SIGNED_OUT) note().textContent = "Draft, kept in this browser for now";
   else if (answer.kind === REFUSED) refuse(answer);
-  return true;
+  return undefined;
 };
 
 const take = (kept) => {
@@ -81,15 +88,7 @@ const take = (kept) => {
 
 const refuse = (answer) => {
   if (answer.status === 409) return disagree(JSON.parse(answer.text));
-  note().textContent = messageOf(answer);
-};
-
-const messageOf = (answer) => {
-  try {
-    return JSON.parse(answer.text).message;
-  } catch {
-    return "The draft was not kept.";
-  }
+  note().textContent = wordsOf(answer);
 };
 
 // ---- another page kept something else
@@ -141,5 +140,5 @@ export const begin = () => {
 export const start = () => {
   document.addEventListener("input", entered);
   document.addEventListener("change", entered);
-  addEventListener("pagehide", () => timer && send());
+  addEventListener("pagehide", sendNow);
 };

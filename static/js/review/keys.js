@@ -1,14 +1,12 @@
 // The review page by keyboard. Keys do nothing while somebody writes, composes, or reads a dialog.
 
 import { aspects, choose, current, goTo, goToNumber, hasScales, isAnswered, score, step, takeSide } from "./choosing.js";
-import { desk, one, panel, say, show } from "./page.js";
+import { counted, desk, one, panel, say, show, stage } from "./page.js";
 import { scrollTexts } from "./scrolling.js";
 import { isBusy, onceCaughtUp } from "./steps.js";
 
 const CHOICES = { a: "A", ArrowLeft: "A", t: "tie", b: "B", ArrowRight: "B", x: "both_bad" };
 const SIDES = { a: "left", ArrowLeft: "left", b: "right", ArrowRight: "right" };
-
-let nextWhenDone = false; // Enter was pressed while “confirm all” was on its way
 
 const open = (details, field) => {
   details.open = true;
@@ -33,6 +31,20 @@ const primary = () => {
   }
 };
 
+// Where the judge agrees nothing is left to be done; what differs asks for a look, and where nothing does all is saved.
+const confirmAgreeing = () => {
+  if (stage() !== "confirm") return;
+  const differing = aspects().filter((aspect) => aspect.matches(".differs"));
+  if (!differing.length) {
+    one("#choices").requestSubmit(one("[data-primary]"));
+    return;
+  }
+  for (const aspect of aspects()) aspect.toggleAttribute("data-confirmed", !differing.includes(aspect));
+  goTo(differing[0]);
+  show(differing[0]);
+  say(`${counted(aspects().length - differing.length, "aspect")} confirmed, the judge differs on ${differing.length}.`);
+};
+
 const undo = () => {
   if (one("#undo")) one("#undo").requestSubmit();
   else if (panel().dataset.stage === "confirm") say("First choices stay as they are. Change the final ones here.");
@@ -52,7 +64,7 @@ const STEPS = {
   Enter: primary,
   ArrowDown: () => step(1),
   ArrowUp: () => step(-1),
-  c: () => one("[data-confirm]")?.click(),
+  c: confirmAgreeing,
   u: () => onceCaughtUp(undo),
   s: () => one("#skip") && open(one("#skip"), one("#skip-reason")),
   n: note,
@@ -136,19 +148,14 @@ const pressed = (event) => {
   const act = isMeant(event, key) && meant(key);
   if (!act) return;
   event.preventDefault();
-  if (isBusy() === "confirm" && key === "Enter") nextWhenDone = true;
-  else if (!isBusy() && !(event.repeat && key === "Enter")) act();
-};
-
-export const begin = () => {
-  if (nextWhenDone) one("#next")?.click();
-  nextWhenDone = false;
+  if (!isBusy() && !(event.repeat && key === "Enter")) act();
 };
 
 export const start = () => {
   document.addEventListener("keydown", pressed);
   document.addEventListener("focusin", (event) => goTo(event.target.closest("#choices .aspect"), false));
   document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-confirm]")) confirmAgreeing();
     if (!event.target.closest("#keys-open")) return;
     event.preventDefault();
     sheet();

@@ -1,7 +1,7 @@
 // What waits here and what was not taken: said calmly, until it is settled.
 
 import { LOST, SIGNED_OUT, SOMEONE_ELSE } from "./asking.js";
-import { counted, desk, one } from "./page.js";
+import { counted, desk, one, show } from "./page.js";
 import * as outbox from "./outbox.js";
 import { nameOf, read, write } from "./storage.js";
 
@@ -59,6 +59,7 @@ const refusals = () => read(name());
 export const refuse = (refusal) => {
   write(name(), [...refusals(), refusal]);
   draw();
+  show(box());
 };
 
 const dismiss = (index) => {
@@ -74,6 +75,7 @@ const line = (refusal, index) => {
   one("[data-stored]", entry).textContent = refusal.stored;
   one("[data-stored-line]", entry).hidden = !refusal.stored;
   one("[data-open]", entry).href = refusal.page;
+  one("[data-open]", entry).hidden = !refusal.page;
   one("[data-dismiss]", entry).addEventListener("click", () => dismiss(index));
   return entry;
 };

@@ -42,9 +42,9 @@ const tell = (id, answer) => {
   return Boolean(waiter);
 };
 
-// A newer draft takes the place of the one before; a step holds all that a draft could say.
+// A newer draft takes the place of the one before, and so does a step that saves: it holds all that a draft could say.
 const isReplacedBy = (item) => (other) =>
-  other.id !== sending && other.comparison === item.comparison && (other.kind === DRAFT || other.address === item.address);
+  other.id !== sending && other.comparison === item.comparison && (other.address === item.address || (other.kind === DRAFT && item.saves));
 
 export const put = (item) => new Promise((resolve) => {
   const id = `${tab} ${(count += 1)}`;

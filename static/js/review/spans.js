@@ -2,6 +2,8 @@
 
 import { drawNumbers } from "./margin.js";
 import { placeOf, rangeOver, textOf, wordsIn } from "./offsets.js";
+import { wordsOf } from "./asking.js";
+import { parsed } from "./page.js";
 import { lastSide } from "./scrolling.js";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -152,19 +154,23 @@ const send = async (form) => {
   const list = form.closest(".spans");
   const side = list.closest(".side");
   const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
-  if (answer.status !== 200 && answer.status !== 422) throw new Error(`status ${answer.status}`);
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".spans");
+  if (answer.status >= 500) throw new Error(`status ${answer.status}`);
+  const { status, headers } = answer;
+  const text = await answer.text();
+  const fresh = parsed(text).querySelector(".spans");
+  if (!fresh) return refuse(form, wordsOf({ status, headers, text }));
   list.replaceWith(document.adoptNode(fresh));
   showSpans();
   if (answer.status === 422) fresh.querySelector(".annotate textarea")?.focus();
   else side.focus({ preventScroll: true });
+  return undefined;
 };
 
-const sayUnreachable = (form) => {
+const refuse = (form, words) => {
   const notice = form.querySelector(".notice") ?? document.createElement("p");
   notice.className = "notice error";
   notice.setAttribute("role", "alert");
-  notice.textContent = "The server could not be reached. Nothing was stored: try again.";
+  notice.textContent = words;
   form.prepend(notice);
 };
 
@@ -177,9 +183,9 @@ document.addEventListener("submit", async (event) => {
   try {
     await send(form);
   } catch {
-    sayUnreachable(form);
-    if (button) button.disabled = false;
+    refuse(form, "The server could not be reached. Nothing was stored: try again.");
   }
+  if (button) button.disabled = false;
 });
 
 document.addEventListener("click", (event) => {

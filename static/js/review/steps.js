@@ -1,27 +1,29 @@
 // Save, confirm, skip, undo: each goes through the outbox, and the next comparison need not wait for it.
 
-import { DONE, LOST, REFUSED, get } from "./asking.js";
+import { DONE, LOST, REFUSED, get, wordsOf } from "./asking.js";
 import * as ahead from "./ahead.js";
 import * as drafts from "./drafts.js";
 import * as notice from "./notice.js";
-import { comparison, one, panel, parsed, say, stage } from "./page.js";
+import { comparison, one, panel, parsed, rubric, say, stage } from "./page.js";
 import * as outbox from "./outbox.js";
 import { spent } from "./time.js";
 
 const LEFT_OUT = new Set(["csrfmiddlewaretoken", "tab", "active_ms", "then"]);
 const NOT_YET = "Your last step is not sent yet: it can be undone when it is.";
 
-let busy = "";
+let busy = false;
 let catchingUp = Promise.resolve(); // until the last step is stored, and the page knows it
 export const isBusy = () => busy;
 
 // ---- on its way
 
+const saves = (form) => form.matches("#choices, #apply");
 const kindOf = (form) => form.id || "skip";
 const isStep = (form) => form.matches("#choices, #skip form, #undo, #again, #apply");
 
 const itemOf = (form, then) => ({
   kind: outbox.STEP,
+  saves: saves(form),
   comparison: comparison(),
   page: location.pathname,
   address: form.getAttribute("action"),
@@ -34,7 +36,7 @@ const itemOf = (form, then) => ({
   ],
 });
 
-const leadsOn = (form, then) => kindOf(form) === "skip" || (form.id === "choices" && then !== "stay");
+const leadsOn = (form) => kindOf(form) === "skip" || form.id === "choices";
 // Nothing is revealed to the person by this step: they need not see what the server answers.
 const isSure = (form) => kindOf(form) === "skip" || panel().dataset.afterSave === "next";
 
@@ -49,18 +51,19 @@ const submitted = (event) => {
 };
 
 const take = async (form, then) => {
-  const next = leadsOn(form, then) ? ahead.ready() : null;
+  const next = leadsOn(form) ? ahead.ready() : null;
   const item = itemOf(form, next ? "ahead" : then);
-  drafts.forget();
+  if (saves(form)) drafts.forget();
+  else drafts.sendNow();
   if (next && isSure(form)) {
     const asked = outbox.put(item);
     ahead.open(next);
     catchingUp = asked.then((answer) => afterwards(item, answer));
     return catchingUp;
   }
-  busy = then === "stay" ? "confirm" : "step";
+  busy = true;
   const answer = await outbox.put(item);
-  busy = "";
+  busy = false;
   return comparison() === item.comparison ? answered(item, answer, next) : afterwards(item, answer);
 };
 
@@ -106,8 +109,11 @@ const putIn = (answer, target) => {
 // ---- the answer, where the person has gone on
 
 const afterwards = (item, answer) => {
-  if (item.kind === outbox.DRAFT) return drafts.receive(item, answer) || refuse(item, answer);
-  if (answer.kind === REFUSED) return refuse(item, answer);
+  if (item.kind === outbox.DRAFT) return drafts.receive(item, answer);
+  if (answer.kind === REFUSED) {
+    refuse(item, answer);
+    return refresh();
+  }
   if (answer.kind !== DONE) return undefined;
   if (answer.leads) return location.assign(answer.leads);
   if (comparison() === item.comparison) return takeIn(item, answer, null); // the person has come back to it
@@ -115,15 +121,23 @@ const afterwards = (item, answer) => {
 };
 
 const refuse = (item, answer) => {
-  const told = answer.headers.get("Content-Type")?.includes("json") ? JSON.parse(answer.text) : null;
-  const page = parsed(answer.text);
-  const words = (selector) => one(selector, page)?.textContent.replace(/\s+/g, " ").trim() ?? "";
+  const mayReturn = ![403, 404].includes(answer.status);
   notice.refuse({
-    message: told?.message || words("#refusal p") || words("h1") || "The server did not take it.",
-    stored: told ? drafts.inWords(Object.entries(told.fields ?? {})) : words("#chosen") || words("#versions tbody"),
+    message: wordsOf(answer),
+    stored: storedIn(answer),
     mine: item.words,
-    page: item.page ?? item.panel.replace(/\/draft$/, ""),
+    page: mayReturn ? item.page ?? item.panel.replace(/\/draft$/, "") : "",
   });
+};
+
+const storedIn = (answer) => {
+  if (answer.headers.get("Content-Type")?.includes("json")) {
+    const { fields } = JSON.parse(answer.text);
+    return fields ? drafts.inWords(Object.entries(fields)) : "";
+  }
+  const page = parsed(answer.text);
+  const words = (selector) => one(selector, page)?.textContent.replace(/\s+/g, " ").trim();
+  return words("#chosen") || words("#versions tbody") || "";
 };
 
 // The next comparison was made before the last step was stored: its progress, its undo and its way back are behind.
@@ -134,8 +148,17 @@ const refresh = async () => {
   ahead.prepare();
   if (answer.kind !== DONE || comparison() !== shown) return undefined;
   const fresh = parsed(answer.text);
+  if (rubric() && rubric(fresh) && rubric(fresh) !== rubric()) return askAnew(answer);
   for (const part of [".progressing", ".others"]) replace(part, fresh);
   return undefined;
+};
+
+// The rubric was changed while this page was open: its new questions, with what was entered so far.
+const askAnew = (answer) => {
+  const given = Object.fromEntries(drafts.fields());
+  ahead.forget();
+  putIn(answer, "#panel");
+  drafts.fill(given);
 };
 
 const replace = (part, fresh) => {
@@ -161,4 +184,5 @@ export const start = () => {
   document.addEventListener("submit", submitted, true);
   document.addEventListener("click", opened, true);
   outbox.whenLate(afterwards);
+  drafts.whenGone(refuse);
 };
