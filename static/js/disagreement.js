@@ -1,4 +1,5 @@
-// One key each to the disagreement before and after, never while somebody writes; marked passages where they stand.
+// One key each to the disagreement before and after, never while somebody writes; the last question in sight, and
+// marked passages where they stand.
 
 import "./disagreement/calling.js";
 import { rangeOver } from "./review/offsets.js";
@@ -18,6 +19,11 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   link.click();
 });
+
+// Of a conversation the last turn is in sight; what was said before it stands above.
+const query = document.getElementById("query-text");
+const asked = query.querySelector(".turn:last-child");
+if (asked) query.scrollTop += asked.getBoundingClientRect().top - query.getBoundingClientRect().top;
 
 const passage = ({ dataset }) => {
   const turn = texts.querySelector(`[data-side="${dataset.side}"] [data-turn="${dataset.turn}"]`);

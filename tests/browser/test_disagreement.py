@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,24 @@ user = User.objects.get(username="beate")
 {change}
 user.save()
 """
+
+
+# ---- what is read
+
+
+def test_of_a_conversation_the_last_question_is_in_sight(owner_page: Page, product: Product, tmp_path: Path) -> None:
+    said = [{"role": role, "content": f"{role} {n} " * 30} for n in range(3) for role in ("user", "assistant")]
+    row = {"candidate_a": "alpha", "response_a": "Yes.", "candidate_b": "beta", "response_b": "No."}
+    asked = {"role": "user", "content": "Is it so?"}
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({**row, "messages": [*said, asked], "query_id": "q"}))
+    manage(product.environment, "create_evaluation", "talk", "--name", "Talk", "--owner", "owner")
+    manage(product.environment, "import_comparisons", "talk", str(file))
+    find = "from evaluations.models import Comparison; print(Comparison.objects.get(evaluation__slug='talk').pk)"
+    number = manage(product.environment, "shell", "-c", find).stdout.split()[-1]
+    owner_page.goto(f"/e/talk/disagreements/{number}")
+    expect(owner_page.get_by_text("Is it so?")).to_be_in_viewport(ratio=1)
+    assert owner_page.evaluate("document.getElementById('query-text').scrollTop") > 0
 
 
 # ---- what people marked
