@@ -8,15 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from evaluations.domain import AssignmentState, ReviewState, Role
 from evaluations.models import Assignment, Comparison, Evaluation, QueueItem, Rater, Review, User
-from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.preparing.preparing import change_evaluation, set_role
+from evaluations.services.reviewing.assigning import assign, count_items
 from evaluations.services.reviewing.filling import fill
-from evaluations.services.reviewing.holding import put_back_lapsed
+from evaluations.services.reviewing.holding import put_back_lapsed, take_place
 from evaluations.services.reviewing.queueing import next_comparison
+from evaluations.services.reviewing.releasing import release
 from evaluations.services.reviewing.reviewing import rater_for, save_first
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.queue import assert_counters_are_right
@@ -110,6 +112,67 @@ def test_of_those_who_vanish_and_come_back_late_nothing_is_lost() -> None:
     finish(evaluation, [make_member(evaluation, Role.REVIEWER) for _ in range(WANTED)])
     assert min(Counter(Review.objects.values_list("comparison", flat=True)).values()) >= WANTED
     assert len(Counter(Review.objects.values_list("comparison", flat=True))) == COMPARISONS
+    assert_counters_are_right(evaluation)
+
+
+def test_what_is_given_by_name_while_people_take_is_counted_once() -> None:
+    """Sixty are given to somebody in passing, and one of those who work leaves."""
+    evaluation, people = study()
+    workers = people[:6]
+    together = threading.Barrier(len(workers) + 1)
+
+    def work(person: User) -> None:
+        try:
+            mine = Evaluation.objects.get(pk=evaluation.pk)
+            rater = rater_for(person, mine)
+            together.wait()
+            for _ in range(40):
+                if (pk := next_comparison(mine, rater)) is not None:
+                    save(person, mine, pk)
+                think()
+        finally:
+            connection.close()
+
+    def give() -> None:
+        rng = random.Random(1)
+        comparisons = list(Comparison.objects.order_by("shuffle")[:80])
+        together.wait()
+        for number in range(60):
+            assign(evaluation, [rng.choice(comparisons)], [rng.choice(workers)], None)
+            if number == 30:
+                set_role(evaluation, workers[0], Role.VIEWER, by=None)
+                release(1_000)
+            think()
+
+    with ThreadPoolExecutor(len(workers)) as threads:
+        working = [threads.submit(work, person) for person in workers]
+        give()
+        for one in working:
+            one.result()
+    release(1_000)
+    assert_counters_are_right(evaluation)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="on SQLite writers follow one another")
+def test_a_recount_waits_for_who_is_taking_a_place() -> None:
+    evaluation, (person, *_) = study()
+    item, rater = QueueItem.objects.order_by("position")[0], rater_for(person, evaluation)
+
+    def count() -> None:
+        try:
+            with transaction.atomic():
+                count_items([item.pk])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            assert take_place(item.pk)
+            until = timezone.now() + timedelta(minutes=1)
+            Assignment.objects.create(item=item, rater=rater, picked_by="random", state="held", held_until=until)
+            counting = threads.submit(count)
+            time.sleep(0.5)  # by now it has come to the item
+        counting.result()
     assert_counters_are_right(evaluation)
 
 
