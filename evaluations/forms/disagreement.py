@@ -3,7 +3,7 @@ from typing import Any
 
 from django import forms
 
-from evaluations.domain import REASONS_IN_WORDS, Choice
+from evaluations.domain import REASONS_IN_WORDS, Choice, InputRefused
 from evaluations.forms.prose import ProseField
 from evaluations.models import Adjudication, Aspect
 from evaluations.services.adjudicating.adjudicating import LONGEST_REASON
@@ -60,7 +60,9 @@ class CommentForm(forms.Form):
         self.fields["about"].choices = choices  # type: ignore[attr-defined]
 
 
-def first_fault(form: forms.Form) -> str:
-    """What is wrong with what was entered, in one sentence."""
-    name, faults = next(iter(form.errors.items()))
-    return f"Nothing was stored: {name.replace('_', ' ')}: {faults[0]}"
+def checked(form: forms.Form) -> dict[str, Any]:
+    """What was entered, or in one sentence what is wrong with it first."""
+    if not form.is_valid():
+        name, faults = next(iter(form.errors.items()))
+        raise InputRefused(f"Nothing was stored: {name.replace('_', ' ')}: {faults[0]}")
+    return form.cleaned_data

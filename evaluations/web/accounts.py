@@ -17,6 +17,7 @@ from evaluations.services.preparing.inviting import disable_account, enable_acco
 from evaluations.services.reviewing.releasing import release
 from evaluations.web.paging import page_of
 from evaluations.web.people import AT_ONCE
+from evaluations.web.refusing import told_if_refused
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -45,12 +46,10 @@ def account_link(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["POST"])
 def account_disable(request: HttpRequest, pk: int) -> HttpResponse:
     person = account_for(request, pk)
-    try:
+    with told_if_refused(request):
         disable_account(person, by=cast(User, request.user))
         release(AT_ONCE, of=person, by=cast(User, request.user))
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
-    except InputRefused as refused:
-        messages.error(request, str(refused))
     return redirect("accounts")
 
 

@@ -15,6 +15,7 @@ from evaluations.domain import InputRefused
 from evaluations.forms.people_chosen import PeopleForm
 from evaluations.models import Comparison, User
 from evaluations.services.reviewing.assigning import Given, assign
+from evaluations.web.refusing import told_if_refused
 from evaluations.web.round import told
 from evaluations.web.round_new import reviewers
 
@@ -28,16 +29,12 @@ def comparisons_give(request: HttpRequest, slug: str) -> HttpResponse:
     form = PeopleForm(request.POST, people=reviewers(evaluation))
     numbers = [given for given in request.POST.getlist("comparison")[:MOST] if given.isdecimal() and len(given) < 19]
     comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=numbers))
-    try:
-        if not form.is_valid():
-            raise InputRefused(" ".join(map(str, form.errors["people"])))
+    with told_if_refused(request):
+        people = form.chosen()
         if not comparisons:
             raise InputRefused("Choose at least one comparison in the list.")
-        people = list(form.cleaned_data["people"])
         given = assign(evaluation, comparisons, people, user)
         messages.add_message(request, messages.SUCCESS if given.number else messages.WARNING, said(given, people))
-    except InputRefused as refused:
-        messages.error(request, str(refused))
     return redirect(reverse("comparisons", args=[slug], query=request.GET))
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import InputRefused
-from evaluations.forms.disagreement import CommentForm, SettleForm, WhyForm, WithdrawForm, first_fault
+from evaluations.forms.disagreement import CommentForm, SettleForm, WhyForm, WithdrawForm, checked
 from evaluations.models import Adjudication, Aspect, Comment, Comparison, Review, User
 from evaluations.services.adjudicating import adjudicating, discussing
 from evaluations.services.adjudicating.explaining import explain
@@ -22,17 +22,15 @@ from evaluations.web.disagreements import filter_of
 @require_POST
 def disagreement_settle(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     comparison = opened(request, slug, pk, Action.ADJUDICATE)
-    form = SettleForm(request.POST)
     aspect = aspect_named(comparison, request.POST.get("aspect", ""))
     try:
-        if not form.is_valid():
-            raise InputRefused(first_fault(form))
+        given = checked(SettleForm(request.POST))
         made = adjudicating.adjudicate(
             comparison,
             aspect,
-            choice=form.cleaned_data["choice"],
-            reason=form.cleaned_data["reason"],
-            version=form.cleaned_data["version"],
+            choice=given["choice"],
+            reason=given["reason"],
+            version=given["version"],
             user=cast(User, request.user),
         )
     except InputRefused as refusal:
@@ -47,11 +45,9 @@ def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpRespo
     found = Adjudication.objects.select_related("comparison", "aspect", "user")
     adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
     comparison = opened(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
-    form = WithdrawForm(request.POST)
     try:
-        if not form.is_valid():
-            raise InputRefused(first_fault(form))
-        adjudicating.withdraw(adjudication, version=form.cleaned_data["version"], user=cast(User, request.user))
+        given = checked(WithdrawForm(request.POST))
+        adjudicating.withdraw(adjudication, version=given["version"], user=cast(User, request.user))
     except InputRefused as refusal:
         return shown(request, comparison, refused=Refused(adjudication.aspect.key, str(refusal)))
     messages.success(request, f"{adjudication.aspect.name} is open again.")
@@ -62,11 +58,9 @@ def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpRespo
 def disagreement_why(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Why one chose otherwise, on one's own review."""
     comparison, user = opened(request, slug, pk, Action.REVIEW), cast(User, request.user)
-    form, aspect = WhyForm(request.POST), aspect_named(comparison, request.POST.get("aspect", ""))
+    aspect = aspect_named(comparison, request.POST.get("aspect", ""))
     try:
-        if not form.is_valid():
-            raise InputRefused(first_fault(form))
-        given = form.cleaned_data
+        given = checked(WhyForm(request.POST))
         mine = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
         review = get_object_or_404(mine, pk=given["review"])
         review.comparison = comparison
@@ -81,13 +75,11 @@ def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpRespon
     comparison, user = opened(request, slug, pk, Action.DISCUSS), cast(User, request.user)
     form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
-        if not form.is_valid():
-            raise InputRefused(first_fault(form))
-        about = form.cleaned_data["about"]
+        given = checked(form)
         posted = discussing.post(
             comparison,
-            form.cleaned_data["text"],
-            aspect=aspect_named(comparison, about) if about else None,
+            given["text"],
+            aspect=aspect_named(comparison, given["about"]) if given["about"] else None,
             user=user,
             readers=access.who_may_see(comparison),
         )

@@ -23,6 +23,7 @@ from evaluations.services.reviewing.calibrating import CalibrationResult, open_r
 from evaluations.services.reviewing.overseeing import Work, work_of
 from evaluations.services.reviewing.releasing import release
 from evaluations.web.paging import page_of
+from evaluations.web.refusing import told_if_refused
 
 # Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
 AT_ONCE: Final = 200
@@ -66,13 +67,11 @@ def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Choose one of the roles.")
         return redirect("people", slug)
-    try:
+    with told_if_refused(request):
         role = Role(form.cleaned_data["role"])
         set_role(membership.evaluation, membership.user, role, by=cast(User, request.user))
         release(AT_ONCE, of=membership.user, by=cast(User, request.user))
         messages.success(request, f"{membership.user} is {role} now.")
-    except InputRefused as refused:
-        messages.error(request, str(refused))
     return redirect("people", slug)
 
 

@@ -10,13 +10,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import InputRefused
 from evaluations.forms.people_chosen import PeopleForm
 from evaluations.models import Round, User
 from evaluations.services.reviewing.assigning import close_round
 from evaluations.services.reviewing.extending import add_people, reopen_round
 from evaluations.services.reviewing.overseeing import progress_of, said_on, work_in
 from evaluations.web.paging import page_of
+from evaluations.web.refusing import told_if_refused
 from evaluations.web.round_new import reviewers
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -48,15 +48,9 @@ def round_people(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     made = round_for(user, slug, pk, Action.MANAGE)
     form = PeopleForm(request.POST, people=reviewers(made.evaluation))
-    if not form.is_valid():
-        messages.error(request, " ".join(map(str, form.errors["people"])))
-        return redirect("round", slug, pk)
-    people = list(form.cleaned_data["people"])
-    try:
-        given = add_people(made, people, user)
-        messages.success(request, told(given, people))
-    except InputRefused as refused:
-        messages.error(request, str(refused))
+    with told_if_refused(request):
+        people = form.chosen()
+        messages.success(request, told(add_people(made, people, user), people))
     return redirect("round", slug, pk)
 
 
@@ -64,11 +58,9 @@ def round_people(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def round_close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     made = round_for(user, slug, pk, Action.MANAGE)
-    try:
+    with told_if_refused(request):
         close_round(made, user)
         messages.success(request, f"“{made.name}” is closed: nobody is led to it any more. Every review stays.")
-    except InputRefused as refused:
-        messages.error(request, str(refused))
     return redirect("round", slug, pk)
 
 
@@ -76,11 +68,9 @@ def round_close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def round_open(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     made = round_for(user, slug, pk, Action.MANAGE)
-    try:
+    with told_if_refused(request):
         reopen_round(made, user)
         messages.success(request, f"“{made.name}” is open again.")
-    except InputRefused as refused:
-        messages.error(request, str(refused))
     return redirect("round", slug, pk)
 
 
