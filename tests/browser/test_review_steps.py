@@ -19,11 +19,22 @@ from tests.browser.reviewing import (
     shown,
     unsent,
 )
-from tests.product import Product
+from tests.product import Product, manage
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 PHONE = {"width": 390, "height": 844}
+REWORD = """
+from dataclasses import replace
+from evaluations.models import Evaluation
+from evaluations.services.preparing.preparing import change_evaluation, next_version
+evaluation = Evaluation.objects.get(slug="{slug}")
+version = evaluation.review_rubric
+spec = version.spec()
+aspects = tuple(replace(aspect, definition="Which is worse?") for aspect in spec.aspects)
+changed = next_version(version.rubric, replace(spec, aspects=aspects), user=None)
+change_evaluation(evaluation, {{"review_rubric": changed}}, user=None)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +188,24 @@ def test_what_comes_after_the_evaluation_was_archived_is_refused_in_words_and_ke
     assert unsent(page) == []
     page.reload()
     expect(page.locator("main")).to_contain_text("This evaluation is archived")
+
+
+def test_after_the_rubric_was_changed_the_page_asks_the_new_questions_with_what_was_entered(
+    product: Product, tmp_path_factory: pytest.TempPathFactory, name: str, browser: Browser, new_page: NewPage
+) -> None:
+    study = make_study(product, tmp_path_factory.mktemp("reworded"), judged=False)
+    page = new_page(storage_state=study.person(browser, name))
+    page.goto(study.address)
+    expect_next_is_here(page)
+    manage(product.environment, "shell", "-c", REWORD.format(slug=study.slug))
+    first = shown(page)
+    choose_all(page, "b")
+    expect(page.locator("#draft")).to_contain_text("The rubric was changed while this page was open")
+    page.keyboard.press("Enter")
+    expect_other_than(page, first)
+    expect(page.locator("#refused")).to_contain_text("look at its questions again")
+    expect(page.locator("[data-aspect=clarity]")).to_contain_text("Which is worse?")  # the next one asks anew at once
+    assert study.reviews(name) == []
+    page.locator("#refused").get_by_role("link", name="Open that comparison").click()
+    expect(page.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(page.locator("[data-aspect=clarity]")).to_contain_text("Which is worse?")

@@ -135,9 +135,8 @@ const storedIn = (answer) => {
     const { fields } = JSON.parse(answer.text);
     return fields ? drafts.inWords(Object.entries(fields)) : "";
   }
-  const page = parsed(answer.text);
-  const words = (selector) => one(selector, page)?.textContent.replace(/\s+/g, " ").trim();
-  return words("#chosen") || words("#versions tbody") || "";
+  const rows = [...parsed(answer.text).querySelectorAll("#versions tbody tr")];
+  return rows.map((row) => `${row.cells[0].textContent} ${row.cells[1].textContent}`).join(", ");
 };
 
 // The next comparison was made before the last step was stored: its progress, its undo and its way back are behind.
