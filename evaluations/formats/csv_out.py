@@ -21,8 +21,8 @@ from evaluations.formats.exported import (
 
 # What a review says of itself, each in a column of the person.
 OF_REVIEW: Final = (
-    *("shown", "blind", "reveal", "judge_first", "awaits_judge", "picked_by", "round", "probability", "active_ms"),
-    *("note", "spans"),
+    *("shown", "blind", "reveal", "judge_first", "judge_shown", "awaits_judge"),
+    *("picked_by", "round", "probability", "active_ms", "note", "spans"),
 )
 
 

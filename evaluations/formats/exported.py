@@ -118,6 +118,7 @@ class HowItCame(TypedDict):
     calibration: bool
     reveal: str | None
     judge_first: bool | None
+    judge_shown: str | None
     awaits_judge: bool | None
     active_ms: int | None
 

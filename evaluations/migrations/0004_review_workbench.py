@@ -292,6 +292,17 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="review",
+            name="judge",
+            field=models.ForeignKey(
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="reviews",
+                to="evaluations.judge",
+            ),
+        ),
+        migrations.AddField(
+            model_name="review",
             name="reveal",
             field=models.CharField(
                 blank=True,

@@ -1,7 +1,11 @@
-"""The labels of the votes that are there already: of finished reviews, and of imports that are done.
+"""The labels of the votes that are there already, of finished reviews and of imports that are done, and the judge
+of the reviews that were shown one.
 
 Nothing was settled, scored by people or calibrated before, so the votes are all there is to count: every
 imported one, and of a person's reviews of a comparison the newest that has the aspect.
+
+Which judge a review was shown was not kept. It is assumed that the evaluation showed the same one
+all along that it shows now.
 """
 
 from collections import Counter, defaultdict
@@ -11,7 +15,7 @@ from typing import Any
 from django.apps.registry import Apps
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.models import Q
+from django.db.models import F, Q
 
 COMPARISONS_AT_ONCE = 500
 
@@ -32,6 +36,15 @@ def count_votes(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
         )
     imports = apps.get_model("evaluations", "Import")._base_manager
     imports.filter(state="done").update(tallied=True)
+
+
+def keep_judges(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
+    """Where the person had the judge before them: from the start, or between the first save and the last."""
+    was_shown = Q(state="first") | (Q(state="final") & (Q(blind=False) | ~Q(finished_at=F("first_saved_at"))))
+    reviews = apps.get_model("evaluations", "Review")._base_manager.filter(was_shown)
+    evaluations = apps.get_model("evaluations", "Evaluation")._base_manager.exclude(shown_judge=None)
+    for evaluation, judge in evaluations.values_list("pk", "shown_judge"):
+        reviews.filter(comparison__evaluation=evaluation).update(judge=judge)
 
 
 def choices(votes: Any) -> Iterator[tuple[int, int, str]]:
@@ -66,4 +79,7 @@ def label(votes: Mapping[str, int]) -> dict[str, Any]:
 
 class Migration(migrations.Migration):
     dependencies = [("evaluations", "0004_review_workbench")]
-    operations = [migrations.RunPython(count_votes, migrations.RunPython.noop)]
+    operations = [
+        migrations.RunPython(count_votes, migrations.RunPython.noop),
+        migrations.RunPython(keep_judges, migrations.RunPython.noop),
+    ]

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from evaluations.domain import Choice, PickedBy, Reason, Reveal, ReviewState, Shown, Stage
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Judge, Rater
 from evaluations.models.material import Comparison, FinishedManager, Import, Response
 from evaluations.models.rounds import Round
 from evaluations.models.row import Row, closed_list, closed_or_empty, exactly_one_of, filled_index, one_of
@@ -18,6 +18,7 @@ class Review(Row):
     ``picked_by``, ``round`` and ``probability`` are fixed at the first save, as the assignment has
     them: all that are RANDOM weigh alike, and 1/probability is a weight within strata only. ``judge_first``: the
     judge's choices stood there from the start; ``reveal`` says by which rule that was decided.
+    ``judge`` is the one that was shown or is to be, whichever the evaluation shows by now.
     ``draft`` holds what was entered and not saved yet, by the names of the page's fields, ``draft_number``
     counts its changes and ``draft_tab`` says which page made the last one.
     """
@@ -32,6 +33,7 @@ class Review(Row):
     blind = models.BooleanField(default=True)
     judge_first = models.BooleanField(default=False)
     reveal = models.CharField(max_length=12, blank=True, choices=one_of(Reveal))
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, related_name="reviews", db_index=False)
     picked_by = models.CharField(max_length=20, default=PickedBy.BY_HAND.value, choices=one_of(PickedBy))
     round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="reviews")
     probability = models.FloatField(null=True)

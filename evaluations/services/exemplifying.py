@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluations.domain import PickedBy, RaterKind, Reading, ReviewState, Stage
 from evaluations.judge.retrying import Patience
 from evaluations.judge.rules import LONGEST
-from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricVersion, User, Verdict
+from evaluations.models import Aspect, Comparison, Evaluation, Judge, Rater, Review, RubricVersion, User, Verdict
 from evaluations.services.importing import importing, previewing
 from evaluations.services.judging import running, working
 from evaluations.services.judging.judging import create_judge
@@ -80,8 +80,9 @@ def write_reviews(evaluation: Evaluation, owner: User | None) -> None:
         one.query.key: one for one in Comparison.objects.filter(evaluation=evaluation).select_related("query")
     }
     raters = {name: example_reviewer(evaluation, name) for name in dict.fromkeys(line["rater"] for line in given)}
+    shown = Judge.objects.filter(evaluation=evaluation, name=LONGEST).first()
     for line in given:
-        write_review(line, raters[line["rater"]], comparisons[line["query_id"]], rubric)
+        write_review(line, raters[line["rater"]], comparisons[line["query_id"]], rubric, shown)
     tallying.tally([one.pk for one in comparisons.values()])
     fill(evaluation)  # gives these reviews their places in the queue
     record("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(given)})
@@ -98,7 +99,9 @@ def example_reviewer(evaluation: Evaluation, name: str) -> Rater:
     )
 
 
-def write_review(line: Mapping[str, Any], rater: Rater, comparison: Comparison, rubric: RubricVersion) -> None:
+def write_review(
+    line: Mapping[str, Any], rater: Rater, comparison: Comparison, rubric: RubricVersion, judge: Judge | None
+) -> None:
     """First choices, and final ones that differ where the line says what was changed at the reveal."""
     now = timezone.now()
     review = Review.objects.create(
@@ -107,6 +110,7 @@ def write_review(line: Mapping[str, Any], rater: Rater, comparison: Comparison, 
         rubric_version=rubric,
         shown=line["shown"],
         state=ReviewState.FINAL,
+        judge=judge,
         picked_by=PickedBy.RANDOM,
         probability=1.0,
         first_saved_at=now - timedelta(seconds=10),

@@ -13,7 +13,6 @@ NOT_DRAWN: Final = (
     "Whether the judge was seen first was not drawn at random here: what people changed after the reveal is no "
     "effect of the judge alone."
 )
-NO_JUDGE: Final = "No judge is shown to reviewers."
 EMPTY_ARM: Final = "No vote of this kind on a comparison that the judge has a verdict on."
 
 
@@ -24,7 +23,6 @@ class Anchoring:
     ``difference``: shown − blind, by what was drawn and not by what was seen (intention to treat).
     """
 
-    judge: str | None
     blind: Number
     shown: Number
     difference: Number
@@ -37,7 +35,6 @@ class AfterReveal:
     ``to_judge`` of them are now what the judge chose; ``away_from_judge`` were its choice before.
     """
 
-    judge: str | None
     changed: Number
     to_judge: int
     away_from_judge: int
@@ -52,14 +49,21 @@ class Confirmed:
     final: IntArray
 
 
-def anchoring(judge: str | None, choice: IntArray | None, blind: Votes, shown: Votes) -> Anchoring:
-    """``choice``: the shown judge's one verdict on each comparison, MISSING where it has none."""
-    if judge is None or choice is None:
-        return Anchoring(None, undefined(NO_JUDGE), undefined(NO_JUDGE), undefined(NO_JUDGE))
+@dataclass(frozen=True)
+class Seeing:
+    """What there is of the reviews that were shown one judge: votes for which chance decided, blind or shown."""
+
+    blind: Votes
+    shown: Votes
+    confirmed: Confirmed
+
+
+def anchoring(choice: IntArray, blind: Votes, shown: Votes) -> Anchoring:
+    """``choice``: the judge's one verdict on each comparison, MISSING where it has none."""
     if not len(blind.item) and not len(shown.item):
-        return Anchoring(judge, undefined(NOT_DRAWN), undefined(NOT_DRAWN), undefined(NOT_DRAWN))
+        return Anchoring(undefined(NOT_DRAWN), undefined(NOT_DRAWN), undefined(NOT_DRAWN))
     arms = [agreement(choice, votes) for votes in (blind, shown)]
-    return Anchoring(judge, arms[0], arms[1], difference(arms[0], arms[1]))
+    return Anchoring(arms[0], arms[1], difference(arms[0], arms[1]))
 
 
 def agreement(choice: IntArray, votes: Votes) -> Number:
@@ -75,11 +79,9 @@ def difference(blind: Number, shown: Number) -> Number:
     return Number(shown.value - blind.value, n)
 
 
-def after_reveal(judge: str | None, choice: IntArray | None, confirmed: Confirmed) -> AfterReveal:
+def after_reveal(choice: IntArray, confirmed: Confirmed) -> AfterReveal:
     moved = confirmed.first != confirmed.final
     changed = share(int(moved.sum()), len(moved), "No review was confirmed after the judge was revealed.")
-    if choice is None:
-        return AfterReveal(judge, changed, 0, 0)
     judged = choice[confirmed.item]
     to_judge, away = (int(np.sum(moved & (one == judged))) for one in (confirmed.final, confirmed.first))
-    return AfterReveal(judge, changed, to_judge, away)
+    return AfterReveal(changed, to_judge, away)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evaluations.domain import Coding, Rules, SplitRule
-from evaluations.stats.anchoring import AfterReveal, Anchoring, Confirmed, after_reveal, anchoring
+from evaluations.stats.anchoring import AfterReveal, Anchoring, Seeing, after_reveal, anchoring
 from evaluations.stats.coding import IntArray
 from evaluations.stats.consolidation import consolidate
 from evaluations.stats.judges import (
@@ -31,21 +31,19 @@ class AspectMaterial:
 
     ``people``: votes that count, ``late``: votes of reviews that saw the judge first. ``offered``: the codes of the
     choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of.
-    ``names``: what the rater numbers stand for. ``arms``: votes for which chance decided, blind or shown.
-    ``not_drawn`` and ``calibration``: how many votes estimates may not use. ``shown_judge``: its name.
+    ``names``: what the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown.
+    ``not_drawn`` and ``calibration``: how many votes estimates may not use.
     """
 
     name: str
     items: int
     people: Votes
     late: Votes
-    arms: tuple[Votes, Votes]
-    confirmed: Confirmed
+    seeing: Mapping[str, Seeing]
     gold: Votes
     blind: int
     not_drawn: int
     calibration: int
-    shown_judge: str | None
     judges: tuple[JudgeMaterial, ...]
     panels: Mapping[str, tuple[str, ...]]
     names: tuple[str, ...]
@@ -78,6 +76,8 @@ class SawJudgeFirst:
 
 @dataclass(frozen=True)
 class AspectReport:
+    """``anchoring`` and ``after_reveal``: by the judge that the reviews were shown."""
+
     name: str
     rubric_versions: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -85,8 +85,20 @@ class AspectReport:
     human_human: HumanHuman
     judges: Mapping[str, JudgeReport]
     saw_judge_first: SawJudgeFirst
-    anchoring: Anchoring
-    after_reveal: AfterReveal
+    anchoring: Mapping[str, Anchoring]
+    after_reveal: Mapping[str, AfterReveal]
+
+    @property
+    def tells_of_seeing(self) -> bool:
+        drawn = any(found.difference.n for found in self.anchoring.values())
+        return drawn or any(found.changed.n for found in self.after_reveal.values())
+
+    @property
+    def seeing_was_not_drawn(self) -> str | None:
+        """Why no effect is claimed of any judge; None where one is."""
+        if any(found.difference.n for found in self.anchoring.values()):
+            return None
+        return next((found.difference.why for found in self.anchoring.values()), None)
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,7 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
     gold = reference(material.gold, material.items, SplitRule.DROP, rules.coding)
     gold_choice = majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
-    shown = choice_of_shown_judge(material, rules)
+    shown = choices_of_shown_judges(material, rules)
     material = replace(material, judges=(*material.judges, *panels(material, rules)))
     return AspectReport(
         name=material.name,
@@ -130,8 +142,8 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
             judge.name: judge_report(judge, people, gold, gold_choice, offered, rules) for judge in material.judges
         },
         saw_judge_first=saw_judge_first(material, rules),
-        anchoring=anchoring(material.shown_judge, shown, *material.arms),
-        after_reveal=after_reveal(material.shown_judge, shown, material.confirmed),
+        anchoring={name: anchoring(choice, seen.blind, seen.shown) for name, choice, seen in shown},
+        after_reveal={name: after_reveal(choice, seen.confirmed) for name, choice, seen in shown},
     )
 
 
@@ -140,13 +152,17 @@ def vote_counts(material: AspectMaterial) -> VoteCounts:
     return VoteCounts(material.blind, unknown, len(material.late.item), material.not_drawn, material.calibration)
 
 
-def choice_of_shown_judge(material: AspectMaterial, rules: Rules) -> IntArray | None:
-    for judge in material.judges:
-        if judge.name == material.shown_judge:
-            return consolidate(
-                judge.verdicts, judge.unanswered.without(judge.verdicts), material.items, rules.failed
-            ).choice
-    return None
+def choices_of_shown_judges(material: AspectMaterial, rules: Rules) -> list[tuple[str, IntArray, Seeing]]:
+    """Those among the judges here that were asked about this aspect and that reviews were shown."""
+    return [
+        (judge.name, one_verdict(judge, material.items, rules), material.seeing[judge.name])
+        for judge in material.judges
+        if judge.name in material.seeing
+    ]
+
+
+def one_verdict(judge: JudgeMaterial, items: int, rules: Rules) -> IntArray:
+    return consolidate(judge.verdicts, judge.unanswered.without(judge.verdicts), items, rules.failed).choice
 
 
 def panels(material: AspectMaterial, rules: Rules) -> Iterator[JudgeMaterial]:

@@ -32,7 +32,8 @@ ALWAYS: Final = {
     "same weight. Votes on what a strategy picked, or what was opened by hand, are left out and counted until the "
     "random order reaches the comparison; so is calibration. Imported votes are assumed to be of a random sample.",
     "anchoring": "An effect of seeing the judge is claimed only where blind or shown was drawn at random for each "
-    "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind.",
+    "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind. "
+    "Where reviews were shown different judges, each judge stands apart with the reviews that were shown it.",
     "majority": "The majority is the choice of most votes.",
     "ties": "With ties every choice is a category. Without ties the majority is taken first, then comparisons are "
     "dropped where either side is a tie or both bad; the share dropped is printed.",

@@ -32,6 +32,7 @@ from tests.saying import (
     import_votes,
     judge_says,
     make_import,
+    make_judge,
     make_scorer,
     person_says,
     person_scores,
@@ -164,6 +165,7 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
                     "calibration": False,
                     "reveal": None,
                     "judge_first": False,
+                    "judge_shown": None,
                     "awaits_judge": False,
                     "active_ms": 0,
                     "choices": {
@@ -185,6 +187,7 @@ def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Eval
                     "calibration": False,
                     "reveal": None,
                     "judge_first": None,
+                    "judge_shown": None,
                     "awaits_judge": None,
                     "active_ms": None,
                     "choices": {"factuality": {"first": "B", "final": "B", "note": "", "reason": None}},
@@ -472,6 +475,7 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
         active_ms=5_000,
         reveal=Reveal.RANDOMISED,
         judge_first=True,
+        judge=make_judge(evaluation).judge,
         blind=False,
     )
     review.verdicts.filter(stage="final").update(reason="my_mistake")
@@ -497,7 +501,7 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     span = {"response": "B", "turn": 0, "start": 4, "end": 11, "quote": "capital", "comment": "Not Lyon."}
     assert person["spans"] == [{**span, "aspect": "clarity"}]
     came = {"picked_by": "stratified", "round": "flips", "probability": 0.25, "calibration": False, "active_ms": 5000}
-    shown = {"reveal": "randomised", "judge_first": True, "awaits_judge": False, "blind": False}
+    shown = {"reveal": "randomised", "judge_first": True, "judge_shown": "longest", "awaits_judge": False}
     assert {name: person[name] for name in (*came, *shown)} == came | shown
     (cells,) = as_csv(evaluation)
     assert cells["adjudication:clarity"] == "A"
@@ -507,6 +511,7 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     assert json.loads(cells["person:ann (spans)"]) == person["spans"]
     assert (cells["person:ann:clarity:reason"], cells["person:ann (round)"]) == ("my_mistake", "flips")
     assert (cells["person:ann (probability)"], cells["person:ann (judge_first)"]) == ("0.25", "yes")
+    assert (cells["person:ann (judge_shown)"], cells["person:ann (blind)"]) == ("longest", "no")
 
 
 def test_who_skipped_a_comparison_stands_apart_with_the_reason_and_counts_in_no_label(evaluation: Evaluation) -> None:

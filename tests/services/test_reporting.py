@@ -433,11 +433,45 @@ def test_the_anchoring_effect_is_the_agreement_of_those_drawn_to_see_the_judge_m
             comparison = make_comparison(evaluation)
             judge_says(comparison, **both(ALL_A))
             columns: dict[str, Any] = {"reveal": Reveal.RANDOMISED, "judge_first": saw, "blind": not saw}
-            person_says(make_human(evaluation), comparison, said, **columns)
+            person_says(make_human(evaluation), comparison, said, judge=judge.judge, **columns)
     person_says(make_human(evaluation), comparison, ALL_B, reveal=Reveal.BLIND)
-    found = reported(evaluation).anchoring
-    assert (found.judge, found.blind.value, found.shown.value) == ("longest", 0.5, 0.75)
+    found = reported(evaluation).anchoring["longest"]
+    assert (found.blind.value, found.shown.value) == (0.5, 0.75)
     assert (found.difference.value, found.difference.n) == (0.25, 8)
+
+
+def test_the_anchoring_effect_is_that_of_the_judge_who_was_shown_whichever_is_shown_by_now(
+    evaluation: Evaluation,
+) -> None:
+    """The one that was shown says A, the other B. Drawn blind: B → 0. Drawn to see it: A → 1."""
+    for saw, said in ((False, ALL_B), (True, ALL_A)):
+        comparison = make_comparison(evaluation)
+        judge = judge_says(comparison, **both(ALL_A))
+        other = judge_says(comparison, judge="other", **both(ALL_B))
+        columns: dict[str, Any] = {"reveal": Reveal.RANDOMISED, "judge_first": saw, "blind": not saw}
+        person_says(make_human(evaluation), comparison, said, judge=judge.judge, **columns)
+    for shown in (judge, other):
+        Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=shown.judge)
+        evaluation.refresh_from_db()
+        found = reported(evaluation).anchoring
+        assert list(found) == ["longest"]
+        assert (found["longest"].difference.value, found["longest"].difference.n) == (1.0, 2)
+
+
+def test_reviews_that_were_shown_different_judges_stand_apart(evaluation: Evaluation) -> None:
+    """Shown first by “longest”, which says A: A. Shown first by “other”, which says B: A."""
+    comparison = make_comparison(evaluation)
+    now = timezone.now()
+    revealed: dict[str, Any] = {"first_saved_at": now, "finished_at": now + timedelta(minutes=1)}
+    for name, said, changed in (("longest", ALL_A, ALL_B), ("other", ALL_B, ALL_B)):
+        judge = judge_says(comparison, judge=name, **both(said)).judge
+        drawn: dict[str, Any] = {"reveal": Reveal.RANDOMISED, "judge": judge}
+        person_says(make_human(evaluation), comparison, ALL_A, judge_first=True, blind=False, **drawn)
+        person_says(make_human(evaluation), comparison, ALL_A, final=changed, **drawn, **revealed)
+    found = reported(evaluation)
+    assert {name: one.shown.value for name, one in found.anchoring.items()} == {"longest": 1.0, "other": 0.0}
+    told = {name: (one.changed.n, one.to_judge, one.away_from_judge) for name, one in found.after_reveal.items()}
+    assert told == {"longest": (1, 0, 1), "other": (1, 1, 0)}
 
 
 def test_no_effect_is_claimed_where_nothing_was_drawn(evaluation: Evaluation) -> None:
@@ -445,8 +479,8 @@ def test_no_effect_is_claimed_where_nothing_was_drawn(evaluation: Evaluation) ->
     judge = judge_says(comparison, **both(ALL_A))
     Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=judge.judge)
     evaluation.refresh_from_db()
-    person_says(make_human(evaluation), comparison, ALL_A, reveal=Reveal.BLIND)
-    found = reported(evaluation).anchoring
+    person_says(make_human(evaluation), comparison, ALL_A, reveal=Reveal.BLIND, judge=judge.judge)
+    found = reported(evaluation).anchoring["longest"]
     assert found.difference.value is None
     assert "not drawn at random" in (found.difference.why or "")
 
@@ -458,12 +492,13 @@ def test_what_was_changed_after_the_reveal_is_counted_towards_and_away_from_the_
     Evaluation.objects.filter(pk=evaluation.pk).update(shown_judge=judge.judge)
     evaluation.refresh_from_db()
     now = timezone.now()
-    revealed: dict[str, Any] = {"first_saved_at": now, "finished_at": now + timedelta(minutes=1)}
+    later = now + timedelta(minutes=1)
+    revealed: dict[str, Any] = {"first_saved_at": now, "finished_at": later, "judge": judge.judge}
     person_says(make_human(evaluation), comparison, ALL_B, final=ALL_A, **revealed)
     person_says(make_human(evaluation), comparison, ALL_A, final=ALL_TIE, **revealed)
     person_says(make_human(evaluation), comparison, ALL_A, **revealed)
     person_says(make_human(evaluation), comparison, ALL_A, first_saved_at=now, finished_at=now)
-    found = reported(evaluation).after_reveal
+    found = reported(evaluation).after_reveal["longest"]
     assert (found.changed.value, found.changed.n, found.to_judge, found.away_from_judge) == (2 / 3, 3, 1, 1)
 
 

@@ -22,7 +22,7 @@ from evaluations.domain import (
     Stage,
 )
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Comparison, Event, Label, Rater, Review, User, Verdict
+from evaluations.models import Comparison, Event, Judge, Label, Rater, Review, User, Verdict
 from evaluations.services.preparing.preparing import add_rubric, archive, change_evaluation, next_version
 from evaluations.services.reviewing import holding
 from evaluations.services.reviewing.drawing import order_shown
@@ -597,6 +597,61 @@ def test_a_judge_shown_from_the_start_that_has_not_answered_leaves_the_person_bl
     change_evaluation(comparison.evaluation, {"reveal": Reveal.SHOWN}, user=person)
     review = first(person, comparison)
     assert (review.blind, review.judge_first, review.awaits_judge) == (True, True, True)
+
+
+# ---- the judge that is shown
+
+
+def shown_by(person: User, comparison: Comparison) -> str | None:
+    evaluation = comparison.evaluation
+    told = sheet_for(person, comparison, rubric_in_force(evaluation), rater_of(person, evaluation)).judge
+    return told.judge.name if told else None
+
+
+def another_is_shown(person: User, comparison: Comparison, *, answers: bool = True) -> Judge:
+    other = make_judge(comparison.evaluation, "other").judge
+    assert other is not None
+    change_evaluation(comparison.evaluation, {"shown_judge": other}, user=person)
+    if answers:
+        judge_says(comparison, judge="other", as_stored=ALL_A, swapped=ALL_A)
+    return other
+
+
+def test_the_judge_that_was_revealed_stays_the_one_of_this_review(person: User, comparison: Comparison) -> None:
+    shown = comparison.evaluation.shown_judge
+    review = first(person, judged(comparison))
+    another_is_shown(person, comparison)
+    assert (review.judge, shown_by(person, comparison)) == (shown, "longest")
+    assert final(person, review).judge == shown
+    assert shown_by(person, comparison) == "longest"
+
+
+def test_a_second_look_is_at_the_judge_that_is_shown_by_then(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    assert (review.awaits_judge, review.judge) == (True, comparison.evaluation.shown_judge)
+    judged(comparison)
+    other = another_is_shown(person, comparison, answers=False)
+    with pytest.raises(InputRefused, match="has not answered"):
+        look_again(person, review, version=review.version)
+    judge_says(comparison, judge="other", as_stored=ALL_A, swapped=ALL_A)
+    look_again(person, review, version=review.version)
+    assert (review.judge, shown_by(person, comparison)) == (other, "other")
+
+
+def test_where_no_judge_is_shown_the_review_has_none_and_gets_none_later(person: User, comparison: Comparison) -> None:
+    change_evaluation(comparison.evaluation, {"shown_judge": None}, user=person)
+    review = first(person, judged(comparison))
+    another_is_shown(person, comparison)
+    undo(person, review, version=review.version, seen_verdicts=True)
+    assert (review.state, review.judge, shown_by(person, comparison)) == (ReviewState.FIRST, None, None)
+
+
+def test_what_is_taken_back_whole_meets_the_judge_that_is_shown_by_then(person: User, comparison: Comparison) -> None:
+    review = first(person, comparison)
+    undo(person, review, version=review.version)
+    assert review.judge is None
+    other = another_is_shown(person, comparison)
+    assert first(person, comparison, version=review.version).judge == other
 
 
 # ---- how it was met

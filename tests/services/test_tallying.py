@@ -7,11 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import connection, transaction
+from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -61,6 +63,7 @@ from tests.saying import (
     aspect_of,
     import_votes,
     judge_says,
+    make_judge,
     person_says,
     person_scores,
 )
@@ -474,3 +477,24 @@ def test_a_database_from_before_is_given_the_labels_of_its_votes(
     assert kept() == counted_by_hand(evaluation)
     assert len(kept()) == 9
     assert dict(Import.objects.order_by("pk").values_list("state", "tallied")) == {"done": True, "storing": False}
+
+
+def test_its_reviews_are_given_the_judge_that_they_were_shown(evaluation: Evaluation) -> None:
+    migration = importlib.import_module("evaluations.migrations.0005_labels_so_far")
+    evaluation.shown_judge = make_judge(evaluation).judge
+    evaluation.save()
+    saved, later = timezone.now(), timezone.now() + timedelta(minutes=1)
+    one, elsewhere = make_comparison(evaluation), make_comparison(make_evaluation())
+    waiting = says(one, confirmed=False, first_saved_at=saved)
+    confirmed = says(one, first_saved_at=saved, finished_at=later)
+    from_the_start = says(one, blind=False, first_saved_at=saved, finished_at=saved)
+    says(one, first_saved_at=saved, finished_at=saved)
+    says(elsewhere, blind=False, first_saved_at=saved, finished_at=saved)
+    migration.keep_judges(apps, connection.schema_editor())
+    shown = set(Review.objects.filter(judge=evaluation.shown_judge).values_list("pk", flat=True))
+    assert shown == {waiting.pk, confirmed.pk, from_the_start.pk}
+    assert Review.objects.filter(judge__isnull=True).count() == 2
+
+
+def says(comparison: Comparison, **columns: Any) -> Review:
+    return person_says(make_human(comparison.evaluation), comparison, {"clarity": A}, **columns)

@@ -100,17 +100,19 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
 
 def told_of_votes(aspect: AspectReport) -> Iterator[str]:
     """What was left out, and what seeing the judge did."""
-    votes, found, later = aspect.human_votes, aspect.anchoring, aspect.after_reveal
+    votes = aspect.human_votes
     if votes.not_drawn or votes.calibration:
         yield f"left out: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} of calibration"
-    if found.difference.n:
-        yield (
-            f"votes that agree with {found.judge}: {percent(found.blind)} of {found.blind.n:,} drawn blind, "
-            f"{percent(found.shown)} of {found.shown.n:,} drawn to see it first"
-        )
-    if later.changed.n:
-        to_judge = f"{later.to_judge:,} to the judge’s"
-        yield f"changed after the reveal: {percent(later.changed)} of {later.changed.n:,}, {to_judge}"
+    for judge, found in aspect.anchoring.items():
+        if found.difference.n:
+            yield (
+                f"votes that agree with {judge}: {percent(found.blind)} of {found.blind.n:,} drawn blind, "
+                f"{percent(found.shown)} of {found.shown.n:,} drawn to see it first"
+            )
+    for judge, later in aspect.after_reveal.items():
+        if later.changed.n:
+            to_judge = f"{later.to_judge:,} to its choice"
+            yield f"changed after {judge} was revealed: {percent(later.changed)} of {later.changed.n:,}, {to_judge}"
 
 
 def cells(block: Block) -> tuple[str, ...]:

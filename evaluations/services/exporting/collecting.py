@@ -228,7 +228,7 @@ def reviews_of(ids: Iterable[int]) -> Reviews:
     saved: dict[int, Review] = {}
     skipped: dict[int, list[Review]] = defaultdict(list)
     made = Review.objects.filter(comparison__in=ids, state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED))
-    for review in made.select_related("rater", "rubric_version__rubric", "round").defer("draft"):
+    for review in made.select_related("rater", "rubric_version__rubric", "round", "judge").defer("draft"):
         if review.state == ReviewState.SKIPPED:
             skipped[review.comparison_id].append(review)
         else:

@@ -21,7 +21,15 @@ from evaluations.services.reporting.packing import (
     read,
     split_states,
 )
-from evaluations.services.reporting.voting import PeopleRows, read_confirmed, read_scored_votes, read_votes, together
+from evaluations.services.reporting.voting import (
+    PeopleRows,
+    ShownJudges,
+    read_confirmed,
+    read_scored_votes,
+    read_shown_judges,
+    read_votes,
+    together,
+)
 from evaluations.stats.anchoring import Confirmed
 from evaluations.stats.coding import CHOICES, ORDERS, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
@@ -31,14 +39,16 @@ from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
 class Gathered:
     """``comparisons``: their ids in order; a comparison's place in it is its item number everywhere else.
 
-    The rest by aspect id, or by rater id and aspect id; a call belongs to every aspect of its rater.
+    The rest by aspect id, or by rater id and aspect id; a call belongs to every aspect of its rater. What was
+    ``confirmed`` is by the id of the judge that was ``shown`` and aspect id.
     Choices that judges of single responses did not give themselves are among the verdicts; ``scored``
     tells where they come from. ``repaired`` counts calls that were answered when asked a second time.
     """
 
     comparisons: IntArray
     people: Mapping[int, PeopleRows]
-    confirmed: Mapping[int, Confirmed]
+    shown: ShownJudges
+    confirmed: Mapping[tuple[int, int], Confirmed]
     gold: Mapping[int, PeopleRows]
     verdicts: Mapping[tuple[int, int], Verdicts]
     unanswered: Mapping[int, Unanswered]
@@ -61,10 +71,12 @@ def gather(comparisons: QuerySet[Comparison], raters: Iterable[Rater], aspect: i
     pairwise = [rater for rater in by_kind[RaterKind.JUDGE] if rater not in pointwise]
     scored = read_scored(comparisons, ids, pointwise, aspect)
     unanswered, repaired = read_unanswered(comparisons, pairwise, ids)
+    shown = read_shown_judges(comparisons, place)
     return Gathered(
         comparisons=ids,
         people=together(read_votes(verdicts, place, ids), read_scored_votes(comparisons, place, ids, aspect)),
-        confirmed=read_confirmed(verdicts, place, ids),
+        shown=shown,
+        confirmed=read_confirmed(verdicts, place, ids, shown),
         gold=read_votes(verdicts, {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.GOLD])}, ids),
         verdicts={**read_verdicts(verdicts, pairwise, ids), **scored.verdicts},
         unanswered={**unanswered, **scored.unanswered},

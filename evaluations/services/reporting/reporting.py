@@ -35,7 +35,7 @@ from evaluations.services.reporting.voting import (
     PeopleRows,
 )
 from evaluations.stats.agreement import Block as Block
-from evaluations.stats.anchoring import Confirmed
+from evaluations.stats.anchoring import Confirmed, Seeing
 from evaluations.stats.coding import CHOICES, A, B
 from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
 from evaluations.stats.deriving import Derived
@@ -82,11 +82,11 @@ def make_report(
     gathered = gather(wanted, raters)
     asked = what_was_asked(evaluation, wanted, raters)
     judged = judged_aspects(gathered, raters, asked)
-    panels, shown = panels_of(evaluation, raters), shown_judge_of(evaluation, raters)
+    panels = panels_of(evaluation, raters)
     aspects = aspects_in_order(evaluation, asked)
     heard = gathered.aspects().union(*judged.values())
     reports = {
-        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels, shown), rules)
+        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels), rules)
         for aspect in aspects
         if aspect.pk in heard
     }
@@ -158,7 +158,6 @@ def material(
     asked: Asked,
     judged: Mapping[int, set[int]],
     panels: Mapping[str, tuple[str, ...]],
-    shown_judge: str | None,
 ) -> AspectMaterial:
     people = gathered.people.get(aspect.pk, NO_PEOPLE)
     rows = asked.about(aspect.pk)
@@ -167,13 +166,11 @@ def material(
         items=len(gathered.comparisons),
         people=people.where(BLIND, UNKNOWN),
         late=people.where(SAW_JUDGE),
-        arms=(people.in_arm(BLIND_ARM), people.in_arm(SHOWN_ARM)),
-        confirmed=gathered.confirmed.get(aspect.pk, NONE_CONFIRMED),
+        seeing=seeing(aspect, people, gathered, raters),
         gold=gathered.gold.get(aspect.pk, NO_PEOPLE).votes,
         blind=len(people.where(BLIND).item),
         not_drawn=people.excluded(NOT_DRAWN),
         calibration=people.excluded(CALIBRATION),
-        shown_judge=shown_judge,
         judges=tuple(
             judge_material(rater, aspect, gathered) for rater in raters if aspect.pk in judged.get(rater.pk, ())
         ),
@@ -185,10 +182,17 @@ def material(
     )
 
 
-def shown_judge_of(evaluation: Evaluation, raters: Sequence[Rater]) -> str | None:
-    """Its name as a rater, where it is one of those that are reported on."""
-    shown = evaluation.shown_judge_id
-    return next((rater.name for rater in raters if rater.judge_id is not None and rater.judge_id == shown), None)
+def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Sequence[Rater]) -> dict[str, Seeing]:
+    """By the name of each judge here that reviews were shown, whichever the evaluation shows by now."""
+    names = {rater.judge_id: rater.name for rater in raters if rater.judge_id}
+    return {
+        names[judge]: Seeing(
+            blind=people.in_arm(BLIND_ARM, judge, gathered.shown),
+            shown=people.in_arm(SHOWN_ARM, judge, gathered.shown),
+            confirmed=gathered.confirmed.get((judge, aspect.pk), NONE_CONFIRMED),
+        )
+        for judge in gathered.shown.judges & names.keys()
+    }
 
 
 def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered) -> JudgeMaterial:

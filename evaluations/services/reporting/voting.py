@@ -11,7 +11,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from evaluations.domain import DRAWN, SAVED_REVIEW_STATES, PickedBy, Reveal, ReviewState, Stage
-from evaluations.models import Comparison, QueueItem, RubricAspect, Score, Verdict
+from evaluations.models import Comparison, QueueItem, Review, RubricAspect, Score, Verdict
 from evaluations.services.reporting.packing import CHOICE_WIDTH, MARKS_WIDTH, ORDER_WIDTH, Rows, code, groups, read
 from evaluations.stats.anchoring import Confirmed
 from evaluations.stats.coding import CHOICES, ORDERS, BoolArray, IntArray
@@ -30,10 +30,30 @@ KINDS: Final = 3
 FIRST_CHOICES: Final = Q(review__isnull=True) | Q(
     stage=Stage.FIRST.value, review__state__in=[state.value for state in SAVED_REVIEW_STATES]
 )
+SHOWN_JUDGE: Final = np.dtype([("review", np.int64), ("judge", np.int64)])
 SCORED: Final = np.dtype(
     [(name, np.int64) for name in ("review", "rater", "comparison", "aspect", "version", "side", "marks")]
     + [("value", np.float64)]
 )
+
+
+@dataclass(frozen=True)
+class ShownJudges:
+    """Which judge each review was shown, or is to be: both by id, the reviews in order."""
+
+    review: IntArray
+    judge: IntArray
+
+    @property
+    def judges(self) -> set[int]:
+        return set(self.judge.tolist())
+
+    def of(self, reviews: IntArray) -> IntArray:
+        """The judge of each of these, 0 where it has none."""
+        if not len(self.review):
+            return np.zeros(len(reviews), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.review, reviews), len(self.review) - 1)
+        return np.where(self.review[place] == reviews, self.judge[place], 0)
 
 
 @dataclass(frozen=True)
@@ -53,8 +73,9 @@ class PeopleRows:
         """Those that estimates may use, of these kinds of knowing."""
         return self.one_of_each_person(np.isin(self.knew, knew) & self.drawn)
 
-    def in_arm(self, arm: int) -> Votes:
-        return self.one_of_each_person((self.arm == arm) & self.drawn)
+    def in_arm(self, arm: int, judge: int, shown: ShownJudges) -> Votes:
+        """Those for which chance decided so about this judge."""
+        return self.one_of_each_person((self.arm == arm) & (shown.of(self.review) == judge) & self.drawn)
 
     def one_of_each_person(self, kept: BoolArray) -> Votes:
         """Of a person's reviews of a comparison the newest among these. What was imported has no order: all count."""
@@ -217,18 +238,38 @@ def paired(rows: Rows, place: Mapping[int, int], ids: IntArray, margins: Mapping
     return people_rows(Votes(item, numbered(first["rater"], place), shown, choice), told, first["review"])
 
 
-def read_confirmed(verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray) -> dict[int, Confirmed]:
-    """First and final choices of reviews that were blind and then saw the judge, by aspect id."""
-    if not place:
+def read_shown_judges(comparisons: QuerySet[Comparison], place: Mapping[int, int]) -> ShownJudges:
+    reviews = Review.objects.filter(
+        rater__in=list(place), comparison__in=comparisons.order_by().values("pk"), judge__isnull=False
+    )
+    columns = reviews.order_by("pk").values_list("pk", "judge_id")
+    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SHOWN_JUDGE)
+    return ShownJudges(rows["review"], rows["judge"])
+
+
+def read_confirmed(
+    verdicts: QuerySet[Verdict], place: Mapping[int, int], ids: IntArray, shown: ShownJudges
+) -> dict[tuple[int, int], Confirmed]:
+    """First and final choices of reviews that were blind and then saw a judge, by the judge's id and aspect id."""
+    if not len(shown.review):
         return {}
     revealed = verdicts.filter(
-        rater__in=list(place), review__state=ReviewState.FINAL.value, review__blind=True
+        rater__in=list(place),
+        review__state=ReviewState.FINAL.value,
+        review__blind=True,
+        review__judge__isnull=False,
+        review__awaits_judge=False,
     ).exclude(review__finished_at=F("review__first_saved_at"))
     revealed = revealed.exclude(review__picked_by=PickedBy.CALIBRATION.value)
     final = Case(When(stage=Stage.FINAL.value, then=Value(1)), default=Value(0), output_field=IntegerField())
     packed = code("choice", CHOICES) * 2 + final
     rows = read(revealed.order_by().values_list("review_id", "comparison_id", "aspect_id", packed), ids)
-    return {aspect: as_confirmed(part) for (aspect,), part in groups(rows, "aspect")}
+    judge = shown.of(rows["rater"])
+    return {
+        (one, aspect): as_confirmed(part)
+        for one in sorted(set(judge.tolist()))
+        for (aspect,), part in groups(rows[judge == one], "aspect")
+    }
 
 
 def as_confirmed(rows: Rows) -> Confirmed:

@@ -31,7 +31,7 @@ from evaluations.models import (
     User,
 )
 from evaluations.services.reviewing.drawing import judge_stands_from_the_start, order_shown
-from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer
+from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer, judge_shown_to
 from evaluations.services.reviewing.saying import Given, Said, choice_in, said_in
 
 
@@ -116,7 +116,9 @@ def sheet_for(
     left, right = reversed(sides) if shown == Shown.SWAPPED else sides
     told = None
     if may_see_judge(user, comparison, review, rater) or awaits_judge(review):
-        told = judge_answer(comparison.evaluation, comparison, {aspect.key for aspect in spec.aspects}, shown)
+        told = judge_answer(
+            judge_shown_to(review, comparison.evaluation), comparison, {aspect.key for aspect in spec.aspects}, shown
+        )
     comes_back = awaits_judge(review) and told is not None
     judge = None if awaits_judge(review) else told
     reveals = may_reveal(comparison.evaluation, user, comparison)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from evaluations.domain import Choice, Shown, derived_remark
-from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Verdict
+from evaluations.domain import SAVED_REVIEW_STATES, Choice, Shown, derived_remark
+from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Review, Verdict
 from evaluations.services.judging.consolidating import Derivation, derivations, judge_choices
 from evaluations.services.reviewing.saying import Scores, turned
 
@@ -43,13 +43,21 @@ class JudgeAnswer:
     rationales: tuple[JudgeRationale, ...]
 
 
+def judge_shown_to(review: Review | None, evaluation: Evaluation) -> int | None:
+    """The judge whose choices are for this review: fixed with its first save, unless they are still awaited."""
+    if review is None or review.state not in SAVED_REVIEW_STATES or review.awaits_judge:
+        return evaluation.shown_judge_id
+    return review.judge_id
+
+
 def judge_answer(
-    evaluation: Evaluation, comparison: Comparison, aspects: Collection[str], shown: Shown
+    judge: int | None, comparison: Comparison, aspects: Collection[str], shown: Shown
 ) -> JudgeAnswer | None:
-    """The shown judge's choices on these aspects; None where it has not answered one of them."""
-    known = Rater.objects.select_related("judge__rubric_version__rubric")
-    rater = known.filter(judge=evaluation.shown_judge_id).first()
-    if evaluation.shown_judge_id is None or rater is None or rater.judge is None:
+    """The choices of the judge with this id on these aspects; None where it has not answered one of them."""
+    if judge is None:
+        return None
+    rater = Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge).first()
+    if rater is None or rater.judge is None:
         return None
     if rater.judge.is_pointwise:
         return derived_answer(rater, rater.judge, comparison, aspects, shown)

@@ -18,6 +18,7 @@ from evaluations.services.reviewing.calibrating import saw_known_label
 from evaluations.services.reviewing.drawing import order_shown
 from evaluations.services.reviewing.keeping import counted
 from evaluations.services.reviewing.presenting import was_revealed
+from evaluations.services.reviewing.revealing import judge_shown_to
 from evaluations.services.reviewing.saying import (
     Choices,
     Words,
@@ -84,6 +85,7 @@ def save_first(
         blind=not (seen_verdicts or judge["seen"] or reviewed_before(review)),
         judge_first=judge["first"],
         reveal=comparison.evaluation.reveal,
+        judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
         awaits_judge=judge["awaited"],
         picked_by=picked.picked_by,
         round=picked.round,
@@ -125,12 +127,14 @@ def save_final(
         return same_or_refused(review, stored_final, Entered(choices, note, filled(notes), filled(reasons or {})))
     if review.state != ReviewState.FIRST:
         raise ChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
+    awaits = review.awaits_judge and answer_of(review, spec) is None
     take(
         review,
         version,
         state=ReviewState.FINAL,
         finished_at=timezone.now(),
-        awaits_judge=review.awaits_judge and answer_of(review, spec) is None,
+        awaits_judge=awaits,
+        judge=review.judge_id if awaits else judge_shown_to(review, comparison.evaluation),
         note=note,
         active_ms=active_ms,
     )
@@ -203,7 +207,8 @@ def look_again(user: User, review: Review, *, version: int, tab: str = "") -> Re
     if answer_of(review, spec) is None:
         raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
     said = said_in(review, spec.kind)
-    reopen(review, version, said, tab, keeps_first=True, awaits_judge=False)
+    judge = judge_shown_to(review, review.comparison.evaluation)
+    reopen(review, version, said, tab, keeps_first=True, awaits_judge=False, judge=judge)
     before = stored(review, said.final, review.note, said.notes, said.reasons)
     record_step("looked again", review, user, before=before, after={"state": review.state})
     return review

@@ -14,7 +14,7 @@ from evaluations.services.reviewing import holding
 from evaluations.services.reviewing.drawing import judge_stands_from_the_start
 from evaluations.services.reviewing.keeping import draft_with
 from evaluations.services.reviewing.presenting import awaits_judge
-from evaluations.services.reviewing.revealing import judge_answer
+from evaluations.services.reviewing.revealing import judge_answer, judge_shown_to
 from evaluations.services.reviewing.saying import Choices, Said, Words, fields_of, filled, forget, turned_given
 from evaluations.services.reviewing.tallying import tally
 
@@ -65,7 +65,7 @@ def reopen(
         take(review, version, state=ReviewState.FIRST, active_ms=active_ms, **columns)
         forget(review, Stage.FINAL)
     else:
-        columns |= {"first_saved_at": None, "skip_reason": "", "awaits_judge": False}
+        columns |= {"first_saved_at": None, "skip_reason": "", "awaits_judge": False, "judge": None}
         holding.come_back(review)
         take(review, version, state=ReviewState.DRAFT, active_ms=active_ms, **columns)
         forget(review)
@@ -109,7 +109,8 @@ def judge_met(user: User, review: Review, spec: RubricSpec, *, calibrates: bool)
 
 def answer_of(review: Review, spec: RubricSpec) -> object:
     aspects = {aspect.key for aspect in spec.aspects}
-    return judge_answer(review.comparison.evaluation, review.comparison, aspects, Shown(review.shown))
+    judge = judge_shown_to(review, review.comparison.evaluation)
+    return judge_answer(judge, review.comparison, aspects, Shown(review.shown))
 
 
 def reviewed_before(review: Review) -> bool:
