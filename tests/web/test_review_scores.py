@@ -39,6 +39,7 @@ def test_the_whole_way_with_scores_works_with_plain_forms(
     scorer_says(scorer, left, 5, aspect="clarity", rationale="Because.")
     scorer_says(scorer, right, 2, aspect="clarity")
     page = page_of(browser, comparison)
+    assert "Score both responses for each aspect." in page
     assert "plain as day" in page
     assert "Because." not in page
     assert page.count('<div class="scale ') == 2
