@@ -105,6 +105,15 @@ def expect_next_is_here(page: Page) -> None:
     expect(page.locator("#desk[data-next-is-here]")).to_be_attached()
 
 
+def wait_until(page: Page, expression: str) -> None:
+    """Until it is true in the page: where it has to look again, `wait_for_function` does what our pages forbid."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"never true: {expression}")
+
+
 def expect_all_sent(page: Page) -> None:
     """Also where the page goes on to the next comparison meanwhile."""
     for _ in range(200):

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage
+from tests.browser.reviewing import wait_until
 from tests.product import Product, manage
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -107,14 +108,14 @@ def test_responses_scroll_together_in_proportion_until_that_is_turned_off(
     button = page.get_by_role("button", name="Scroll together")
     expect(button).to_have_attribute("aria-pressed", "true")
     page.locator("#side-a").evaluate("side => { side.scrollTop = (side.scrollHeight - side.clientHeight) / 2 }")
-    page.wait_for_function("document.querySelector('#side-b').scrollTop > 0")
+    wait_until(page, "document.querySelector('#side-b').scrollTop > 0")
     assert scrolled(page, "b") == pytest.approx(scrolled(page, "a"), abs=0.02)
 
     page.keyboard.press("y")
     expect(button).to_have_attribute("aria-pressed", "false")
     stays = scrolled(page, "b")
     page.locator("#side-a").evaluate("side => { side.scrollTop = 0 }")
-    page.wait_for_function("document.querySelector('#side-a').scrollTop === 0")
+    wait_until(page, "document.querySelector('#side-a').scrollTop === 0")
     page.wait_for_timeout(100)
     assert scrolled(page, "b") == pytest.approx(stays, abs=0.02)
 
@@ -146,10 +147,10 @@ def test_a_long_response_is_collapsed_until_all_of_it_is_asked_for(owner_page: P
 def test_the_keys_that_scroll_a_page_scroll_the_responses(owner_page: Page, addresses: dict[str, str]) -> None:
     page = opened(owner_page, addresses["long"])
     page.keyboard.press("PageDown")
-    page.wait_for_function("document.querySelector('#side-b').scrollTop > 0")
+    wait_until(page, "document.querySelector('#side-b').scrollTop > 0")
     page.keyboard.press("End")
-    page.wait_for_function(
-        "(side => side.scrollTop + side.clientHeight > side.scrollHeight - 3)(document.querySelector('#side-b'))"
+    wait_until(
+        page, "(side => side.scrollTop + side.clientHeight > side.scrollHeight - 3)(document.querySelector('#side-b'))"
     )
     assert scrolled(page, "a") == pytest.approx(1, abs=0.02)
 
@@ -388,7 +389,7 @@ def test_on_a_phone_the_responses_stand_one_under_the_other(
     assert one["y"] + one["height"] <= other["y"]
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.locator(".jumps").get_by_role("link", name="B", exact=True).tap()
-    page.wait_for_function("document.querySelector('#side-b').getBoundingClientRect().top < 200")
+    wait_until(page, "document.querySelector('#side-b').getBoundingClientRect().top < 200")
     expect(page.get_by_role("button", name="Scroll together")).to_be_hidden()
 
 

@@ -13,7 +13,7 @@ from evaluations.models import Comparison
 from tests.importing import comparison, jsonl
 from tests.making import make_evaluation
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)  # beside the run its heart beats, in a thread of its own
 
 COMPARISONS = 30
 
