@@ -47,7 +47,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluations.domain import Choice, Role
+from evaluations.domain import Choice, ReviewState, Role
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import (
     Aspect,
@@ -67,7 +67,7 @@ from evaluations.models.many import insert_many
 from evaluations.services.preparing.preparing import change_evaluation, create_evaluation, set_role
 from evaluations.services.reviewing import filling
 from evaluations.services.reviewing.queueing import next_comparison, progress
-from evaluations.services.reviewing.reviewing import rater_for, save_first
+from evaluations.services.reviewing.reviewing import rater_for, save_final, save_first
 from evaluations.services.reviewing.typesetting import prepare
 from judgeweb.serving import listen, web_command
 
@@ -244,7 +244,9 @@ def services(evaluation: Evaluation, user: User, times: int) -> None:
         if pk is not None:
             comparison = Comparison.objects.select_related("evaluation__review_rubric__rubric").get(pk=pk)
             with clock(taken["save"], taken["save, processor"]):
-                save_first(user, comparison, choices=ALL_A, version=0)
+                saved = save_first(user, comparison, choices=ALL_A, version=0)
+            if saved.state == ReviewState.FIRST:
+                save_final(user, comparison, choices=ALL_A, notes={}, version=saved.version)
             held = {pk}
     say("service", who=user.username, ms={name: figures(one) for name, one in taken.items()})
 

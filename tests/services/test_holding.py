@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from evaluations.domain import AssignmentState, PickedBy, Reveal, ReviewState, Role, RubricSpec
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Assignment, Comparison, Evaluation, Label, QueueItem, Review, Round, User
+from evaluations.models import Assignment, Bookmark, Comparison, Evaluation, Label, QueueItem, Review, Round, User
 from evaluations.services.preparing.preparing import change_evaluation, next_version, set_role
 from evaluations.services.reviewing import filling, holding, releasing
 from evaluations.services.reviewing.assigning import assign, close_round, make_round
 from evaluations.services.reviewing.posing import begin
 from evaluations.services.reviewing.queueing import next_comparison, progress
 from evaluations.services.reviewing.reviewing import rater_for, save_first, skip, undo
+from evaluations.services.reviewing.taking import END
 from tests.making import make_comparison, make_evaluation, make_user
 from tests.queue import assert_counters_are_right
 from tests.saying import ALL_A, import_votes, judge_says, make_import, make_judge, person_says
@@ -183,6 +184,17 @@ def test_a_place_held_too_long_is_open_again_to_who_has_passed_it(evaluation: Ev
     assert turn(ben, evaluation) == first
     assert turn(ann, evaluation) is None
     assert second in Review.objects.values_list("comparison", flat=True)
+
+
+def test_who_found_nothing_is_called_back_by_the_place_that_opens(evaluation: Evaluation, people: list[User]) -> None:
+    (only,) = made(evaluation, 1)
+    ann, ben = people
+    assert turn(ann, evaluation) == only
+    assert turn(ben, evaluation) is None
+    assert Bookmark.objects.get(rater__user=ben).reached == END
+    skip(ann, Comparison.objects.get(pk=only), reason="", version=0)
+    assert_counters_are_right(evaluation)
+    assert turn(ben, evaluation) == only
 
 
 def test_who_comes_back_late_saves_all_the_same_and_how_it_was_picked_is_still_known(

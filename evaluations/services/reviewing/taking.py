@@ -15,7 +15,7 @@ from evaluations.models import Bookmark, Evaluation, Rater, Round
 from evaluations.services.pacing import in_turn
 from evaluations.services.reviewing.holding import bookmark_of, locked, round_bookmark, until_when
 
-# Where a round has nothing more for somebody.
+# Where a round or the pool has nothing more for somebody, until a place opens and calls them back.
 END: Final = 2**62
 A_FEW: Final = 8
 
@@ -81,7 +81,7 @@ class Offer:
 def take_from_pool(seat: Seat) -> int | None:
     """The next in the random order, held for this person; None where nothing is open to them."""
     bookmark = bookmark_of(seat.rater.pk, seat.version_id)
-    if not offers(seat, IN_POOL, seat.version_id, bookmark.reached):
+    if bookmark.reached == END:
         return None
     with in_turn():
         reached = locked(bookmark)
@@ -89,7 +89,7 @@ def take_from_pool(seat: Seat) -> int | None:
         if taken is not None:
             hold(seat, taken, PickedBy.RANDOM, 1.0)
             reach(seat, taken)
-        move(bookmark, reached, came_to)
+        move(bookmark, reached, END if came_to is None else came_to)
     return taken.comparison_id if taken else None
 
 
@@ -158,8 +158,8 @@ def reach(seat: Seat, offer: Offer) -> None:
         cursor.execute(REACH.format(lock=skipping), values)
 
 
-def move(bookmark: Bookmark, reached: int, came_to: int | None) -> None:
-    """On to the first that was open: all before it are met or full."""
-    if came_to is not None and came_to != reached:
+def move(bookmark: Bookmark, reached: int, came_to: int) -> None:
+    """On to the first that was open, or to the end: all before it are met or full."""
+    if came_to != reached:
         with connection.cursor() as cursor:
             cursor.execute(MOVE, [came_to, bookmark.pk])
