@@ -4,7 +4,7 @@ import re
 import secrets
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import NewPage
 from tests.browser.reviewing import (
@@ -54,6 +54,41 @@ def desk(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
     page.goto(study.address)
     expect_next_is_here(page)
     return page
+
+
+# ---- undo
+
+
+@pytest.mark.parametrize("button", ["#undo button", "#earlier"])
+def test_what_goes_back_waits_for_the_step_that_is_on_its_way(button: str, desk: Page) -> None:
+    """The next comparison stands there before the last one is stored: its undo is still that of the one before."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    for stored in (True, False):
+        expect_next_is_here(desk)
+        last = shown(desk)
+        choose_all(desk)
+        desk.keyboard.press("Enter")
+        expect_revealed(desk)
+        desk.route("**/confirm", hold)
+        desk.keyboard.press("Enter")
+        expect_other_than(desk, last)
+        if stored:
+            let_go(desk, held)
+            expect(desk.locator("#undo")).to_have_attribute("action", re.compile(f"/{last}/"))
+    desk.locator(button).click()
+    let_go(desk, held)
+    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", last)
+
+
+def let_go(page: Page, held: "list[Route]") -> None:
+    while not held:
+        page.wait_for_timeout(50)
+    held.pop().continue_()
+    page.unroute("**/confirm")
 
 
 # ---- the reveal

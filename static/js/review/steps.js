@@ -13,6 +13,7 @@ const NOT_YET = "Your last step is not sent yet: it can be undone when it is.";
 
 let busy = false;
 let catchingUp = Promise.resolve(); // until the last step is stored, and the page knows it
+let behind = 0;
 export const isBusy = () => busy;
 
 // ---- on its way
@@ -46,7 +47,8 @@ const submitted = (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
   if (busy) return;
-  if (form.id === "undo" && outbox.steps().length) say(NOT_YET);
+  if (form.id === "undo" && behind) onceCaughtUp(() => one("#undo")?.requestSubmit());
+  else if (form.id === "undo" && outbox.steps().length) say(NOT_YET);
   else take(form, event.submitter?.value || (form.id === "choices" ? "next" : ""));
 };
 
@@ -58,8 +60,7 @@ const take = async (form, then) => {
   if (next && isSure(form)) {
     const asked = outbox.put(item);
     ahead.open(next);
-    catchingUp = asked.then((answer) => afterwards(item, answer));
-    return catchingUp;
+    return catchUp(asked.then((answer) => afterwards(item, answer)));
   }
   busy = true;
   const answer = await outbox.put(item);
@@ -76,9 +77,18 @@ const answered = (item, answer, next) => {
   return say("Kept in this browser for now.");
 };
 
-// Undo and the way back speak of the last step.
+const catchUp = (stored) => {
+  behind += 1;
+  catchingUp = stored.finally(() => {
+    behind -= 1;
+  });
+  return catchingUp;
+};
+
+// Undo and the way back speak of the last step, also where they are pressed before it is stored.
 export const onceCaughtUp = async (act) => {
   const shown = comparison();
+  if (behind && document.activeElement?.closest(".others")) document.activeElement.blur(); // else they stay as they were
   await catchingUp;
   if (outbox.steps().length) say(NOT_YET);
   else if (comparison() === shown && !busy) act();
@@ -87,8 +97,7 @@ export const onceCaughtUp = async (act) => {
 const takeIn = (item, answer, next) => {
   if (answer.status === 204 && next) {
     ahead.open(next);
-    catchingUp = refresh();
-    return catchingUp;
+    return catchUp(refresh());
   }
   if (answer.leads) return location.assign(answer.leads);
   if (answer.status === 204) return location.assign(item.page);
@@ -171,6 +180,11 @@ const replace = (part, fresh) => {
 // ---- what begins them
 
 const opened = (event) => {
+  if (behind && event.target.closest("#earlier")) {
+    event.preventDefault();
+    onceCaughtUp(() => one("#earlier")?.click());
+    return;
+  }
   const link = event.target.closest("#next");
   const next = link && ahead.ready();
   if (!next || event.ctrlKey || event.metaKey || event.shiftKey) return;
