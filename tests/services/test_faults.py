@@ -16,7 +16,19 @@ from evaluations.models import Attempt, Call, Endpoint, Run
 from evaluations.services.judging import answering, lapsing, running
 from tests.faults import assert_nothing_was_bought_twice, draw, in_bursts, sometimes, study_of, worked_to_the_end
 from tests.judges import IMPATIENT, make_judge
-from tests.llm_server import LLMServer, Question, Script, Told, broken, failing, good, hanging, llm_server
+from tests.llm_server import (
+    REASON,
+    LLMServer,
+    Question,
+    Script,
+    Told,
+    broken,
+    failing,
+    good,
+    hanging,
+    llm_server,
+    verdict,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COMPARISONS = 60
@@ -136,7 +148,7 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(answering, "STORE_AGAIN_SECONDS", (0.01, 0.02))
-    with judged(good) as (run, server):
+    with judged(at_length) as (run, server):
         server.latency = 0.5
         running.plan(run.pk, until=float("inf"))
         with disk_full(), caplog.at_level(logging.ERROR):
@@ -154,6 +166,11 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
         run = worked_to_the_end(run)
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
     assert_nothing_was_bought_twice(run, server, in_flight_at_kills=bought_in_vain)
+
+
+def at_length(question: Question) -> Told:
+    """A reply of more than the pages that are left, so that not one fits in."""
+    return Told(verdict(question).replace(REASON, "So it is. " * 4_000))
 
 
 @contextmanager
