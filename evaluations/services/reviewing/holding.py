@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import BigIntegerField, ExpressionWrapper, F
 from django.utils import timezone
 
 from evaluations.domain import PLACES_TAKEN, SAVED_REVIEW_STATES, AssignmentState, PickedBy, RoundKind
@@ -28,6 +28,8 @@ class Picked:
     probability: float | None = None
 
 
+# The version of a place, as no index: what lapsed is few, and the items of a version are all of them.
+OF_VERSION: Final = ExpressionWrapper(F("item__rubric_version_id") + 0, BigIntegerField())
 # Those who have passed that place and never met the item: they may want it now.
 PASSED: Final = """
 UPDATE evaluations_bookmark SET reached = %s
@@ -120,7 +122,7 @@ def put_back_lapsed(limit: int, version_id: int | None = None) -> int:
     """Places that were held too long are open again. How many."""
     lapsed = Assignment.objects.filter(state=AssignmentState.HELD, held_until__lt=timezone.now())
     if version_id is not None:
-        lapsed = lapsed.filter(item__rubric_version=version_id)
+        lapsed = lapsed.alias(version=OF_VERSION).filter(version=version_id)
     found = list(lapsed.order_by("held_until").select_related("item")[:limit])
     held = (AssignmentState.HELD,)
     return sum(give_back(one.item, one.rater_id, held, AssignmentState.LAPSED, only_lapsed=True) for one in found)

@@ -17,7 +17,7 @@ from evaluations.domain import SAVED_REVIEW_STATES, AssignmentState, Reveal, Rev
 from evaluations.models import Assignment, Comparison, Evaluation, Rater, Review, Round, RubricAspect
 from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.reviewing import filling
-from evaluations.services.reviewing.holding import hold_again, put_back_lapsed, until_when
+from evaluations.services.reviewing.holding import OF_VERSION, hold_again, put_back_lapsed, until_when
 from evaluations.services.reviewing.taking import Seat, take_from_pool, take_from_round
 
 UNFINISHED: Final = (AssignmentState.HELD, AssignmentState.NAMED, AssignmentState.LAPSED)
@@ -188,7 +188,7 @@ def skipped(seat: Seat) -> int | None:
 
 def left(seat: Seat, state: AssignmentState) -> QuerySet[Assignment]:
     """What this person left in that way, and is open."""
-    mine = Assignment.objects.filter(rater=seat.rater, state=state, item__rubric_version=seat.version_id)
+    mine = Assignment.objects.alias(version=OF_VERSION).filter(rater=seat.rater, state=state, version=seat.version_id)
     return mine.exclude(item__comparison__in=seat.besides).select_related("item")
 
 

@@ -48,11 +48,16 @@ VALUES (%s, %s, %s, %s, %s, %s, 'held', %s)
 MOVE: Final = "UPDATE evaluations_bookmark SET reached = %s WHERE id = %s"
 # Its turn in the random order has come. What lies before it and is full, or was met by this person
 # another way, is passed over: its turn has come too.
-REACH: Final = """
-UPDATE evaluations_queueitem SET drawn = TRUE WHERE id = %s OR id IN (
-  SELECT i.id FROM evaluations_queueitem i
-  WHERE i.rubric_version_id = %s AND NOT i.drawn AND i.position < %s AND (i.taken >= i.wanted
-    OR EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = %s)){lock})
+PASSED_OVER: Final = """
+SELECT i.id FROM evaluations_queueitem i
+WHERE i.rubric_version_id = %s AND NOT i.drawn AND i.position < %s AND (i.taken >= i.wanted
+  OR EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = %s))
+"""
+REACH: Final = f"UPDATE evaluations_queueitem SET drawn = TRUE WHERE id IN ({PASSED_OVER}) OR id = %s"
+# PostgreSQL reads the whole table for an OR, and for how many it expects; of an array it looks each up.
+REACH_UNLOCKED: Final = f"""
+UPDATE evaluations_queueitem SET drawn = TRUE
+WHERE id = ANY(ARRAY({PASSED_OVER} FOR UPDATE OF i SKIP LOCKED) || %s::bigint)
 """
 
 
@@ -152,10 +157,9 @@ def hold(seat: Seat, offer: Offer, picked_by: str, probability: float | None) ->
 
 
 def reach(seat: Seat, offer: Offer) -> None:
-    skipping = " FOR UPDATE OF i SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    statement = REACH_UNLOCKED if connection.vendor == "postgresql" else REACH
     with connection.cursor() as cursor:
-        values = [offer.item_id, seat.version_id, offer.place, seat.rater.pk]
-        cursor.execute(REACH.format(lock=skipping), values)
+        cursor.execute(statement, [seat.version_id, offer.place, seat.rater.pk, offer.item_id])
 
 
 def move(bookmark: Bookmark, reached: int, came_to: int) -> None:
