@@ -175,7 +175,7 @@ if USES_SQLITE:
 elif database["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL names another database: only sqlite and postgres are supported.")
 if not USES_SQLITE:
-    # Compiling a statement takes PostgreSQL a hundred times as long as running one of ours. The address may say otherwise.
+    # Compiling a statement takes PostgreSQL a hundred times as long as running one of ours. The address may differ.
     database.setdefault("OPTIONS", {}).setdefault("options", "-c jit=off")
 DATABASES = {"default": database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
