@@ -386,8 +386,9 @@ def in_words(taken: Times) -> dict[str, object]:
 
 
 def settle_down() -> None:
+    """As an import or the autovacuum does: what is inserted here came past both."""
     if connection.vendor == "postgresql":
-        connection.cursor().execute("ANALYZE")  # as autovacuum does within a minute
+        connection.cursor().execute("ANALYZE")
 
 
 def main() -> None:
@@ -411,6 +412,7 @@ def main() -> None:
     review_first(evaluation, veteran, given.comparisons // 2)
     filling.fill(evaluation)
     services(evaluation, veteran, given.times)
+    settle_down()
     services(evaluation, member(evaluation, "newcomer, half is done by another"), given.times)
     prepare(evaluation)  # as the worker does after an import
     say("client", ms=in_words(work(through_client(member(evaluation, "alone")), given.times, at_once, here=True)))

@@ -23,7 +23,7 @@ class Review(Row):
     counts its changes and ``draft_tab`` says which page made the last one.
     """
 
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="reviews")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="reviews", db_index=False)
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="reviews")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="reviews")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="reviews")
@@ -80,7 +80,7 @@ class Review(Row):
 class Verdict(Row):
     """One rater's choice for one aspect of one comparison, in terms of A and B as stored."""
 
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="verdicts")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="verdicts", db_index=False)
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="verdicts", db_index=False)
     aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="verdicts")
     sample = models.PositiveSmallIntegerField(default=0)
@@ -123,6 +123,8 @@ class Verdict(Row):
         # Six rows a call: no index begins as another does, and a column that is mostly empty has none of its own.
         indexes = [
             models.Index(fields=["comparison", "aspect", "rater", "choice"], name="verdict_of_comparison"),
+            # Of a judge on a few comparisons: SQLite would read all that it ever said.
+            models.Index(fields=["rater", "comparison"], name="verdict_of_rater"),
             filled_index("source_import", "verdict"),
         ]
 
@@ -133,7 +135,7 @@ class Verdict(Row):
 class Score(Row):
     """One rater's number for one aspect of one response."""
 
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="scores")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="scores", db_index=False)
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
     aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="scores")
     value = models.FloatField()
@@ -154,7 +156,10 @@ class Score(Row):
     all_rows = models.Manager["Score"]()
 
     class Meta:
-        indexes = [filled_index("source_import", "score")]
+        indexes = [
+            models.Index(fields=["rater", "response"], name="score_of_rater"),
+            filled_index("source_import", "score"),
+        ]
         constraints = [
             closed_list("stage", Stage, "score_stage"),
             closed_or_empty("reason", Reason, "score_reason"),

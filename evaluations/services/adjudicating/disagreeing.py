@@ -204,12 +204,15 @@ def by_judge(wanted: Wanted, after: int, size: int, backwards: bool) -> Found:
 
 
 def end_of_window(evaluation: Evaluation, after: int, backwards: bool) -> int | None:
-    """The comparison with which the next so many labels end; None where there are fewer."""
-    labels = Label.objects.filter(comparison__evaluation=evaluation)
+    """The comparison with which the next so many labels end; None where there are fewer.
+
+    Asked of the comparisons: ordered by the labels SQLite reads all of them first.
+    """
+    labelled = Comparison.all_rows.filter(evaluation=evaluation, labels__isnull=False)
     if after:
-        labels = labels.filter(**{"comparison__lt" if backwards else "comparison__gt": after})
-    ordered = labels.order_by("-comparison_id" if backwards else "comparison_id")
-    return ordered.values_list("comparison_id", flat=True)[WINDOW : WINDOW + 1].first()
+        labelled = labelled.filter(**{"pk__lt" if backwards else "pk__gt": after})
+    ordered = labelled.order_by("-pk" if backwards else "pk")
+    return ordered.values_list("pk", flat=True)[WINDOW : WINDOW + 1].first()
 
 
 def differing(rows: QuerySet[Label], judge: Rater, ids: Sequence[int]) -> list[int]:

@@ -31,6 +31,7 @@ from evaluations.models import (
     User,
     Verdict,
 )
+from evaluations.models.many import refresh_statistics
 from evaluations.services.importing.bringing import bring_rubric
 from evaluations.services.importing.flagging import flag
 from evaluations.services.importing.knowing import Around, Batch, look_around
@@ -117,6 +118,7 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
         finished = store_rows(importing, until) and store_pairs(importing, until)
         if finished:
             finish(importing)
+            refresh_statistics(Query, Response, Comparison, Call, Verdict)
         else:
             hand_over(importing)
     except Stopped:

@@ -15,7 +15,8 @@ from django.db.models.functions import Least
 from django.utils import timezone
 
 from evaluations.domain import ImportState
-from evaluations.models import Bookmark, Comparison, Evaluation, Queue, QueueItem
+from evaluations.models import Assignment, Bookmark, Comparison, Evaluation, Queue, QueueItem
+from evaluations.models.many import refresh_statistics
 from evaluations.services.pacing import paced
 
 # Rows of one statement and one transaction: a few hundredths of a second on SQLite.
@@ -123,7 +124,9 @@ def fill(evaluation: Evaluation) -> int:
     while stretch := list(comparisons.filter(pk__gt=after)[:ROWS_AT_ONCE]):
         made += insert(queue, evaluation, after, stretch[-1])
         after = stretch[-1]
-    place_reviews(queue)
+    placed = place_reviews(queue)
+    if made + placed >= ROWS_AT_ONCE:
+        refresh_statistics(QueueItem, Assignment)
     items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id).count()
     Queue.objects.filter(pk=queue.pk).update(items=items, **seen)
     return made
@@ -177,7 +180,8 @@ def move_back(version_id: int, position: int) -> None:
     everybody.update(reached=Least(F("reached"), position))
 
 
-def place_reviews(queue: Queue) -> None:
+def place_reviews(queue: Queue) -> int:
+    """How many had no place."""
     with connection.cursor() as cursor:
         cursor.execute(UNPLACED, [queue.rubric_version_id])
         unplaced = [pk for (pk,) in cursor.fetchall()]
@@ -185,6 +189,7 @@ def place_reviews(queue: Queue) -> None:
         with paced(), transaction.atomic():
             lock(queue)
             place(queue.rubric_version_id, unplaced[start : start + ROWS_AT_ONCE // 4])
+    return len(unplaced)
 
 
 def place(version_id: int, reviews: Sequence[int]) -> None:

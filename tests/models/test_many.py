@@ -1,0 +1,45 @@
+"""Many rows at once: what the databases are told of them, and which index they take."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evaluations.models import Call, Candidate
+from evaluations.models.many import insert_many, refresh_statistics
+from evaluations.services.judging.consolidating import judge_choices
+from tests.making import make_comparison, make_evaluation
+from tests.saying import make_judge
+
+pytestmark = pytest.mark.django_db
+
+
+def expected_rows(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [table])
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite keeps no count of a table's rows")
+def test_postgresql_knows_how_much_was_filled_in() -> None:
+    evaluation = make_evaluation()
+    names = [(evaluation.created_at, evaluation.pk, f"candidate {number}", "") for number in range(2_000)]
+    insert_many(Candidate, ("created_at", "evaluation_id", "name", "family"), names)
+    refresh_statistics(Candidate, Call)
+    assert expected_rows("evaluations_candidate") == Candidate.objects.count() == 2_000
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL plans by what the tables hold")
+def test_sqlite_reads_of_a_judge_only_what_it_is_asked_about() -> None:
+    """Without statistics it would take the first index that begins with the judge, and read all its verdicts."""
+    evaluation = make_evaluation()
+    some = [make_comparison(evaluation).pk for _ in range(2)]
+    with CaptureQueriesContext(connection) as asked:
+        judge_choices(make_judge(evaluation), some)
+    statement = next(one["sql"] for one in asked if 'FROM "evaluations_verdict"' in one["sql"])
+    assert "verdict_of_rater (rater_id=? AND comparison_id=?)" in plan_of(statement)
+
+
+def plan_of(statement: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
+        return "\n".join(str(row[-1]) for row in cursor.fetchall())
