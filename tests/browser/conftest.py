@@ -118,3 +118,9 @@ def owner_state(browser: Browser, product: Product) -> StorageState:
 def owner_page(new_page: NewPage, owner_state: StorageState) -> Page:
     """A browser in which the owner is signed in."""
     return new_page(storage_state=owner_state)
+
+
+def too_wide(page: Page) -> int:
+    """By how many pixels the page can be scrolled sideways."""
+    width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return max(width, 0)

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, too_wide
 from tests.browser.reviewing import expect_revealed
 from tests.product import Product, manage
 from tests.rendering import payloads
@@ -37,8 +37,8 @@ Evaluation.objects.filter(pk=study.pk).update(
     shown_judge=judge, name=payloads[0][:200], description=payloads[1], settles_judge=True,
     guidelines="\\n\\n".join(payloads),
 )
-User.objects.filter(pk=owner.pk).update(display_name=payloads[2][:120])
-Query.objects.filter(evaluation=study).update(category=payloads[3][:120])
+User.objects.filter(pk=owner.pk).update(display_name=payloads[2][:120].ljust(120, "n"))
+Query.objects.filter(evaluation=study).update(category=payloads[3][:120].ljust(120, "n"))
 Verdict.objects.filter(rater__judge=judge).update(rationale=payloads[4])
 for place, call in enumerate(Call.objects.filter(judge=judge)):
     Call.objects.filter(pk=call.pk).update(rationale="\\n\\n".join(payloads[place % 8::8]), error=payloads[5])
@@ -58,9 +58,9 @@ def hostile(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Produ
             "query": "\n\n".join(group),
             "context": "\n\n".join(group),
             "reference": "\n\n".join(group),
-            "candidate_a": f"a {group[0]}"[:150],
+            "candidate_a": f"a {group[0]}".ljust(150, "n"),
             "response_a": "\n\n".join(group),
-            "candidate_b": f"b {group[-1]}"[:150],
+            "candidate_b": f"b {group[-1]}".ljust(150, "n"),
             "response_b": "".join(reversed(group)),
         }
         for number, group in enumerate(groups)
@@ -105,12 +105,13 @@ def test_nothing_runs_while_somebody_reviews_it_all(
     assert reviewed == -(-len(PAYLOADS) // ON_A_PAGE)
 
 
-def test_nothing_runs_on_any_page_that_shows_it(
+def test_nothing_runs_on_any_page_that_shows_it_and_long_names_fit_a_phone(
     browser: Browser, new_page: NewPage, owner_state: StorageState, hostile: Product
 ) -> None:
-    page = new_page(storage_state=owner_state)
+    page = new_page(storage_state=owner_state, viewport={"width": 390, "height": 844}, is_mobile=True)
     watched(page)
     seen, waiting, kinds = set[str](), ["/e/hostile/"], Counter[str]()
+    wide = {}
     while waiting:
         address = waiting.pop(0)
         kind = re.sub(r"\d+", "1", address.partition("?")[0])
@@ -122,11 +123,14 @@ def test_nothing_runs_on_any_page_that_shows_it(
         assert answer is not None
         assert answer.status == 200, address
         unhurt(page)
+        if pixels := too_wide(page):
+            wide[address] = pixels
         waiting += page.eval_on_selector_all(
             "a[href^='/e/hostile/']", "links => links.map(link => link.getAttribute('href').split('#')[0])"
         )
     for word in ("disagreements", "comparisons", "report", "guidelines", "events"):
         assert any(f"/{word}" in address for address in seen), word
+    assert wide == {}
 
 
 def watched(page: Page) -> None:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, too_wide
 from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -43,12 +43,6 @@ def walk(page: Page) -> list[str]:
             "a[href^='/']", "links => links.map(link => link.getAttribute('href').split('#')[0])"
         )
     return found
-
-
-def too_wide(page: Page) -> int:
-    """By how many pixels the page can be scrolled sideways."""
-    width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return max(width, 0)
 
 
 def test_links_lead_to_pages_that_work(addresses: list[str]) -> None:
