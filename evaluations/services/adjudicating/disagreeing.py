@@ -206,11 +206,12 @@ def by_judge(wanted: Wanted, after: int, size: int, backwards: bool) -> Found:
 def end_of_window(evaluation: Evaluation, after: int, backwards: bool) -> int | None:
     """The comparison with which the next so many labels end; None where there are fewer.
 
-    Asked of the comparisons: ordered by the labels SQLite reads all of them first.
+    Ordered by the comparisons: by the labels SQLite reads all of them first. Where to begin is said
+    of both: PostgreSQL merges them, and would begin with the first label.
     """
-    labelled = Comparison.all_rows.filter(evaluation=evaluation, labels__isnull=False)
-    if after:
-        labelled = labelled.filter(**{"pk__lt" if backwards else "pk__gt": after})
+    beyond = "lt" if backwards else "gt"
+    begin = {f"pk__{beyond}": after, f"labels__comparison__{beyond}": after} if after else {}
+    labelled = Comparison.all_rows.filter(evaluation=evaluation, labels__isnull=False, **begin)
     ordered = labelled.order_by("-pk" if backwards else "pk")
     return ordered.values_list("pk", flat=True)[WINDOW : WINDOW + 1].first()
 
