@@ -4,7 +4,7 @@ import re
 import secrets
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Request, expect
+from playwright.sync_api import Browser, Dialog, Page, Request, Route, expect
 
 from tests.browser.conftest import NewPage, sign_in
 from tests.browser.reviewing import (
@@ -272,12 +272,22 @@ def test_enter_opens_the_prefetched_comparison_and_asks_for_no_page(desk: Page, 
 
 
 def test_going_back_shows_what_was_saved_and_forward_where_the_person_was(desk: Page, study: Study, name: str) -> None:
+    """Also where the save is still on its way when the person goes back."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
     first = shown(desk)
     choose_all(desk)
+    desk.route("**/save", hold)
     desk.keyboard.press("Enter")
     expect_other_than(desk, first)
     second = shown(desk)
     desk.go_back()
+    desk.wait_for_timeout(500)
+    assert shown(desk) == second
+    held.pop().continue_()
     expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
     expect(desk.locator("#panel")).to_have_attribute("data-stage", "done")
     desk.go_forward()

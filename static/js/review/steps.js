@@ -177,6 +177,14 @@ const replace = (part, fresh) => {
   htmx.process(one(part, panel()));
 };
 
+// Going back asks for a page that is to know of the last step: not before that is stored.
+const wentBack = (event) => {
+  if (!behind) return;
+  event.preventDefault();
+  const { path, xhr } = event.detail;
+  catchingUp.then(() => location.pathname + location.search === path && xhr.send());
+};
+
 // ---- what begins them
 
 const opened = (event) => {
@@ -196,6 +204,7 @@ const opened = (event) => {
 export const start = () => {
   document.addEventListener("submit", submitted, true);
   document.addEventListener("click", opened, true);
+  document.addEventListener("htmx:historyCacheMiss", wentBack);
   outbox.whenLate(afterwards);
   drafts.whenGone(refuse);
 };
