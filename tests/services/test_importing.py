@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
@@ -585,6 +586,22 @@ def test_a_row_that_came_by_another_door_meanwhile_is_taken_as_it_is(
 
     monkeypatch.setattr("evaluations.services.importing.importing.resolve", overtaken)
     assert not store(importing)
+    assert Comparison.objects.count() == 1
+
+
+def test_what_is_stored_stays_where_the_database_will_not_look_at_it_afterwards(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: type) -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr("evaluations.services.importing.importing.refresh_statistics", gone)
+    importing = check(evaluation, jsonl([comparison()]))
+    begin(importing, skip_bad=False, user=None)
+    with pytest.raises(OperationalError):
+        store(importing)
+    importing.refresh_from_db()
+    assert importing.state == ImportState.DONE
     assert Comparison.objects.count() == 1
 
 

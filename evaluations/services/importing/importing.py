@@ -118,7 +118,6 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
         finished = store_rows(importing, until) and store_pairs(importing, until)
         if finished:
             finish(importing)
-            refresh_statistics(Query, Response, Comparison, Call, Verdict)
         else:
             hand_over(importing)
     except Stopped:
@@ -130,6 +129,8 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
     except BaseException:
         give_up(importing, INTERRUPTED)
         raise
+    if finished:
+        refresh_statistics(Query, Response, Comparison, Call, Verdict)
     return not finished
 
 
