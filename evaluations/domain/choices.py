@@ -89,6 +89,24 @@ def derived_choice(score_a: float | None, score_b: float | None, margin: float) 
     return Choice.A if difference > 0 else Choice.B
 
 
-def derived_remark(margin: float) -> str:
+def derived_remark(margin: float, *, lower_is_better: bool = False) -> str:
     """What must be said of such a choice wherever it is shown."""
-    return f"derived from scores, margin {margin}"
+    direction = ", lower is better" if lower_is_better else ""
+    return f"derived from scores{direction}, margin {margin}"
+
+
+@dataclass(frozen=True)
+class ScoreRule:
+    """How two scores of one aspect are held against each other."""
+
+    margin: float = 0.0
+    lower_is_better: bool = False
+
+    def choice(self, score_a: float | None, score_b: float | None) -> Choice | None:
+        if self.lower_is_better:
+            score_a, score_b = score_b, score_a
+        return derived_choice(score_a, score_b, self.margin)
+
+    @property
+    def remark(self) -> str:
+        return derived_remark(self.margin, lower_is_better=self.lower_is_better)

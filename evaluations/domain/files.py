@@ -17,8 +17,10 @@ class FileFormat(StrEnum):
     COMPARISONS = "comparisons"
     RESPONSES = "responses"
     VERDICTS = "verdicts"
+    SCORES = "scores"
     PANDALM = "pandalm"
     LLMBAR = "llmbar"
+    SQUALITY = "squality"
 
 
 class ImportState(StrEnum):
@@ -41,7 +43,8 @@ class Reading:
     """How a person asked for a file to be read.
 
     ``mapping`` gives a column another name, ``id_prefix`` goes before every query id, ``rater``
-    and ``rater_kind`` speak for verdicts whose row names none.
+    and ``rater_kind`` speak for verdicts and scores whose row names none, ``lower_is_better`` for
+    scores of which the lower one is better (ranks, error counts).
     """
 
     format: str = FileFormat.AUTO
@@ -49,6 +52,7 @@ class Reading:
     mapping: Mapping[str, str] = field(default_factory=dict)
     rater: str = ""
     rater_kind: RaterKind | None = None
+    lower_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,11 @@ class BadRow:
 
 @dataclass(frozen=True)
 class QueryPart:
-    """The query that a row of a file speaks of. ``messages`` end with the user's turn."""
+    """The query that a row of a file speaks of. ``messages`` end with the user's turn.
+
+    ``is_stand_in``: the file does not hold its words. They are those of the query of this key, where
+    there is one; else ``messages`` say so.
+    """
 
     key: str
     cluster: str
@@ -70,6 +78,7 @@ class QueryPart:
     reference: str | None = None
     category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_stand_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """A row that brings one rater's number for one response."""
+    """A row that brings one rater's number for one response, as the file has it."""
 
     line: int
     query_key: str
@@ -133,6 +142,7 @@ class ScoreRow:
     rater_kind: RaterKind
     aspect: str
     value: float
+    lower_is_better: bool = False
     sample: int | None = None
     rationale: str = ""
 

@@ -62,6 +62,11 @@ def content_sha256(content: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def cluster_number(cluster: str) -> int:
+    """A name's own number, of 63 bits: two names of a million share one with a chance of one in ten million."""
+    return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:8], "big") >> 1
+
+
 def text_of(messages: Messages) -> str:
     """The words of a conversation as one text: a single turn is its content alone."""
     if len(messages) == 1:

@@ -1,6 +1,7 @@
 """How a report is computed."""
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
 
@@ -19,6 +20,15 @@ class FailedRule(StrEnum):
     TIE = "tie"
 
 
+class PlotFormat(StrEnum):
+    """What a plot can be taken away as: a picture, its numbers, its Vega-Lite specification."""
+
+    SVG = "svg"
+    PNG = "png"
+    CSV = "csv"
+    JSON = "json"
+
+
 class Coding(StrEnum):
     """What the two sides of a table mean: the candidates, or the places in which they were shown."""
 
@@ -26,11 +36,39 @@ class Coding(StrEnum):
     SHOWN = "shown"
 
 
+class Seen(StrEnum):
+    """Whose votes count, by what people had seen of the judge when they chose first."""
+
+    NOTHING = "nothing"  # blind, and imported votes, of which it is not known
+    BLIND = "blind"
+    JUDGE = "judge"
+
+
+class Part(StrEnum):
+    """What a report is about; each part is a page of its own, and can be had alone."""
+
+    AGREEMENT = "agreement"
+    BIAS = "bias"
+    WINS = "wins"
+    PEOPLE = "people"
+    JUDGES = "judges"
+    SCORES = "scores"
+
+
 @dataclass(frozen=True)
 class Rules:
-    """How a report is to be computed. ``where`` holds key and value pairs that must all hold."""
+    """How a report is to be computed. ``where`` holds key and value pairs that must all hold.
+
+    ``judges`` and ``reviewers``: names; empty where everyone counts. ``since`` and ``until``: the first and the last
+    day on which a vote of a person counts.
+    """
 
     raters: str = "*"
+    judges: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    seen: Seen = Seen.NOTHING
+    since: date | None = None
+    until: date | None = None
     where: tuple[tuple[str, str], ...] = ()
     coding: Coding = Coding.CANDIDATE
     split_rule: SplitRule = SplitRule.TIE

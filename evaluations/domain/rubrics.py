@@ -28,7 +28,8 @@ class AspectSpec:
     None allows every number between its ends. ``scale_labels`` says what values or bands mean
     (``{"5": "very good: …", "0.1 - 0.3": "…"}``), in the order in which they are shown.
     ``tie_margin``: two scores that differ by at most this much make a tie. ``reply_key`` is what
-    the reply calls the aspect where that is not its key.
+    the reply calls the aspect where that is not its key. ``lower_is_better``: of two scores the lower
+    one wins; only scores that came with an import know that.
     """
 
     key: str
@@ -43,6 +44,7 @@ class AspectSpec:
     scale_labels: Mapping[str, str] = field(default_factory=dict)
     tie_margin: float = 0.0
     reply_key: str = ""
+    lower_is_better: bool = False
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -1,36 +1,58 @@
-"""Agreement of two raters, from the square table of what they chose on the same items.
+"""Agreement of two raters on the same items: every coefficient with its interval, with ties and without."""
 
-``table[i, j]`` counts the items on which the first chose i and the second j. All sums are whole
-numbers until the last division, so that perfect and chance agreement come out exactly.
-"""
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import IntArray
-from evaluations.stats.numbers import Number, share, undefined
+from evaluations.stats import coefficients
+from evaluations.stats.coding import CHOICES, BoolArray
+from evaluations.stats.coefficients import Tables
+from evaluations.stats.contributions import Contributions, FloatArray
+from evaluations.stats.intervals import CORRELATION, SHARE, Spread, too_few
+from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.slopes import measured
 
 SIDES: Final = 2  # without ties only A and B are left
 
 NOTHING_SHARED: Final = "No comparison has a choice on both sides."
+ALL_TIES: Final = "No comparison is left once ties are dropped."
 CONSTANT: Final = "Both sides made the same one choice throughout: agreement by chance would be complete as well."
 ONE_CHOICE: Final = "With a single choice on offer there is nothing to agree on."
 NO_RATERS: Final = (
     "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa for each two "
     "people under pairs."
 )
+TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
+TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."
+MORE_THAN_TWO: Final = "It is defined for two choices: see it without ties."
+
+CELLS: Final = len(CHOICES) ** 2
+ALL: Final[BoolArray] = np.ones(CELLS, dtype=bool)
+SAME: Final[BoolArray] = np.eye(len(CHOICES), dtype=bool).ravel()
+SIDED: Final[BoolArray] = np.outer(np.arange(len(CHOICES)) < SIDES, np.arange(len(CHOICES)) < SIDES).ravel()
+# Tie and both bad are one step of the order: where they meet, nobody disagrees about it.
+SAME_IN_ORDER: Final[BoolArray] = (
+    SAME | ~np.add.outer(np.arange(len(CHOICES)) < SIDES, np.arange(len(CHOICES)) < SIDES).ravel()
+)
 
 
 @dataclass(frozen=True)
 class Agreement:
+    """What two say on the same ``n`` items, of which they ``agree`` on so many. `coefficients` has the formulas."""
+
     agree: int
     n: int
     agreement: Number
     cohen_kappa: Number
+    weighted_kappa: Number
     scott_pi: Number
     gwet_ac1: Number
+    gwet_ac2: Number
+    prevalence_index: Number
+    bias_index: Number
 
 
 @dataclass(frozen=True)
@@ -56,70 +78,107 @@ class PooledBlock(Block):
     self_pairs: int
 
 
-def raw_agreement(table: IntArray, empty: str = NOTHING_SHARED) -> Number:
-    """The share of items on which both chose the same."""
-    return share(int(np.trace(table)), int(table.sum()), empty)
+@dataclass(frozen=True)
+class Way:
+    """With ties or without: the cells that count, what is made of them, and what is not to be had of them."""
+
+    cells: BoolArray
+    measures: tuple[str, ...]
+    withheld: Mapping[str, str]
 
 
-def cohen_kappa(table: IntArray, empty: str = NOTHING_SHARED) -> Number:
-    """(po − pe) ÷ (1 − pe), chance from each rater's own choices (Cohen 1960)."""
-    n = int(table.sum())
+S1: Final = Way(
+    ALL,
+    ("agreement", "cohen_kappa", "weighted_kappa", "scott_pi", "gwet_ac1", "gwet_ac2"),
+    {"prevalence_index": MORE_THAN_TWO, "bias_index": MORE_THAN_TWO},
+)
+S2: Final = Way(
+    SIDED,
+    ("agreement", "cohen_kappa", "scott_pi", "gwet_ac1", "prevalence_index", "bias_index"),
+    {"weighted_kappa": TWO_SIDES_KAPPA, "gwet_ac2": TWO_SIDES_AC1},
+)
+NEED_RATERS: Final = ("cohen_kappa", "weighted_kappa", "bias_index")
+IN_ORDER: Final = ("weighted_kappa", "gwet_ac2")
+
+# The numbers of a block in one row: those of S1, the share dropped, those of S2.
+DROPPED: Final = len(S1.measures)
+ROW: Final = (*S1.measures, "dropped", *S2.measures)
+BOUNDS: Final = tuple(SHARE if name in ("agreement", "dropped") else CORRELATION for name in ROW)
+AMONG: Final = (ALL,) * (DROPPED + 1) + (SIDED,) * len(S2.measures)
+
+
+def block(found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True) -> Block:
+    """``found``: a table of choices by choices, as `crossed` makes it. ``q`` counts the choices on offer."""
+    row = measured(numbers_of_a_block(on_offer(found.totals, q)), found.totals)
+    values = row.values.tolist()
+    withheld = dict.fromkeys(NEED_RATERS, NO_RATERS) if not raters_known else {}
+    n = int(found.totals.sum())
+    numbers = [
+        *defined(S1, n, values[:DROPPED], withheld, empty),
+        Number(values[DROPPED], n) if n else undefined(empty),
+        *defined(S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], withheld, ALL_TIES if n else empty),
+    ]
+    few = [*reasons(found, S1), too_few(found, SIDED, among=ALL), *reasons(found, S2)]
+    within = Spread(found).hedged(numbers, row, BOUNDS, few, AMONG)
+    with_ties, without_ties = agreement(found, S1, within[:DROPPED]), agreement(found, S2, within[DROPPED + 1 :])
+    return Block(with_ties, without_ties, within[DROPPED])
+
+
+def on_offer(totals: FloatArray, q: int) -> int:
+    """A choice that occurs was on offer, whatever the rubric says."""
+    table = Tables(totals.reshape(len(CHOICES), len(CHOICES)))
+    return max(q, int(np.count_nonzero(table.together)), SIDES)
+
+
+def numbers_of_a_block(q: int) -> Callable[[FloatArray], FloatArray]:
+    """… × 16 cells → … × ROW, of q choices on offer."""
+
+    def statistic(totals: FloatArray) -> FloatArray:
+        table = Tables(totals.reshape(*totals.shape[:-1], len(CHOICES), len(CHOICES)))
+        in_order, sides = table.in_order(), Tables(table.counts[..., :SIDES, :SIDES])
+        return side_by_side(
+            coefficients.raw_agreement(table),
+            coefficients.cohen_kappa(table),
+            coefficients.weighted_kappa(in_order),
+            coefficients.scott_pi(table),
+            coefficients.gwet_ac1(table, q),
+            coefficients.gwet_ac2(in_order, min(q, SIDES + 1)),
+            1 - sides.n / table.n,
+            coefficients.raw_agreement(sides),
+            coefficients.cohen_kappa(sides),
+            coefficients.scott_pi(sides),
+            coefficients.gwet_ac1(sides, SIDES),
+            coefficients.prevalence_index(sides),
+            coefficients.bias_index(sides),
+        )
+
+    return statistic
+
+
+def side_by_side(*numbers: FloatArray) -> FloatArray:
+    """… each → … × numbers, number by number in memory."""
+    return np.moveaxis(np.stack(numbers), 0, -1)
+
+
+def defined(way: Way, n: int, values: Sequence[float], withheld: Mapping[str, str], empty: str) -> list[Number]:
     if not n:
-        return undefined(empty)
-    by_chance = int(table.sum(axis=1) @ table.sum(axis=0))
-    if by_chance == n * n:
-        return undefined(CONSTANT, n)
-    return Number((n * int(np.trace(table)) - by_chance) / (n * n - by_chance), n)
+        return [undefined(empty)] * len(values)
+    return [
+        Number(value, n) if name not in withheld and isfinite(value) else undefined(withheld.get(name, CONSTANT), n)
+        for name, value in zip(way.measures, values, strict=True)
+    ]
 
 
-def scott_pi(table: IntArray, empty: str = NOTHING_SHARED) -> Number:
-    """(po − pe) ÷ (1 − pe), chance from the choices of both together (Scott 1955)."""
-    n = int(table.sum())
-    if not n:
-        return undefined(empty)
-    both = table.sum(axis=0) + table.sum(axis=1)
-    by_chance = int(both @ both)
-    if by_chance == 4 * n * n:
-        return undefined(CONSTANT, n)
-    return Number((4 * n * int(np.trace(table)) - by_chance) / (4 * n * n - by_chance), n)
+def reasons(found: Contributions, way: Way) -> list[str | None]:
+    """Why there is too little for an interval, for each measure."""
+    few = too_few(found, ~SAME, among=way.cells)
+    in_order = few
+    if few is None and found.totals[SAME_IN_ORDER & ~SAME].any():
+        in_order = too_few(found, ~SAME_IN_ORDER, among=way.cells)
+    return [in_order if name in IN_ORDER else few for name in way.measures]
 
 
-def gwet_ac1(table: IntArray, q: int, empty: str = NOTHING_SHARED) -> Number:
-    """Gwet's AC1 of two raters (Gwet 2008): chance = Σ π(1 − π) ÷ (q − 1), q the choices on offer."""
-    n = int(table.sum())
-    if not n:
-        return undefined(empty)
-    if q < SIDES:
-        return undefined(ONE_CHOICE, n)
-    prevalence = (table.sum(axis=0) + table.sum(axis=1)) / (2 * n)
-    by_chance = float((prevalence * (1 - prevalence)).sum()) / (q - 1)
-    return Number((int(np.trace(table)) / n - by_chance) / (1 - by_chance), n)
-
-
-def agreement(table: IntArray, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True) -> Agreement:
-    """Every number of one table. ``q`` counts the choices on offer; one that occurs was on offer."""
-    occurring = int(np.count_nonzero(table.sum(axis=0) + table.sum(axis=1)))
-    n = int(table.sum())
-    return Agreement(
-        agree=int(np.trace(table)),
-        n=n,
-        agreement=raw_agreement(table, empty),
-        cohen_kappa=cohen_kappa(table, empty) if raters_known else undefined(NO_RATERS, n),
-        scott_pi=scott_pi(table, empty),
-        gwet_ac1=gwet_ac1(table, max(q, occurring), empty),
-    )
-
-
-def without_ties(table: IntArray) -> IntArray:
-    """S2: the items on which both sides chose a side. Tie and both_bad are no side."""
-    return table[:SIDES, :SIDES]
-
-
-def block(table: IntArray, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True) -> Block:
-    sides = without_ties(table)
-    all_ties = "No comparison is left once ties are dropped." if table.any() else empty
-    return Block(
-        with_ties=agreement(table, q, empty=empty, raters_known=raters_known),
-        without_ties=agreement(sides, SIDES, empty=all_ties, raters_known=raters_known),
-        dropped=share(int(table.sum() - sides.sum()), int(table.sum()), empty),
-    )
+def agreement(found: Contributions, way: Way, numbers: Sequence[Number]) -> Agreement:
+    agree, n = int(found.totals[way.cells & SAME].sum()), numbers[0].n
+    withheld = {name: undefined(why, n) if n else numbers[0] for name, why in way.withheld.items()}
+    return Agreement(agree, n, **dict(zip(way.measures, numbers, strict=True)), **withheld)

@@ -1,19 +1,18 @@
 """Words and numbers for the same things: choices and orders as small integers in arrays."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.domain import Choice, Shown
+from evaluations.domain import CHOICES as CHOICES
+from evaluations.domain import ORDERS as ORDERS
 
-IntArray = npt.NDArray[np.int64]
+# Choices come as bytes, numbers of things as int64.
+IntArray = npt.NDArray[np.signedinteger[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
-# The code of a choice or an order is its place here. The two sides come first, so that a table
-# without ties is the upper left corner of the table with them.
-CHOICES: Final = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD)
-ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED, Shown.UNKNOWN, Shown.FOLDED)
+# The code of a choice or an order is its place in these.
 A, B, TIE, BOTH_BAD = range(4)
 AS_STORED, SWAPPED, UNKNOWN, FOLDED = range(4)
 MISSING: Final = -1

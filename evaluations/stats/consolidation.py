@@ -1,108 +1,151 @@
 """A judge's one verdict per comparison, for all comparisons at once: the equal of `domain.fold`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaluations.domain import FAILURE_STATES, CallState, FailedRule
-from evaluations.stats.coding import CHOICES, MISSING, ORDERS, TIE, B, BoolArray, IntArray
+from evaluations.stats.coding import AS_STORED, CHOICES, MISSING, ORDERS, SWAPPED, TIE, B, BoolArray, IntArray
 
 # The code of a state of a call without a verdict is its place here; those that can still be
 # answered stand last.
 STATES: Final = (*FAILURE_STATES, CallState.PENDING, CallState.RUNNING, CallState.CANCELLED)
 
+Choices = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a judge said on one aspect in one order: the comparison's place and the choice, one entry for each sample.
+
+    ``is_single``: no comparison has two entries.
+    """
+
+    shown: int
+    item: IntArray
+    choice: Choices
+    is_single: bool = False
+
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One judge's verdicts on one aspect, one entry each: the comparison's place, order shown, sample, choice."""
+    """One judge's verdicts on one aspect, each order once. ``marked``: comparisons said to be inconsistent."""
 
-    item: IntArray
-    shown: IntArray
-    sample: IntArray
-    choice: IntArray
-    inconsistent: BoolArray
+    answers: tuple[Answers, ...] = ()
+    marked: IntArray | None = None
+
+    @property
+    def n(self) -> int:
+        return sum(len(one.item) for one in self.answers)
 
 
 @dataclass(frozen=True)
 class Unanswered:
-    """Calls of the judge that brought no verdict: the comparison's place, order shown, sample, state."""
+    """Calls of the judge that brought no verdict: the comparison's place, order shown, state."""
 
     item: IntArray
     shown: IntArray
-    sample: IntArray
     state: IntArray
 
     @property
     def failed(self) -> BoolArray:
         return self.state < len(FAILURE_STATES)
 
-    def without(self, verdicts: Verdicts) -> "Unanswered":
-        """Those of them that really lack a verdict on this aspect: imported verdicts stand aspect by aspect."""
-        samples = int(max(self.sample.max(initial=0), verdicts.sample.max(initial=0))) + 1
-        asked = (self.item * len(ORDERS) + self.shown) * samples + self.sample
-        given = (verdicts.item * len(ORDERS) + verdicts.shown) * samples + verdicts.sample
-        kept = ~np.isin(asked, given)
-        return Unanswered(self.item[kept], self.shown[kept], self.sample[kept], self.state[kept])
-
 
 @dataclass(frozen=True)
 class Consolidated:
-    """One entry per comparison. ``by_order`` is comparisons × orders; MISSING where there is no verdict."""
+    """One entry per comparison. ``by_order``: for each of ORDERS that was answered, MISSING where there is no verdict.
 
-    choice: IntArray
+    ``asked``: whether there is a verdict or a call without one.
+    """
+
+    choice: Choices
     inconsistent: BoolArray
     incomplete: BoolArray
-    by_order: IntArray
+    asked: BoolArray
+    by_order: tuple[Choices | None, ...]
+
+    @property
+    def as_stored(self) -> Choices:
+        return self.in_order(AS_STORED)
+
+    @property
+    def swapped(self) -> Choices:
+        return self.in_order(SWAPPED)
+
+    def in_order(self, shown: int) -> Choices:
+        """The choice in one order, MISSING everywhere where it was never answered."""
+        found = self.by_order[shown]
+        return none_chosen(len(self.choice)) if found is None else found
+
+
+def none_chosen(items: int) -> Choices:
+    return np.full(items, MISSING, dtype=np.int8)
 
 
 def consolidate(
     verdicts: Verdicts, unanswered: Unanswered, items: int, failed: FailedRule = FailedRule.EXCLUDE
 ) -> Consolidated:
     """Per order the plurality of its samples, then the orders together; an unanswered order makes it missing."""
-    by_order = plurality_by_order(verdicts, items)
-    answered = by_order != MISSING
-    open_orders = orders_in(unanswered.item, unanswered.shown, items) & ~answered
-    complete = answered.any(axis=1) & ~open_orders.any(axis=1)
-    choice, differs = fold_orders(by_order)
-    marked = np.zeros(items, dtype=bool)
-    marked[verdicts.item[verdicts.inconsistent]] = True
+    by_order: list[Choices | None] = [None] * len(ORDERS)
+    for one in verdicts.answers:
+        by_order[one.shown] = plurality(one, items)
+    choice, inconsistent = fold_orders([one for one in by_order if one is not None], items)
+    if verdicts.marked is not None:
+        inconsistent[verdicts.marked] = True
+    asked = choice != MISSING
+    asked[unanswered.item] = True
+    lacking = without_answer(unanswered, by_order)
+    incomplete, waiting = np.zeros((2, items), dtype=bool)
+    incomplete[unanswered.item[lacking]] = True
+    waiting[unanswered.item[lacking & ~unanswered.failed]] = True
+    choice[incomplete] = MISSING
+    inconsistent &= ~incomplete
     if failed is FailedRule.TIE:
-        choice = np.where(complete, choice, np.where(only_failures(unanswered, open_orders), TIE, MISSING))
-    else:
-        choice = np.where(complete, choice, MISSING)
-    incomplete = open_orders.any(axis=1)
-    return Consolidated(choice, complete & (differs | marked), incomplete, by_order)
+        choice[incomplete & ~waiting] = TIE
+    return Consolidated(choice, inconsistent, incomplete, asked, tuple(by_order))
 
 
-def plurality_by_order(verdicts: Verdicts, items: int) -> IntArray:
-    """Per comparison and order the choice of most samples, a tie where no single one leads, else MISSING."""
-    cell = verdicts.item * len(ORDERS) + verdicts.shown
-    flat = np.bincount(cell * len(CHOICES) + verdicts.choice, minlength=items * len(ORDERS) * len(CHOICES))
-    counts = flat.reshape(items, len(ORDERS), len(CHOICES))
-    most = counts.max(axis=2)
-    leading = (counts == most[:, :, None]).sum(axis=2)
-    chosen = np.where(leading == 1, counts.argmax(axis=2), TIE)
-    return np.where(most > 0, chosen, MISSING)
+def plurality(answers: Answers, items: int) -> Choices:
+    """Per comparison the choice of most samples, a tie where no single one leads, else MISSING."""
+    if answers.is_single:
+        chosen = none_chosen(items)
+        chosen[answers.item] = answers.choice
+        return chosen
+    cell = answers.item * len(CHOICES) + answers.choice
+    counts = np.bincount(cell, minlength=items * len(CHOICES)).reshape(items, len(CHOICES))
+    most = counts.max(axis=1)
+    leading = (counts == most[:, None]).sum(axis=1)
+    found = np.where(leading == 1, counts.argmax(axis=1), TIE)
+    return np.where(most > 0, found, MISSING).astype(np.int8)
 
 
-def fold_orders(by_order: IntArray) -> tuple[IntArray, BoolArray]:
+def fold_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, BoolArray]:
     """The orders together: equal stays, else a tie, inconsistent where any order chose a side."""
-    answered = by_order != MISSING
-    least = np.where(answered, by_order, len(CHOICES)).min(axis=1)
-    most = by_order.max(axis=1)
-    equal = least == most
-    return np.where(equal, most, TIE), ~equal & (least <= B)
+    choice, inconsistent = none_chosen(items), np.zeros(items, dtype=bool)
+    for other in orders:
+        differs = (choice != other) & (choice != MISSING) & (other != MISSING)
+        inconsistent |= differs & (np.minimum(choice, other) <= B)
+        choice = np.where(choice == MISSING, other, choice)
+        choice[differs] = TIE
+    return choice, inconsistent
+
+
+def without_answer(unanswered: Unanswered, by_order: Sequence[Choices | None]) -> BoolArray:
+    """Which of the calls are in an order in which the comparison has no answer at all."""
+    lacking = np.ones(len(unanswered.item), dtype=bool)
+    for shown, chosen in enumerate(by_order):
+        if chosen is not None:
+            here = unanswered.shown == shown
+            lacking[here] = chosen[unanswered.item[here]] == MISSING
+    return lacking
 
 
 def orders_in(item: IntArray, shown: IntArray, items: int) -> BoolArray:
+    """Comparisons × orders: whether somebody saw it so."""
     present = np.zeros((items, len(ORDERS)), dtype=bool)
     present[item, shown] = True
     return present
-
-
-def only_failures(unanswered: Unanswered, open_orders: BoolArray) -> BoolArray:
-    """Where every order without an answer has failed for good and nothing waits to be asked again."""
-    items = len(open_orders)
-    waiting = orders_in(unanswered.item[~unanswered.failed], unanswered.shown[~unanswered.failed], items)
-    return np.logical_and(open_orders.any(axis=1), ~(open_orders & waiting).any(axis=1))

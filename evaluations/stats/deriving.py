@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.domain import Rules
-from evaluations.stats.coding import CHOICES, FOLDED, TIE, A, B, BoolArray, IntArray
-from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
+from evaluations.stats.coding import CHOICES, FOLDED, MISSING, ORDERS, TIE, A, B, IntArray
+from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,21 +27,12 @@ class Member:
     """What one judge of a panel said on one aspect."""
 
     name: str
-    verdicts: Verdicts
-    unanswered: Unanswered
-
-
-@dataclass(frozen=True)
-class Panel:
-    verdicts: Verdicts
-    unanswered: Unanswered
-    derived: Derived
+    own: Consolidated
 
 
 def folded(item: IntArray, choice: IntArray) -> Verdicts:
     """One choice each, of no order: position and the coding by place have nothing to say of them."""
-    zeros = np.zeros(len(item), dtype=np.int64)
-    return Verdicts(item, zeros + FOLDED, zeros, choice, zeros.astype(bool))
+    return Verdicts((Answers(FOLDED, item, choice.astype(np.int8), is_single=True),))
 
 
 def means(unit: IntArray, value: FloatArray, units: int) -> FloatArray:
@@ -67,40 +57,21 @@ def choice_of_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray) -
     return np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
 
 
-def panel_of(members: Sequence[Member], items: int, rules: Rules) -> Panel:
-    """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have."""
-    open_calls = [one.unanswered.without(one.verdicts) for one in members]
-    own = np.array(
-        [
-            consolidate(one.verdicts, waiting, items, rules.failed).choice
-            for one, waiting in zip(members, open_calls, strict=True)
-        ]
-    )
+def panel_of(members: Sequence[Member], items: int) -> tuple[Consolidated, Derived]:
+    """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have.
+
+    Incomplete is what every judge was asked about and fewer than half could answer.
+    """
+    own = np.array([one.own.choice for one in members])
     votes = np.array([(own == code).sum(axis=0) for code in range(len(CHOICES))])
     answered = votes.sum(axis=0)
     heard = (answered > 0) & (2 * answered >= len(members))
     agreed = 2 * votes.max(axis=0) > answered
-    choice = np.where(agreed, votes.argmax(axis=0), TIE)
-    (decided,) = np.nonzero(heard)
-    asked = np.logical_and.reduce([was_asked(one, items) for one in members])
-    return Panel(
-        folded(decided, choice[decided]),
-        together(open_calls, asked & ~heard),
-        Derived("panel", judges=tuple(one.name for one in members), n_split=int((heard & ~agreed).sum())),
+    choice = np.where(heard, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
+    asked = np.logical_and.reduce([one.own.asked for one in members])
+    lacking = np.logical_or.reduce([one.own.incomplete for one in members])
+    n_split = int((heard & ~agreed).sum())
+    return (
+        Consolidated(choice, np.zeros(items, dtype=bool), asked & ~heard & lacking, asked, (None,) * len(ORDERS)),
+        Derived("panel", judges=tuple(one.name for one in members), n_split=n_split),
     )
-
-
-def was_asked(member: Member, items: int) -> BoolArray:
-    """The comparisons that this judge was asked about, answered or not."""
-    asked = np.zeros(items, dtype=bool)
-    asked[member.verdicts.item] = asked[member.unanswered.item] = True
-    return asked
-
-
-def together(calls: Sequence[Unanswered], kept: BoolArray) -> Unanswered:
-    """The calls without an answer on these comparisons, as calls of one judge of no order."""
-    item, sample, state = (
-        np.concatenate([getattr(one, column) for one in calls]) for column in ("item", "sample", "state")
-    )
-    wanted = kept[item]
-    return Unanswered(item[wanted], np.full(int(wanted.sum()), FOLDED), sample[wanted], state[wanted])

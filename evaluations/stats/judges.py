@@ -6,28 +6,26 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, CallState, Coding, Rules
-from evaluations.stats.agreement import NOTHING_SHARED, Block, MajorityBlock, block
+from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, CallState, Rules
+from evaluations.stats.ceiling import Ceiling, ceiling
 from evaluations.stats.coding import MISSING, IntArray, cross_table
 from evaluations.stats.confusion import Confusion, confusion
-from evaluations.stats.consolidation import STATES, Consolidated, Unanswered, Verdicts, consolidate
+from evaluations.stats.consolidation import STATES, Consolidated, Verdicts
 from evaluations.stats.deriving import Derived, Member, panel_of
 from evaluations.stats.majority import Majority
 from evaluations.stats.position import EachOrder, Position, each_order, position
-from evaluations.stats.shown import NO_ORDER, by_place, common_order
-from evaluations.stats.votes import Votes
+from evaluations.stats.references import JudgeGold, JudgeHuman, Reference, in_terms_of, judge_gold, judge_human
 
 MAJORITY: Final = "majority of people"
-GOLD: Final = "gold"
 PANEL: Final = "panel"
 
 
 @dataclass(frozen=True)
 class JudgeMaterial:
-    """What the database holds of one judge on one aspect. ``label`` is what must be said wherever it is shown.
+    """What one judge said on one aspect. ``label`` is what must be said wherever it is shown.
 
-    ``derived``: where its choices come from, if no call gave them. ``states``: those of its calls
-    without an answer, where they are not calls on comparisons. A panel has no rater.
+    ``derived``: where its choices come from, if no call gave them. ``states``: that of each call without an answer
+    on this aspect, once. A panel has no rater.
     """
 
     name: str
@@ -35,35 +33,10 @@ class JudgeMaterial:
     kind: str
     label: str | None
     verdicts: Verdicts
-    unanswered: Unanswered
+    own: Consolidated
+    states: IntArray
     repaired: int = 0
     derived: Derived | None = None
-    states: IntArray | None = None
-
-    @property
-    def open_states(self) -> IntArray:
-        """The state of each call that brought no verdict on this aspect, once."""
-        return self.unanswered.without(self.verdicts).state if self.states is None else self.states
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What a judge is held against: votes, their majority, and in the coding by place the order they were seen in."""
-
-    votes: Votes
-    majority: Majority
-    order: IntArray | None
-
-
-@dataclass(frozen=True)
-class JudgeHuman:
-    votes: Block
-    majority: MajorityBlock
-
-
-@dataclass(frozen=True)
-class JudgeGold(MajorityBlock):
-    confusion: Confusion
 
 
 @dataclass(frozen=True)
@@ -101,6 +74,7 @@ class JudgeReport:
     verdicts: int
     repaired: int
     judge_human: JudgeHuman
+    ceiling: Ceiling
     judge_gold: JudgeGold
     each_order: EachOrder
     confusion: Confusion
@@ -111,16 +85,20 @@ class JudgeReport:
 def judge_report(
     judge: JudgeMaterial,
     people: Reference,
+    others: Majority,
     gold: Reference,
     gold_choice: IntArray,
+    cluster: IntArray,
     offered: Collection[int],
     rules: Rules,
 ) -> JudgeReport:
-    """``gold_choice``: the gold label in terms of A and B whatever the coding; accuracy does not depend on it."""
-    items = len(people.majority.choice)
-    unanswered = judge.unanswered.without(judge.verdicts)
-    own = consolidate(judge.verdicts, unanswered, items, rules.failed)
-    against_people = in_terms_of(own, people)
+    """``others``: of each vote of a person the majority of the others.
+
+    ``gold_choice``: the gold label in terms of A and B whatever the coding; accuracy does not depend on it.
+    """
+    own = judge.own
+    against_people, against_gold = (in_terms_of(own, held)[held.poll.items] for held in (people, gold))
+    matrix = cross_table(against_people, people.majority.choice)
     return JudgeReport(
         rater_id=judge.rater_id,
         kind=judge.kind,
@@ -129,61 +107,29 @@ def judge_report(
         repaired=judge.repaired,
         verdicts=int((own.choice != MISSING).sum()),
         judge_human=judge_human(against_people, people, len(offered), rules.coding),
-        judge_gold=judge_gold(in_terms_of(own, gold), gold, offered, rules.coding),
-        each_order=each_order(judge.verdicts, own.by_order, gold_choice),
-        confusion=confusion(cross_table(against_people, people.majority.choice), offered, rules.coding, MAJORITY),
-        position=position(own.by_order),
-        failed=failed(judge.open_states, own),
+        ceiling=ceiling(against_people, people.poll, others, people.names),
+        judge_gold=judge_gold(against_gold, gold, offered, rules.coding),
+        each_order=each_order(judge.verdicts, own, gold_choice, cluster),
+        confusion=confusion(matrix, offered, rules.coding, MAJORITY),
+        position=position(own, cluster),
+        failed=failed(judge.states, own),
     )
 
 
-def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int, rules: Rules) -> JudgeMaterial:
+def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
     """Several judges as one rater: what most of them say. Their failures and repairs are the panel's."""
-    panel = panel_of([Member(one.name, one.verdicts, one.unanswered) for one in judges], items, rules)
+    own, derived = panel_of([Member(one.name, one.own) for one in judges], items)
     return JudgeMaterial(
         name=name,
         rater_id=None,
         kind=PANEL,
         label=f"majority of {len(judges)} judges",
-        verdicts=panel.verdicts,
-        unanswered=panel.unanswered,
+        verdicts=Verdicts(),
+        own=own,
+        states=np.concatenate([one.states for one in judges]),
         repaired=sum(one.repaired for one in judges),
-        derived=panel.derived,
-        states=np.concatenate([one.open_states for one in judges]),
+        derived=derived,
     )
-
-
-def in_terms_of(own: Consolidated, reference: Reference) -> IntArray:
-    """The judge's choices as the reference counts them: by candidate, or by place where both saw the same order."""
-    if reference.order is None:
-        return own.choice
-    item, shown = np.nonzero(own.by_order != MISSING)
-    order = common_order(item, shown, len(own.choice))
-    return by_place(own.choice, np.where(order == reference.order, order, MISSING))
-
-
-def empty_for(coding: Coding) -> str:
-    return NO_ORDER if coding is Coding.SHOWN else NOTHING_SHARED
-
-
-def judge_human(choice: IntArray, people: Reference, q: int, coding: Coding) -> JudgeHuman:
-    votes = cross_table(choice[people.votes.item], people.votes.choice)
-    return JudgeHuman(
-        votes=block(votes, q, empty=empty_for(coding)), majority=against(choice, people.majority, q, coding)
-    )
-
-
-def judge_gold(choice: IntArray, gold: Reference, offered: Collection[int], coding: Coding) -> JudgeGold:
-    found = against(choice, gold.majority, len(offered), coding)
-    matrix = confusion(cross_table(choice, gold.majority.choice), offered, coding, GOLD)
-    return JudgeGold(found.with_ties, found.without_ties, found.dropped, found.n_split, matrix)
-
-
-def against(choice: IntArray, found: Majority, q: int, coding: Coding) -> MajorityBlock:
-    """Held against a majority; the splits are counted among the comparisons that the judge has a verdict on."""
-    held = block(cross_table(choice, found.choice), q, empty=empty_for(coding))
-    n_split = int((found.split & (choice != MISSING)).sum())
-    return MajorityBlock(held.with_ties, held.without_ties, held.dropped, n_split)
 
 
 def failed(states: IntArray, own: Consolidated) -> Failed:

@@ -1,11 +1,15 @@
 """The majority of votes: the choice made most often, where one choice alone is."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
 from evaluations.domain import SplitRule
-from evaluations.stats.coding import MISSING, TIE, BoolArray, IntArray, counts_by_unit
+from evaluations.stats.coding import CHOICES, MISSING, TIE, BoolArray, IntArray
+
+MOST_CODES: Final = 2**16  # of tallies: up to fifteen votes for a choice
 
 
 @dataclass(frozen=True)
@@ -15,25 +19,58 @@ class Majority:
     choice: IntArray
     split: BoolArray
 
+    def at(self, places: IntArray) -> "Majority":
+        return Majority(self.choice[places], self.split[places])
+
 
 def majority(unit: IntArray, choice: IntArray, units: int, rule: SplitRule = SplitRule.TIE) -> Majority:
-    """The majority in each unit of votes that stand in the order in which they were cast."""
-    counts = counts_by_unit(unit, choice, units)
-    most = counts.max(axis=1, initial=0)
-    leading = (counts == most[:, None]) & (most > 0)[:, None]
-    split = leading.sum(axis=1) > 1
-    chosen = np.where(most > 0, counts.argmax(axis=1), MISSING)
+    """The majority in each unit of votes that stand in the order in which they were cast; MISSING is no vote."""
+    votes = tally(unit, choice, units)
+    found = leading(votes, rule)
     if rule is SplitRule.FIRST:
-        chosen[split] = first_of_the_leading(unit, choice, leading)[split]
-    else:
-        chosen[split] = TIE if rule is SplitRule.TIE else MISSING
+        found.choice[found.split] = first_of_the_leading(unit, choice, votes)[found.split]
+    return found
+
+
+def tally(unit: IntArray, choice: IntArray, units: int) -> IntArray:
+    """How many votes each choice has in each unit: choices × units."""
+    given = choice != MISSING
+    if not given.all():
+        unit, choice = unit[given], choice[given]
+    flat = np.bincount(choice.astype(np.int64) * units + unit, minlength=len(CHOICES) * units)
+    return flat.reshape(len(CHOICES), units).astype(np.int32)
+
+
+def leading(votes: IntArray, rule: SplitRule) -> Majority:
+    """The majority of votes counted by choice and unit; a split is left MISSING by every rule but that of ties."""
+    most = votes.max(axis=0)
+    leads = votes == most
+    split = (leads.sum(axis=0, dtype=np.int8) > 1) & (most > 0)
+    chosen = np.zeros(len(most), dtype=np.int8)
+    for code, leading_here in enumerate(leads):
+        chosen += leading_here * np.int8(code)  # a sum of one, but for splits
+    chosen[most == 0] = MISSING
+    chosen[split] = TIE if rule is SplitRule.TIE else MISSING
     return Majority(chosen, split)
 
 
-def first_of_the_leading(unit: IntArray, choice: IntArray, leading: BoolArray) -> IntArray:
+@lru_cache(maxsize=4)
+def every_tally(most: int) -> IntArray:
+    """Choices × codes: all tallies of up to so many votes for each choice. The place of a tally is its code."""
+    codes = np.arange((most + 1) ** len(CHOICES))
+    return np.stack([codes // weight % (most + 1) for weight in code_weights(most)])
+
+
+def code_weights(most: int) -> list[int]:
+    """What a vote for each choice adds to the code of a tally."""
+    return [(most + 1) ** place for place in range(len(CHOICES))]
+
+
+def first_of_the_leading(unit: IntArray, choice: IntArray, votes: IntArray) -> IntArray:
     """Per unit the leading choice whose first vote came earliest."""
-    counted = leading[unit, choice]
+    leads = votes == votes.max(axis=0)
+    counted = (choice != MISSING) & leads[choice, unit]
     found, where = np.unique(unit[counted], return_index=True)
-    first = np.full(len(leading), MISSING)
+    first = np.full(votes.shape[1], MISSING)
     first[found] = choice[counted][where]
     return first

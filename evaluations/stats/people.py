@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain import SplitRule
 from evaluations.stats.agreement import Block, MajorityBlock, PooledBlock, block
-from evaluations.stats.coding import CHOICES, MISSING, IntArray, counts_by_unit, cross_table
+from evaluations.stats.coding import CHOICES, MISSING
+from evaluations.stats.contributions import crossed
 from evaluations.stats.majority import Majority
+from evaluations.stats.polls import Poll
 from evaluations.stats.several import Several, several
-from evaluations.stats.votes import Votes, majority_of_the_others, one_vote_each, pairs_on_an_item
 
 NO_TWO_VOTES: Final = "No comparison has two votes of people."
 NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
@@ -42,35 +42,39 @@ class HumanHuman:
 
 
 def human_human(
-    votes: Votes, found: Majority, names: Sequence[str], q: int, rule: SplitRule, empty: str | None = None
+    poll: Poll, found: Majority, others: Majority, names: Sequence[str], q: int, empty: str | None = None
 ) -> HumanHuman:
-    """``found``: the majority on every comparison. ``names``: what the rater numbers of the votes stand for."""
-    each = one_vote_each(votes)
+    """``found``: the majority on each item of the poll; ``others``: that of the others for each person on an item.
+
+    ``names``: what the rater numbers stand for.
+    """
     return HumanHuman(
-        votes=pooled(votes, q, empty or NO_TWO_VOTES),
-        majority=against_the_others(votes, each, q, rule, empty or NO_TWO_PEOPLE),
+        votes=pooled(poll, q, empty or NO_TWO_VOTES),
+        majority=against_the_others(poll, others, q, empty or NO_TWO_PEOPLE),
         majority_choices=majority_choices(found),
-        pairs=tuple(each_two(each, names, q)),
-        multi=several(counts_by_unit(votes.item, votes.choice, len(found.choice)), q),
+        pairs=tuple(each_two(poll.each, names, q)),
+        multi=several(poll, q),
     )
 
 
-def pooled(votes: Votes, q: int, empty: str) -> PooledBlock:
+def pooled(poll: Poll, q: int, empty: str) -> PooledBlock:
     """Every pair of votes on a comparison. Which vote stands first does not matter: every number given here
 
     reads the diagonal and the sum of both margins alone, as if the table held each pair both ways round.
     """
-    one, other = pairs_on_an_item(votes.item)
-    table = cross_table(votes.choice[one], votes.choice[other])
+    one, other = poll.turnout.pairs
+    table = crossed(poll.choice[one], poll.choice[other], poll.cluster[one])
     found = block(table, q, empty=empty, raters_known=False)
-    self_pairs = int((votes.rater[one] == votes.rater[other]).sum())
-    return PooledBlock(found.with_ties, found.without_ties, found.dropped, self_pairs)
+    alone = poll.turnout.rater[one] == poll.turnout.rater[other]
+    cast = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    return PooledBlock(found.with_ties, found.without_ties, found.dropped, int((alone & cast).sum()))
 
 
-def against_the_others(votes: Votes, each: Votes, q: int, rule: SplitRule, empty: str) -> MajorityBlock:
-    others, split = majority_of_the_others(votes, each, rule)
-    found = block(cross_table(each.choice, others), q, empty=empty)
-    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, int(split.sum()))
+def against_the_others(poll: Poll, others: Majority, q: int, empty: str) -> MajorityBlock:
+    each = poll.each
+    found = block(crossed(each.choice, others.choice, each.cluster), q, empty=empty)
+    n_split = int((others.split & (each.choice != MISSING)).sum())
+    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
 
 
 def majority_choices(found: Majority) -> MajorityChoices:
@@ -80,19 +84,10 @@ def majority_choices(found: Majority) -> MajorityChoices:
     return MajorityChoices(len(kept), int(found.split.sum()), by_choice)
 
 
-def each_two(each: Votes, names: Sequence[str], q: int) -> Iterator[Pair]:
-    """Cohen's kappa and its company for every two people who share a comparison."""
-    one, other = pairs_on_an_item(each.item)
-    turned = each.rater[one] > each.rater[other]
-    first, second = np.where(turned, other, one), np.where(turned, one, other)
-    pairs, which = np.unique(each.rater[first] * len(names) + each.rater[second], return_inverse=True)
-    for place, table in enumerate(tables_by_pair(which, each.choice[first], each.choice[second], len(pairs))):
-        rater_1, rater_2 = divmod(int(pairs[place]), len(names))
-        found = block(table, q)
-        yield Pair(found.with_ties, found.without_ties, found.dropped, names[rater_1], names[rater_2])
-
-
-def tables_by_pair(which: IntArray, first: IntArray, second: IntArray, pairs: int) -> IntArray:
-    size = len(CHOICES)
-    flat = np.bincount((which * size + first) * size + second, minlength=pairs * size * size)
-    return flat.reshape(pairs, size, size)
+def each_two(each: Poll, names: Sequence[str], q: int) -> Iterator[Pair]:
+    """Cohen's kappa and its company for every two people who share a comparison. ``each``: one vote of a person."""
+    for (rater_1, rater_2), (first, second) in each.turnout.meetings.items():
+        table = crossed(each.choice[first], each.choice[second], each.cluster[first])
+        if len(table.cell):
+            found = block(table, q)
+            yield Pair(found.with_ties, found.without_ties, found.dropped, names[rater_1], names[rater_2])

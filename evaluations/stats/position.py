@@ -1,17 +1,34 @@
 """What the order of showing does to a judge."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import AS_STORED, MISSING, ORDERS, SWAPPED, TIE, A, B, BoolArray, IntArray
-from evaluations.stats.consolidation import Verdicts
-from evaluations.stats.numbers import Number, share, undefined
+from evaluations.stats.bias.shares import balances, shares
+from evaluations.stats.bias.sides import sides
+from evaluations.stats.bias.strata import Strata, undivided
+from evaluations.stats.coding import MISSING, ORDERS, IntArray
+from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
+from evaluations.stats.contributions import Contributions, FloatArray, side_by_side
+from evaluations.stats.intervals import SHARE, Spread, too_few, wilson
+from evaluations.stats.numbers import Number, undefined
 
 ONE_ORDER: Final = "No comparison was answered in both orders, so place and candidate cannot be told apart."
 ALL_TIES: Final = "Every verdict on a comparison that was answered in both orders is a tie."
 NO_GOLD: Final = "No verdict is on a comparison with a gold label."
+
+# What a comparison's two verdicts say together is one of six: the same side; no side twice; the first shown twice; the
+# second shown twice; the first shown once, the second shown once, and no side beside it.
+KINDS: Final = 6
+# By the choice as stored (A, B, no side, MISSING) and the choice swapped: as stored A stands first, swapped B does.
+KIND: Final = np.array([[0, 2, 4, -1], [3, 0, 5, -1], [5, 4, 1, -1], [-1, -1, -1, -1]], dtype=np.int8)
+CONSISTENT: Final = np.array([1, 1, 0, 0, 0, 0])
+FLIPPED: Final = np.array([0, 0, 1, 1, 0, 0])
+EACH: Final = np.array([1, 1, 1, 1, 1, 1])
+FIRST: Final = np.array([1, 0, 2, 0, 1, 0])
+SIDES: Final = np.array([2, 0, 2, 2, 1, 1])
 
 
 @dataclass(frozen=True)
@@ -41,51 +58,68 @@ class EachOrder:
     orders_agree: Tally
 
 
-def both_orders(by_order: IntArray) -> IntArray:
-    """The choices as stored and swapped of the comparisons that have both: n × 2."""
-    answered = (by_order[:, AS_STORED] != MISSING) & (by_order[:, SWAPPED] != MISSING)
-    return np.stack([by_order[answered, AS_STORED], by_order[answered, SWAPPED]], axis=1)
+def in_both_orders(as_stored: IntArray, swapped: IntArray) -> IntArray:
+    """What kind each item's verdicts are of, from its choice in either order; MISSING where one is."""
+    place = (sides(as_stored) & 3) * len(KIND) + (sides(swapped) & 3)  # of MISSING the two low bits are set
+    return KIND.ravel()[place]
 
 
-def orders_agree(by_order: IntArray) -> Tally:
-    """How often both orders say the same; tie and both_bad name no side and count as the same."""
-    pair = np.minimum(both_orders(by_order), TIE)
-    agree, n = int((pair[:, 0] == pair[:, 1]).sum()), len(pair)
-    return Tally(agree, n, share(agree, n, ONE_ORDER))
+def positions(strata: Strata, kind: IntArray) -> list[Position]:
+    """For each stratum, from the kind of each item `in_both_orders`.
+
+    Consistency counts ties, and tie and both bad, which name no side, as the same; a flip says A once and B once.
+    """
+    counts = strata.counts(kind, KINDS)
+    consistent = shares(counts, CONSISTENT, EACH, ONE_ORDER)
+    flipped = shares(counts, FLIPPED, EACH, ONE_ORDER)
+    first = balances(counts, FIRST, SIDES, FIRST * 2 != SIDES, ALL_TIES)
+    agree = (counts.totals @ CONSISTENT).tolist()
+    return [
+        Position(Tally(same, share.n, share), flip, shown if share.n else undefined(ONE_ORDER))
+        for same, share, flip, shown in zip(agree, consistent, flipped, first, strict=True)
+    ]
 
 
-def position(by_order: IntArray) -> Position:
-    pair = both_orders(by_order)
-    sides = (pair <= B).all(axis=1)
-    flips = int((sides & (pair[:, 0] != pair[:, 1])).sum())
-    # As stored A stands first, swapped B does.
-    first = int((pair[:, 0] == A).sum() + (pair[:, 1] == B).sum())
-    chosen = int((pair <= B).sum())
-    return Position(
-        consistency=orders_agree(by_order),
-        flip=share(flips, len(pair), ONE_ORDER),
-        first_shown=share(first, chosen, ALL_TIES if len(pair) else ONE_ORDER),
-    )
+def position(own: Consolidated, cluster: IntArray) -> Position:
+    """Over all comparisons. ``cluster``: that of each."""
+    return positions(undivided(cluster), in_both_orders(own.as_stored, own.swapped))[0]
 
 
-def each_order(verdicts: Verdicts, by_order: IntArray, gold: IntArray) -> EachOrder:
+def each_order(verdicts: Verdicts, own: Consolidated, gold: IntArray, cluster: IntArray) -> EachOrder:
     """Accuracy of single verdicts against gold (one choice or MISSING per comparison), as the mean of the orders."""
-    held = gold[verdicts.item] != MISSING
-    right = verdicts.choice == gold[verdicts.item]
-    by_name = {
-        str(order): accuracy(right[held & (verdicts.shown == code)])
-        for code, order in enumerate(ORDERS)
-        if (held & (verdicts.shown == code)).any()
-    }
-    return EachOrder(mean_of(by_name), by_name, orders_agree(by_order))
+    held = {str(ORDERS[one.shown]): right_and_wrong(one, gold, cluster) for one in verdicts.answers}
+    held = {name: found for name, found in held.items() if found.clusters}
+    by_order = {name: accuracy(found) for name, found in held.items()}
+    return EachOrder(mean_of(by_order, held), by_order, position(own, cluster).consistency)
 
 
-def accuracy(right: BoolArray) -> Number:
-    return Number(float(right.mean()), len(right))
+def right_and_wrong(answers: Answers, gold: IntArray, cluster: IntArray) -> Contributions:
+    """Two cells, wrong and right, of the verdicts on comparisons with gold."""
+    held = gold[answers.item] != MISSING
+    item = answers.item[held]
+    return Contributions(cluster[item], (answers.choice[held] == gold[item]).astype(np.int64), 2)
 
 
-def mean_of(by_order: dict[str, Number]) -> Number:
+def accuracy(found: Contributions) -> Number:
+    n = int(found.totals.sum())
+    return wilson(Number(float(found.totals[1]) / n, n), Spread(found), share_right)
+
+
+def share_right(totals: FloatArray) -> FloatArray:
+    return np.asarray(totals[..., 1] / totals.sum(axis=-1))
+
+
+def mean_of(by_order: Mapping[str, Number], held: Mapping[str, Contributions]) -> Number:
+    """Orders of one comparison stand in one cluster, so that the interval knows how they go together."""
     if not by_order:
         return undefined(NO_GOLD)
-    values = [one.value for one in by_order.values() if one.value is not None]
-    return Number(sum(values) / len(values), sum(one.n for one in by_order.values()))
+    together = side_by_side(*held.values())
+    n = sum(one.n for one in by_order.values())
+    number = Number(float(mean_right(together.totals)), n)
+    why = too_few(together, np.tile([True, False], len(held)))
+    return number.without_interval(why) if why else Spread(together).interval(number, mean_right, SHARE)
+
+
+def mean_right(totals: FloatArray) -> FloatArray:
+    orders = totals.reshape(*totals.shape[:-1], -1, 2)
+    return np.asarray((orders[..., 1] / orders.sum(axis=-1)).mean(axis=-1))

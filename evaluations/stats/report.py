@@ -1,44 +1,40 @@
 """The report: every number of every aspect, in the shape in which it is printed as JSON."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from evaluations.domain import Coding, Rules, SplitRule
 from evaluations.stats.anchoring import AfterReveal, Anchoring, Seeing, after_reveal, anchoring
-from evaluations.stats.coding import IntArray
-from evaluations.stats.consolidation import consolidate
-from evaluations.stats.judges import (
-    JudgeHuman,
-    JudgeMaterial,
-    JudgeReport,
-    Reference,
-    in_terms_of,
-    judge_human,
-    judge_report,
-    panel_material,
-)
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.companions import JudgePair, judge_judge
+from evaluations.stats.consolidation import Consolidated, none_chosen
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report, panel_material
 from evaluations.stats.majority import majority
 from evaluations.stats.people import HumanHuman, human_human
-from evaluations.stats.sentences import sentence
+from evaluations.stats.polls import poll
+from evaluations.stats.references import JudgeHuman, Reference, in_terms_of, judge_human
 from evaluations.stats.shown import NO_ORDER, common_order, votes_by_place
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, with_turnout_of
 
 
 @dataclass(frozen=True)
 class AspectMaterial:
     """What the database holds on one aspect of ``items`` comparisons.
 
-    ``people``: votes that count, ``late``: votes of reviews that saw the judge first. ``offered``: the codes of the
-    choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of.
-    ``names``: what the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown.
-    ``not_drawn`` and ``calibration``: how many votes estimates may not use.
+    ``cluster``: the cluster of each comparison, numbers from 0. ``people``: votes that count, ``late``: votes of
+    reviews that saw the judge first, ``undrawn``: votes on what was not drawn at random. ``offered``: the codes of the
+    choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of. ``names``: what
+    the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown. ``not_drawn`` and
+    ``calibration``: how many votes estimates may not use.
     """
 
     name: str
     items: int
+    cluster: IntArray
     people: Votes
     late: Votes
+    undrawn: Votes
     seeing: Mapping[str, Seeing]
     gold: Votes
     blind: int
@@ -46,6 +42,8 @@ class AspectMaterial:
     calibration: int
     judges: tuple[JudgeMaterial, ...]
     panels: Mapping[str, tuple[str, ...]]
+    days: IntArray
+    active_seconds: FloatArray
     names: tuple[str, ...]
     offered: frozenset[int]
     rubric_versions: tuple[str, ...]
@@ -84,6 +82,7 @@ class AspectReport:
     human_votes: VoteCounts
     human_human: HumanHuman
     judges: Mapping[str, JudgeReport]
+    judge_judge: tuple[JudgePair, ...]
     saw_judge_first: SawJudgeFirst
     anchoring: Mapping[str, Anchoring]
     after_reveal: Mapping[str, AfterReveal]
@@ -101,104 +100,81 @@ class AspectReport:
         return next((found.difference.why for found in self.anchoring.values()), None)
 
 
-@dataclass(frozen=True)
-class JudgeSummary:
-    """What must be said of a judge wherever it is shown, and what its numbers say together."""
-
-    label: str | None
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """``no_verdicts``: names of the aspects that nobody has given a verdict on yet."""
-
-    evaluation: str
-    comparisons: int
-    judges: Mapping[str, JudgeSummary]
-    aspects: Mapping[str, AspectReport]
-    no_verdicts: tuple[str, ...]
-    rules: Mapping[str, str]
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+def aspect_reports(materials: Mapping[str, AspectMaterial], rules: Rules) -> dict[str, AspectReport]:
+    """By the aspect's key."""
+    seen: list[Votes] = []
+    found = {}
+    for key, material in materials.items():
+        seen.append(with_turnout_of(material.people, seen))
+        found[key] = aspect_report(replace(material, people=seen[-1]), rules)
+    return found
 
 
 def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
-    offered = material.offered
-    people = reference(material.people, material.items, rules.split_rule, rules.coding)
-    gold = reference(material.gold, material.items, SplitRule.DROP, rules.coding)
-    gold_choice = majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
+    offered, cluster = material.offered, material.cluster
+    people = reference(material.people, cluster, material.names, rules.split_rule, rules.coding)
+    gold = reference(material.gold, cluster, (), SplitRule.DROP, rules.coding)
+    gold_choice = gold_choices(material)
+    others = people.poll.majority_of_the_others(rules.split_rule)
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
-    shown = choices_of_shown_judges(material, rules)
-    material = replace(material, judges=(*material.judges, *panels(material, rules)))
+    judges = (*material.judges, *panels(material))
+    own = {judge.name: judge.own for judge in judges}
+    shown = {name: seen for name, seen in material.seeing.items() if name in own}
     return AspectReport(
         name=material.name,
         rubric_versions=material.rubric_versions,
         warnings=material.warnings,
         human_votes=vote_counts(material),
-        human_human=human_human(people.votes, people.majority, material.names, len(offered), rules.split_rule, empty),
+        human_human=human_human(people.poll, people.majority, others, material.names, len(offered), empty),
         judges={
-            judge.name: judge_report(judge, people, gold, gold_choice, offered, rules) for judge in material.judges
+            judge.name: judge_report(judge, people, others, gold, gold_choice, material.cluster, offered, rules)
+            for judge in judges
         },
-        saw_judge_first=saw_judge_first(material, rules),
-        anchoring={name: anchoring(choice, seen.blind, seen.shown) for name, choice, seen in shown},
-        after_reveal={name: after_reveal(choice, seen.confirmed) for name, choice, seen in shown},
+        judge_judge=judge_judge(own, material.panels, cluster, len(offered), rules.coding),
+        saw_judge_first=saw_judge_first(material, own, rules),
+        anchoring={name: anchoring(own[name].choice, seen.blind, seen.shown, cluster) for name, seen in shown.items()},
+        after_reveal={name: after_reveal(own[name].choice, seen.confirmed, cluster) for name, seen in shown.items()},
     )
 
 
+def gold_choices(material: AspectMaterial) -> IntArray:
+    """In terms of A and B on every comparison, MISSING where there is none or labels contradict each other."""
+    if not len(material.gold):
+        return none_chosen(material.items)
+    return majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
+
+
 def vote_counts(material: AspectMaterial) -> VoteCounts:
-    unknown = len(material.people.item) - material.blind
-    return VoteCounts(material.blind, unknown, len(material.late.item), material.not_drawn, material.calibration)
+    unknown = len(material.people) - material.blind
+    return VoteCounts(material.blind, unknown, len(material.late), material.not_drawn, material.calibration)
 
 
-def choices_of_shown_judges(material: AspectMaterial, rules: Rules) -> list[tuple[str, IntArray, Seeing]]:
-    """Those among the judges here that were asked about this aspect and that reviews were shown."""
-    return [
-        (judge.name, one_verdict(judge, material.items, rules), material.seeing[judge.name])
-        for judge in material.judges
-        if judge.name in material.seeing
-    ]
-
-
-def one_verdict(judge: JudgeMaterial, items: int, rules: Rules) -> IntArray:
-    return consolidate(judge.verdicts, judge.unanswered.without(judge.verdicts), items, rules.failed).choice
-
-
-def panels(material: AspectMaterial, rules: Rules) -> Iterator[JudgeMaterial]:
+def panels(material: AspectMaterial) -> Iterator[JudgeMaterial]:
     """The panels of which every judge was asked about this aspect."""
     by_name = {judge.name: judge for judge in material.judges}
     for name, members in material.panels.items():
         if by_name.keys() >= set(members):
-            yield panel_material(name, [by_name[member] for member in members], material.items, rules)
+            yield panel_material(name, [by_name[member] for member in members], material.items)
 
 
-def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
-    """By the judge's name, over all aspects that it was asked about."""
-    by_judge: dict[str, dict[str, JudgeReport]] = {}
-    for aspect in aspects.values():
-        for name, judge in aspect.judges.items():
-            by_judge.setdefault(name, {})[aspect.name] = judge
-    return {
-        name: JudgeSummary(next(iter(by_aspect.values())).label, sentence(name, by_aspect))
-        for name, by_aspect in by_judge.items()
-    }
-
-
-def reference(votes: Votes, items: int, split_rule: SplitRule, coding: Coding) -> Reference:
+def reference(
+    votes: Votes, cluster: IntArray, names: tuple[str, ...], split_rule: SplitRule, coding: Coding
+) -> Reference:
     order = None
     if coding is Coding.SHOWN:
-        order = common_order(votes.item, votes.shown, items)
-        votes = votes_by_place(votes, items)
-    return Reference(votes, majority(votes.item, votes.choice, items, split_rule), order)
+        votes = votes.where(votes.choice != MISSING)
+        order = common_order(votes.item, votes.shown, len(cluster))
+        votes = votes_by_place(votes, len(cluster))
+    found = poll(votes, cluster)
+    return Reference(found, found.majority(split_rule), order, names)
 
 
-def saw_judge_first(material: AspectMaterial, rules: Rules) -> SawJudgeFirst:
-    if not len(material.late.item):
+def saw_judge_first(material: AspectMaterial, own: Mapping[str, Consolidated], rules: Rules) -> SawJudgeFirst:
+    if not len(material.late):
         return SawJudgeFirst(0, {})
-    late = reference(material.late, material.items, rules.split_rule, rules.coding)
-    judges = {}
-    for judge in material.judges:
-        own = consolidate(judge.verdicts, judge.unanswered.without(judge.verdicts), material.items, rules.failed)
-        judges[judge.name] = judge_human(in_terms_of(own, late), late, len(material.offered), rules.coding)
-    return SawJudgeFirst(len(material.late.item), judges)
+    late = reference(material.late, material.cluster, material.names, rules.split_rule, rules.coding)
+    q = len(material.offered)
+    judges = {
+        name: judge_human(in_terms_of(one, late)[late.poll.items], late, q, rules.coding) for name, one in own.items()
+    }
+    return SawJudgeFirst(len(material.late), judges)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaluations.domain import Coding, FailedRule, Rules, SplitRule
+from evaluations.domain import Coding, FailedRule, Rules, Seen, SplitRule
 
 SPLIT: Final = {
     SplitRule.TIE: "Where no single choice leads among the votes, the majority counts as a tie.",
@@ -12,6 +12,11 @@ SPLIT: Final = {
 FAILED: Final = {
     FailedRule.EXCLUDE: "A verdict that is missing because calls failed is left out, and counted as failed.",
     FailedRule.TIE: "A verdict that is missing because calls failed counts as a tie, and as failed all the same.",
+}
+SEEN: Final = {
+    Seen.NOTHING: "People's votes count that were given before the judge was seen, and imported ones.",
+    Seen.BLIND: "Only votes of people count that are known to have been given before the judge was seen.",
+    Seen.JUDGE: "Only votes of people count that were given after the judge was seen: they are no independent check.",
 }
 CODING: Final = {
     Coding.CANDIDATE: "A is the candidate whose name sorts first, wherever its response was shown.",
@@ -46,13 +51,28 @@ ALWAYS: Final = {
 
 def in_words(rules: Rules) -> dict[str, str]:
     return {
-        "raters": "Everyone counts." if rules.raters == "*" else f"Only raters whose name matches “{rules.raters}”.",
+        "raters": raters(rules),
+        "votes": votes(rules),
         "comparisons": comparisons(rules),
         "coding": CODING[rules.coding],
         "split": SPLIT[rules.split_rule],
         "failed": FAILED[rules.failed],
         **ALWAYS,
     }
+
+
+def raters(rules: Rules) -> str:
+    said = [] if rules.raters == "*" else [f"Only raters whose name matches “{rules.raters}”."]
+    for names, kind in ((rules.judges, "judges"), (rules.reviewers, "people")):
+        if names:
+            said.append(f"Of {kind} only {', '.join(f'“{name}”' for name in names)}.")
+    return " ".join(said) or "Everyone counts."
+
+
+def votes(rules: Rules) -> str:
+    since = f" from {rules.since}" if rules.since else ""
+    until = f" until {rules.until}" if rules.until else ""
+    return f"{SEEN[rules.seen]}{f' Only votes{since}{until} count.' if since or until else ''}"
 
 
 def comparisons(rules: Rules) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.stats.agreement import Agreement
+from evaluations.stats.ceiling import Beside
 from evaluations.stats.judges import JudgeReport
+from evaluations.stats.numbers import Number
 
 FEW: Final = 30  # below this many comparisons a share moves by several points with every further one
 
@@ -26,7 +28,7 @@ def sentence(name: str, by_aspect: Mapping[str, JudgeReport]) -> str:
     if not held:
         judged = max(one.verdicts for one in by_aspect.values())
         return f"{who} has a verdict on {judged:,} comparisons, but none that people or gold have a choice on."
-    return " ".join([f"{who} {told(held)}", *remarks(held, by_aspect)])
+    return " ".join([f"{who} {told(held)}", *beside_people(by_aspect), *remarks(held, by_aspect)])
 
 
 def held_against(by_aspect: Mapping[str, JudgeReport], against: str) -> list[Held]:
@@ -43,21 +45,64 @@ def told(held: Sequence[Held]) -> str:
     if len(held) > 1:
         return range_of(held)
     numbers = held[0].numbers
-    percent = share_of(numbers)
-    said = f"agrees with {held[0].against} on {numbers.agree:,} of {numbers.n:,} comparisons ({percent:.0%})"
+    share = percent(numbers.agreement)
+    said = f"agrees with {held[0].against} on {numbers.agree:,} of {numbers.n:,} comparisons ({share})"
     chance = by_chance(numbers)
     return f"{said}." if chance is None else f"{said}; choosing blindly as often as they do would give {chance:.0%}."
 
 
 def range_of(held: Sequence[Held]) -> str:
     least, most = min(held, key=lambda one: share_of(one.numbers)), max(held, key=lambda one: share_of(one.numbers))
-    low, high = share_of(least.numbers), share_of(most.numbers)
-    if low == high:
-        return f"agrees with {least.against} on {low:.0%} of comparisons for each of {len(held)} aspects."
+    if share_of(least.numbers) == share_of(most.numbers):
+        low = percent(least.numbers.agreement)
+        return f"agrees with {least.against} on {low} of comparisons for each of {len(held)} aspects."
+    low, high = percent(least.numbers.agreement), percent(most.numbers.agreement)
     return (
-        f"agrees with {least.against} on {low:.0%} of comparisons for {least.aspect.lower()}, where it agrees least, "
-        f"to {high:.0%} for {most.aspect.lower()}, where it agrees most."
+        f"agrees with {least.against} on {low} of comparisons for {least.aspect.lower()}, where it agrees least, "
+        f"to {high} for {most.aspect.lower()}, where it agrees most."
     )
+
+
+def beside_people(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """The judge beside people where both could be held against the people that remain: only that may be compared."""
+    levels = {aspect: one.ceiling.s1 for aspect, one in by_aspect.items()}
+    differences = {aspect: level.difference.value for aspect, level in levels.items()}
+    compared = sorted((value, aspect) for aspect, value in differences.items() if value is not None)
+    if not compared:
+        return []
+    (_, least), (_, most) = compared[0], compared[-1]
+    if least == most:
+        return [compare("It", levels[least])]
+    return [
+        compare(f"On {least.lower()}, where it stands furthest below people, it", levels[least]),
+        compare(f"On {most.lower()}, where it stands best, it", levels[most]),
+    ]
+
+
+def compare(who: str, level: Beside) -> str:
+    judge, people = percent(level.judge), percent(level.people)
+    return (
+        f"{who} agrees with people on {judge} where people agree with each other on {people}, all held against the "
+        f"same majorities: {difference(level.difference)}."
+    )
+
+
+def difference(number: Number) -> str:
+    if number.ci95 is None:
+        return "whether they differ cannot be told"
+    low, high = number.ci95
+    if low <= 0 <= high:
+        return "that may be chance"
+    return "less than people" if high < 0 else "more than people"
+
+
+def percent(number: Number) -> str:
+    """A share with its interval, where it has one."""
+    assert number.value is not None
+    if number.ci95 is None:
+        return f"{number.value:.0%}"
+    low, high = number.ci95
+    return f"{number.value:.0%} [{100 * low:.0f}–{100 * high:.0f}]"
 
 
 def share_of(numbers: Agreement) -> float:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.coding import FLIP, MISSING, SWAPPED, IntArray
-from evaluations.stats.consolidation import orders_in
+from evaluations.stats.consolidation import Consolidated, orders_in
 from evaluations.stats.votes import Votes
 
 NO_ORDER: Final = "No comparison was shown to everyone compared here in the same known order."
@@ -17,6 +17,18 @@ def common_order(item: IntArray, shown: IntArray, items: int) -> IntArray:
     seen = orders_in(item, shown, items)
     order = seen.argmax(axis=1)
     return np.where((seen.sum(axis=1) == 1) & (order <= SWAPPED), order, MISSING)
+
+
+def order_asked(judge: Consolidated) -> IntArray:
+    """Per comparison the one known order in which the judge answered, else MISSING."""
+    order = np.full(len(judge.choice), MISSING)
+    several = np.zeros(len(order), dtype=bool)
+    for shown, chosen in enumerate(judge.by_order):
+        if chosen is not None:
+            answered = chosen != MISSING
+            several |= answered & (order != MISSING)
+            order[answered] = shown
+    return np.where(several | (order > SWAPPED), MISSING, order)
 
 
 def by_place(choice: IntArray, order: IntArray) -> IntArray:

@@ -1,57 +1,65 @@
-"""Votes of several people on the same comparisons, and the pairs that they make."""
+"""Votes of several people on the same comparisons."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from evaluations.domain import SplitRule
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.majority import majority
+from evaluations.stats.turnout import Turnout, in_order, pairs_within, turnout
 
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes on one aspect in the order in which they were cast: the comparison's place, rater, order shown, choice."""
+    """Votes on one aspect in the order in which they were cast: the comparison's place, rater, order shown, choice.
+
+    A choice is MISSING where the person said nothing on this aspect. ``known``: the turnout, where another aspect
+    has found it already.
+    """
 
     item: IntArray
     rater: IntArray
     shown: IntArray
     choice: IntArray
+    known: Turnout | None = field(default=None, kw_only=True)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.choice != MISSING))
 
     def where(self, kept: BoolArray) -> "Votes":
         return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
 
+    def about(self, choice: IntArray) -> "Votes":
+        """What the same people said of the same comparisons on another aspect."""
+        return replace(self, choice=choice, known=self.turnout)
+
+    @cached_property
+    def turnout(self) -> Turnout:
+        return self.known or turnout(self.item, self.rater)
+
+
+def with_turnout_of(votes: Votes, others: Iterable[Votes]) -> Votes:
+    """The same votes; their turnout is that of others, where the same people voted on the same items in the same order.
+
+    It is found once then, which for a million votes is worth more than looking whether they are the same.
+    """
+    for other in others:
+        if np.array_equal(votes.item, other.item) and np.array_equal(votes.rater, other.rater):
+            return replace(votes, known=other.turnout)
+    return votes
+
 
 def one_vote_each(votes: Votes) -> Votes:
     """A person who voted twice on a comparison counts once, with the choice made more often, else a tie."""
-    people = int(votes.rater.max(initial=0)) + 1
-    units, first, unit = np.unique(votes.item * people + votes.rater, return_index=True, return_inverse=True)
-    chosen = majority(unit, votes.choice, len(units), SplitRule.TIE).choice
-    return Votes(votes.item[first], votes.rater[first], votes.shown[first], chosen)
+    seats, order = votes.turnout.seats, votes.turnout.order
+    chosen = majority(votes.turnout.seat, votes.choice[order], len(seats.item)).choice
+    return Votes(seats.item, seats.rater, votes.shown[seats.order], chosen).where(chosen != MISSING)
 
 
 def pairs_on_an_item(item: IntArray) -> tuple[IntArray, IntArray]:
     """Every unordered pair of entries of the same item, as the places of the earlier and the later one."""
-    order = np.argsort(item, kind="stable")
-    by_item = item[order]
-    earlier, later = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    apart = 1
-    while (same := by_item[apart:] == by_item[:-apart]).any():
-        earlier.append(order[:-apart][same])
-        later.append(order[apart:][same])
-        apart += 1
-    return np.concatenate(earlier), np.concatenate(later)
-
-
-def majority_of_the_others(votes: Votes, each: Votes, rule: SplitRule) -> tuple[IntArray, BoolArray]:
-    """For every entry of ``each`` (one vote each) the majority of all votes of other people, and where it is split."""
-    joined = np.concatenate([each.item, votes.item])
-    one, other = pairs_on_an_item(joined)
-    # Of the pairs only those are wanted that hold a person against a vote of someone else.
-    wanted = (one < len(each.item)) & (other >= len(each.item))
-    unit, vote = one[wanted], other[wanted] - len(each.item)
-    others = each.rater[unit] != votes.rater[vote]
-    unit, vote = unit[others], vote[others]
-    cast = np.argsort(vote, kind="stable")
-    found = majority(unit[cast], votes.choice[vote[cast]], len(each.item), rule)
-    return found.choice, found.split
+    order = in_order(item)
+    one, other = pairs_within(item[order])
+    return order[one], order[other]

@@ -1,126 +1,163 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from evaluations.stats.agreement import (
+    ALL_TIES,
     CONSTANT,
+    MORE_THAN_TWO,
     NO_RATERS,
     NOTHING_SHARED,
-    agreement,
+    ROW,
+    TWO_SIDES_AC1,
+    TWO_SIDES_KAPPA,
+    Agreement,
+    Block,
     block,
-    cohen_kappa,
-    gwet_ac1,
-    raw_agreement,
-    scott_pi,
+    numbers_of_a_block,
 )
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray, cross_table
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B
+from evaluations.stats.contributions import Contributions, crossed
+from evaluations.stats.intervals import BOOTSTRAP_UP_TO, Spread
+from evaluations.stats.numbers import Number
+from evaluations.stats.slopes import measured
 
-# The table "cont3x3abstractors" that comes with Gwet's irrCAC, and what irrCAC prints for it.
-ABSTRACTORS = np.array([[13, 0, 0], [0, 20, 7], [0, 4, 56]])
-EMPTY = np.zeros((4, 4), dtype=np.int64)
-
-tables = st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=4, max_size=4).map(np.array)
-
-
-def table(counts: dict[tuple[int, int], int]) -> IntArray:
-    made = EMPTY.copy()
-    for cell, count in counts.items():
-        made[cell] = count
-    return made
-
-
-def test_a_published_table_gives_the_published_numbers() -> None:
-    assert raw_agreement(ABSTRACTORS).value == pytest.approx(0.89)
-    assert cohen_kappa(ABSTRACTORS).value == pytest.approx(0.7964094, abs=5e-8)
-    assert scott_pi(ABSTRACTORS).value == pytest.approx(0.7962397, abs=5e-8)
-    assert gwet_ac1(ABSTRACTORS, 3).value == pytest.approx(0.8493305, abs=5e-8)
+MEASURES = (
+    "agreement",
+    "cohen_kappa",
+    "weighted_kappa",
+    "scott_pi",
+    "gwet_ac1",
+    "gwet_ac2",
+    "prevalence_index",
+    "bias_index",
+)
 
 
-def test_a_small_table_is_what_one_works_out_by_hand() -> None:
-    # The first says A 6, B 4; the second A 5, B 5; they agree on 4 A and 3 B of 10.
-    # po = .7. Cohen: pe = .6·.5 + .4·.5 = .5, kappa = .2/.5 = .4.
-    # Scott: π = 11/20, 9/20, pe = .3025 + .2025 = .505, pi = .195/.495 = 13/33.
-    # AC1: pe = .55·.45 + .45·.55 = .495 (q = 2), AC1 = .205/.505 = 41/101.
-    worked = np.array([[4, 2], [1, 3]])
-    assert raw_agreement(worked).value == pytest.approx(0.7)
-    assert cohen_kappa(worked).value == pytest.approx(0.4)
-    assert scott_pi(worked).value == pytest.approx(13 / 33)
-    assert gwet_ac1(worked, 2).value == pytest.approx(41 / 101)
+def table(counts: dict[tuple[int, int], int], times: int = 1, each: int = 1) -> Contributions:
+    """So many items of each kind ``times`` over; ``each``: how many of them share a cluster, kind by kind."""
+    kinds = np.repeat(np.array(list(counts)), np.array(list(counts.values())) * times, axis=0)
+    return crossed(kinds[:, 0], kinds[:, 1], np.arange(len(kinds)) // each)
 
 
-def test_a_choice_on_offer_that_nobody_makes_lowers_chance_in_ac1() -> None:
-    # The same table with three choices on offer: pe = .495/2 = .2475, AC1 = .4525/.7525.
-    assert gwet_ac1(np.array([[4, 2], [1, 3]]), 3).value == pytest.approx(0.4525 / 0.7525)
+def numbers(found: Agreement) -> dict[str, Number]:
+    return {name: getattr(found, name) for name in MEASURES}
 
 
-def test_perfect_agreement_is_exactly_one_and_chance_exactly_nothing() -> None:
-    assert cohen_kappa(np.diag([7, 3, 2])).value == 1
-    assert cohen_kappa(np.array([[1, 1], [1, 1]])).value == 0
+def both_ways(found: Block) -> list[Number]:
+    return [*numbers(found.with_ties).values(), *numbers(found.without_ties).values(), found.dropped]
 
 
-def test_high_agreement_with_one_rare_choice_has_a_negative_kappa_and_a_high_ac1() -> None:
-    # 97 of 100 agree, all on A; 1 and 2 are B on one side only. pe = .98·.99 + .02·.01 = .9704,
-    # kappa = (.97 − .9704)/.0296 = −.0135; AC1: π = .985, pe = 2·.985·.015 = .02955.
-    skewed = np.array([[97, 1], [2, 0]])
-    assert cohen_kappa(skewed).value == pytest.approx(-0.0004 / 0.0296)
-    assert gwet_ac1(skewed, 2).value == pytest.approx((0.97 - 0.02955) / (1 - 0.02955))
-
-
-def test_a_constant_aspect_has_no_kappa_and_says_why() -> None:
-    constant = table({(A, A): 12})
-    assert (cohen_kappa(constant).value, cohen_kappa(constant).why) == (None, CONSTANT)
-    assert (scott_pi(constant).value, scott_pi(constant).n) == (None, 12)
-    assert gwet_ac1(constant, 3).value == 1
-
-
-def test_nothing_shared_gives_no_number_and_a_reason_never_nought() -> None:
-    found = agreement(EMPTY, 3)
-    assert (found.agree, found.n) == (0, 0)
-    for number in (found.agreement, found.cohen_kappa, found.scott_pi, found.gwet_ac1):
-        assert (number.value, number.why, number.ci95) == (None, NOTHING_SHARED, None)
-
-
-def test_every_number_says_that_its_interval_is_not_computed_yet() -> None:
-    assert raw_agreement(ABSTRACTORS).ci95 is None
-    assert raw_agreement(ABSTRACTORS).ci95_why
-
-
-def test_pooled_votes_have_no_cohen_but_scotts_pi() -> None:
-    found = agreement(table({(A, A): 4, (A, B): 2, (B, B): 3}), 2, raters_known=False)
-    assert (found.cohen_kappa.value, found.cohen_kappa.why) == (None, NO_RATERS)
-    assert found.scott_pi.value is not None
+MIXED = {(A, A): 8, (B, B): 5, (A, B): 3, (B, A): 2, (TIE, A): 2, (TIE, TIE): 1, (B, BOTH_BAD): 2}
 
 
 def test_without_ties_drops_what_either_side_left_open_and_prints_the_share() -> None:
-    # 20 items: 8 + 5 agree on a side, 2 disagree, 5 have a tie or both bad on a side.
-    found = block(table({(A, A): 8, (B, B): 5, (A, B): 2, (TIE, A): 2, (TIE, TIE): 1, (B, BOTH_BAD): 2}), 4)
-    assert (found.with_ties.agree, found.with_ties.n) == (14, 20)
-    assert (found.without_ties.agree, found.without_ties.n) == (13, 15)
-    assert found.dropped.value == pytest.approx(5 / 20)
+    # 23 items: 8 + 5 agree on a side, 5 disagree, 5 have a tie or both bad on a side.
+    found = block(table(MIXED), 4)
+    assert (found.with_ties.agree, found.with_ties.n) == (14, 23)
+    assert (found.without_ties.agree, found.without_ties.n) == (13, 18)
+    assert found.dropped.value == pytest.approx(5 / 23)
+    # The bias of A over B: 3 − 2 of 18; prevalence 8 − 5 of 18.
+    assert found.without_ties.bias_index.value == pytest.approx(1 / 18)
+    assert found.without_ties.prevalence_index.value == pytest.approx(3 / 18)
+
+
+def test_every_number_has_its_interval_or_says_why_it_has_none() -> None:
+    for times in (1, 4, 200):
+        for number in both_ways(block(table(MIXED, times), 4)):
+            assert (number.value is None) == (number.why is not None)
+            assert (number.ci95 is None) == (number.ci95_why is not None)
+            if number.ci95 is not None and number.value is not None:
+                assert number.ci95[0] < number.value < number.ci95[1]
+
+
+def test_what_needs_two_choices_or_an_order_of_more_says_where_to_look() -> None:
+    found = block(table(MIXED), 4)
+    assert found.with_ties.prevalence_index.why == found.with_ties.bias_index.why == MORE_THAN_TWO
+    assert found.without_ties.weighted_kappa.why == TWO_SIDES_KAPPA
+    assert found.without_ties.gwet_ac2.why == TWO_SIDES_AC1
+
+
+def test_few_clusters_leave_shares_with_wilsons_interval_and_coefficients_without() -> None:
+    found = block(table(MIXED), 4)
+    assert found.with_ties.agreement.ci95_rule == "Wilson, 23 ÷ design effect 1.05 over 23 clusters"
+    assert found.without_ties.agreement.ci95_rule == "Wilson, 18 ÷ design effect 1.05 over 18 clusters"
+    assert (found.dropped.ci95_rule or "").startswith("Wilson, 23")
+    for name in ("cohen_kappa", "weighted_kappa", "gwet_ac1"):
+        withheld = numbers(found.with_ties)[name]
+        assert withheld.value is not None
+        assert withheld.ci95_why == "It rests on 23 clusters; an interval is given from 40 on."
+    assert "It rests on 18 clusters" in (found.without_ties.cohen_kappa.ci95_why or "")
+
+
+def test_high_agreement_has_wilsons_interval_however_many_clusters_there_are() -> None:
+    # 9 of 3,000 disagree.
+    found = block(table({(A, A): 1_500, (B, B): 1_491, (A, B): 9}), 2).with_ties
+    assert (found.agreement.ci95_rule or "").startswith("Wilson")
+    assert "Only 9 clusters hold a disagreement" in (found.cohen_kappa.ci95_why or "")
+
+
+def test_up_to_2000_clusters_are_drawn_and_more_linearised() -> None:
+    few, many = (block(table(MIXED, times), 4) for times in (BOOTSTRAP_UP_TO // 23, BOOTSTRAP_UP_TO // 23 + 1))
+    assert few.with_ties.cohen_kappa.ci95_rule == "bootstrap, 2,000 resamples of 1,978 clusters"
+    assert many.with_ties.cohen_kappa.ci95_rule == "linearised over 2,001 clusters"
+    for one, other in zip(both_ways(few), both_ways(many), strict=True):
+        if one.ci95 is not None:
+            assert one.ci95 == pytest.approx(other.ci95, abs=0.01)
+
+
+def test_items_of_one_cluster_that_are_alike_widen_every_interval() -> None:
+    apart, together = block(table(MIXED, 100), 4), block(table(MIXED, 100, each=10), 4)
+    for one, other in zip(both_ways(apart), both_ways(together), strict=True):
+        if one.ci95 is not None and other.ci95 is not None:
+            assert other.ci95[1] - other.ci95[0] > 1.5 * (one.ci95[1] - one.ci95[0])
+
+
+def test_tie_against_both_bad_is_no_disagreement_in_order() -> None:
+    # 40 items, of which 12 differ, all tie against both bad: in order nothing does.
+    found = block(table({(A, A): 14, (B, B): 14, (TIE, BOTH_BAD): 12}), 4).with_ties
+    assert found.cohen_kappa.ci95 is not None
+    assert found.weighted_kappa.value == 1
+    assert "Only 0 clusters hold a disagreement" in (found.weighted_kappa.ci95_why or "")
+
+
+def test_a_standard_error_is_that_of_irrcac() -> None:
+    # "cont3x3abstractors", each item a cluster: irrCAC prints .05891072, .05905473 and .04321747 and divides by n
+    # where we divide by n − 1. An interval of 100 clusters is drawn, so the variance is asked for itself.
+    counts = {(0, 0): 13, (1, 1): 20, (1, 2): 7, (2, 1): 4, (2, 2): 56}
+    spread = Spread(table(counts))
+    variances = spread.variances(measured(numbers_of_a_block(3), spread.contributions.totals).slopes)
+    errors = np.sqrt(variances * 99 / 100)[[ROW.index(name) for name in ("cohen_kappa", "scott_pi", "gwet_ac1")]]
+    assert errors.tolist() == pytest.approx([0.05891072, 0.05905473, 0.04321747], abs=5e-8)
+
+
+def test_a_constant_aspect_has_no_kappa_and_says_why() -> None:
+    found = block(table({(A, A): 12}), 3).with_ties
+    assert (found.cohen_kappa.value, found.cohen_kappa.why) == (None, CONSTANT)
+    assert (found.scott_pi.value, found.scott_pi.n) == (None, 12)
+    assert found.gwet_ac1.value == 1
+
+
+def test_nothing_shared_gives_no_number_and_a_reason_never_nought() -> None:
+    found = block(table({(A, A): 0}), 3)
+    assert (found.with_ties.agree, found.with_ties.n) == (0, 0)
+    for number in both_ways(found):
+        assert (number.value, number.why, number.ci95) == (None, NOTHING_SHARED, None)
 
 
 def test_where_only_ties_are_left_the_reason_says_so() -> None:
     found = block(table({(TIE, TIE): 3}), 3)
     assert found.without_ties.agreement.value is None
-    assert found.without_ties.agreement.why == "No comparison is left once ties are dropped."
+    assert found.without_ties.agreement.why == found.without_ties.cohen_kappa.why == ALL_TIES
+
+
+def test_pooled_votes_have_no_cohen_but_scotts_pi() -> None:
+    found = block(table({(A, A): 4, (A, B): 2, (B, B): 3}), 2, raters_known=False)
+    pooled = found.with_ties.cohen_kappa, found.with_ties.weighted_kappa, found.without_ties.bias_index
+    assert {(number.value, number.why) for number in pooled} == {(None, NO_RATERS)}
+    assert found.with_ties.scott_pi.value is not None
+    assert found.without_ties.cohen_kappa.why == NO_RATERS
 
 
 def test_an_entry_that_is_missing_on_one_side_is_in_no_cell() -> None:
-    assert cross_table(np.array([A, MISSING, B]), np.array([A, A, MISSING])).sum() == 1
-
-
-@given(tables)
-def test_cohens_kappa_equals_statsmodels(found: IntArray) -> None:
-    assume(found.sum() > 0 and cohen_kappa(found).value is not None)
-    with np.errstate(all="ignore"):  # the package's own z-value of a table without variance
-        expected = cohens_kappa(found).kappa
-    assert cohen_kappa(found).value == pytest.approx(expected, abs=1e-12)
-
-
-@given(tables)
-def test_who_stands_first_changes_no_number(found: IntArray) -> None:
-    for measure in (raw_agreement, cohen_kappa, scott_pi):
-        assert measure(found).value == pytest.approx(measure(found.T).value)
-    assert gwet_ac1(found, 4).value == pytest.approx(gwet_ac1(found.T, 4).value)
+    found = crossed(np.array([A, MISSING, B]), np.array([A, A, MISSING]), np.arange(3))
+    assert (found.totals.sum(), found.clusters) == (1, 1)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evaluations.domain import CallState, Choice, FailedRule, Folded, Shown, fold
 from evaluations.stats.coding import CHOICES, MISSING, ORDERS, TIE, A
-from evaluations.stats.consolidation import STATES, Consolidated, Unanswered, Verdicts, consolidate
+from evaluations.stats.consolidation import STATES, Answers, Consolidated, Unanswered, Verdicts, consolidate
 
 Given = Mapping[Shown, list[Folded]]
 Asked = frozenset[Shown]
@@ -19,21 +19,21 @@ comparisons = st.lists(st.tuples(answers, st.frozensets(st.sampled_from(Shown), 
 def as_arrays(material: list[tuple[Given, Asked]]) -> tuple[Verdicts, Unanswered]:
     """The same comparisons as the columns that a database gives."""
     rows = [
-        (item, ORDERS.index(shown), sample, CHOICES.index(one.choice), one.inconsistent)
+        (item, ORDERS.index(shown), CHOICES.index(one.choice), one.inconsistent)
         for item, (given_, _) in enumerate(material)
         for shown, samples in given_.items()
-        for sample, one in enumerate(samples)
+        for one in samples
     ]
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    item, order, choice, marked = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     calls = [
-        (item, ORDERS.index(shown), 0, STATES.index(CallState.UNREADABLE))
+        (item, ORDERS.index(shown), STATES.index(CallState.UNREADABLE))
         for item, (given_, asked) in enumerate(material)
         for shown in asked
         if not given_.get(shown)
     ]
-    open_calls = np.array(calls, dtype=np.int64).reshape(-1, 4).T
-    item, shown, sample, choice, marked = columns
-    return Verdicts(item, shown, sample, choice, marked.astype(bool)), Unanswered(*open_calls)
+    open_calls = np.array(calls, dtype=np.int64).reshape(-1, 3).T
+    answers = [Answers(shown, item[order == shown], choice[order == shown].astype(np.int8)) for shown in range(4)]
+    return Verdicts(tuple(answers), item[marked == 1]), Unanswered(*open_calls)
 
 
 def consolidated(
@@ -42,8 +42,8 @@ def consolidated(
     failed: FailedRule = FailedRule.EXCLUDE,
 ) -> Consolidated:
     verdicts, _ = as_arrays([({shown: [Folded(one) for one in made] for shown, made in answered.items()}, frozenset())])
-    columns = [(0, ORDERS.index(shown), 0, STATES.index(state)) for shown, state in unanswered]
-    calls = Unanswered(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
+    columns = [(0, ORDERS.index(shown), STATES.index(state)) for shown, state in unanswered]
+    calls = Unanswered(*np.array(columns, dtype=np.int64).reshape(-1, 3).T)
     return consolidate(verdicts, calls, 1, failed)
 
 
@@ -82,7 +82,11 @@ def test_a_failed_sample_does_not_spoil_the_order_that_other_samples_answered() 
     assert not found.incomplete.any()
 
 
-def test_a_failed_call_with_an_imported_verdict_on_this_aspect_is_answered_here() -> None:
-    verdicts, _ = as_arrays([({Shown.UNKNOWN: [Folded(Choice.A)]}, frozenset())])
-    calls = Unanswered(*np.array([[0, 0], [2, 2], [0, 1], [0, 0]]))
-    assert calls.without(verdicts).sample.tolist() == [1]
+def test_one_answer_each_needs_no_counting_and_comes_to_the_same() -> None:
+    item, choice = np.array([2, 0, 3]), np.array([1, 0, 2], dtype=np.int8)
+    nothing = Unanswered(*np.empty((3, 0), dtype=np.int64))
+    counted, taken = (
+        consolidate(Verdicts((Answers(0, item, choice, is_single=single),)), nothing, 5) for single in (False, True)
+    )
+    assert counted.choice.tolist() == taken.choice.tolist() == [A, MISSING, 1, 2, MISSING]
+    assert taken.asked.tolist() == [True, False, True, True, False]

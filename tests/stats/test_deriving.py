@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from evaluations.domain import CallState, Choice, FailedRule, Rules, Shown, SplitRule, derived_choice
-from evaluations.stats.coding import CHOICES, FOLDED, ORDERS
-from evaluations.stats.consolidation import STATES, Unanswered, Verdicts, consolidate
+from evaluations.domain import CallState, Choice, FailedRule, Shown, derived_choice
+from evaluations.stats.coding import CHOICES, FOLDED, MISSING, ORDERS
+from evaluations.stats.consolidation import STATES, Answers, Unanswered, Verdicts, consolidate
 from evaluations.stats.deriving import Derived, Member, from_scores, means, panel_of
 
 A, B, TIE, BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
@@ -26,9 +26,10 @@ def test_the_higher_score_wins_and_within_the_margin_it_is_a_tie() -> None:
     # 4 : 3 A, 2 : 5 B, 3 : 3 tie, 0.8 : 0.7 exactly the margin of 0.1, ? : 3 and 3 : ? missing.
     a, b = np.array([4, 2, 3, 0.8, NAN, 3]), np.array([3, 5, 3, 0.7, 3, NAN])
     found = from_scores(a, b, 0.1)
-    assert found.item.tolist() == [0, 1, 2, 3]
-    assert [CHOICES[code] for code in found.choice] == [A, B, TIE, TIE]
-    assert set(found.shown.tolist()) == {FOLDED}
+    (folded,) = found.answers
+    assert folded.item.tolist() == [0, 1, 2, 3]
+    assert [CHOICES[code] for code in folded.choice] == [A, B, TIE, TIE]
+    assert folded.shown == FOLDED
 
 
 def known(score: float) -> float | None:
@@ -39,36 +40,31 @@ def test_at_random_it_is_what_the_domain_says_one_by_one() -> None:
     rng = np.random.default_rng(1)
     for margin in (0.0, 0.1, 0.5):
         a, b = (np.where(rng.random(300) < 0.2, NAN, rng.integers(0, 11, 300) / 10) for _ in range(2))
-        found = from_scores(a, b, margin)
+        (found,) = from_scores(a, b, margin).answers
         told = {int(item): CHOICES[code] for item, code in zip(found.item, found.choice, strict=True)}
         pairs = zip(map(known, a), map(known, b), strict=True)
         one_by_one = [derived_choice(one, other, margin) for one, other in pairs]
         assert [told.get(item) for item in range(300)] == one_by_one
 
 
-def member(name: str, choices: "list[Choice | CallState | None]") -> Member:
+def member(name: str, choices: "list[Choice | CallState | None]", failed: FailedRule = FailedRule.EXCLUDE) -> Member:
     """A judge asked once, in the stored order; a state is a call without an answer, None was never asked."""
     given = [(item, CHOICES.index(one)) for item, one in enumerate(choices) if isinstance(one, Choice)]
     lacking = [(item, STATES.index(one)) for item, one in enumerate(choices) if isinstance(one, CallState)]
     item, choice = numbers(*(one for one, _ in given)), numbers(*(code for _, code in given))
     at, state = numbers(*(one for one, _ in lacking)), numbers(*(code for _, code in lacking))
     order = ORDERS.index(Shown.AS_STORED)
-    return Member(
-        name,
-        Verdicts(item, np.full(len(item), order), item * 0, choice, item != item),
-        Unanswered(at, np.full(len(at), order), at * 0, state),
-    )
+    verdicts = Verdicts((Answers(order, item, choice.astype(np.int8), is_single=True),))
+    unanswered = Unanswered(at, np.full(len(at), order), state)
+    return Member(name, consolidate(verdicts, unanswered, len(choices), failed))
 
 
-def panel_says(rules: Rules, *members: Member) -> "tuple[list[Choice | None], int | None, list[int]]":
+def panel_says(*members: Member) -> "tuple[list[Choice | None], int | None, list[int]]":
     """The panel's choices, its splits, and the comparisons on which it is incomplete."""
-    items = 5
-    panel = panel_of(members, items, rules)
-    told = {int(item): CHOICES[code] for item, code in zip(panel.verdicts.item, panel.verdicts.choice, strict=True)}
-    own = consolidate(panel.verdicts, panel.unanswered, items, rules.failed)
+    own, derived = panel_of(members, 5)
     incomplete = [int(item) for item in np.flatnonzero(own.incomplete)]
-    assert panel.derived == Derived("panel", judges=tuple(one.name for one in members), n_split=panel.derived.n_split)
-    return [told.get(item) for item in range(items)], panel.derived.n_split, incomplete
+    assert derived == Derived("panel", judges=tuple(one.name for one in members), n_split=derived.n_split)
+    return [None if code == MISSING else CHOICES[code] for code in own.choice], derived.n_split, incomplete
 
 
 def test_a_panel_says_what_more_than_half_of_its_answering_judges_say_else_a_tie() -> None:
@@ -77,7 +73,7 @@ def test_a_panel_says_what_more_than_half_of_its_answering_judges_say_else_a_tie
     one = member("one", [A, B, A, A, A])
     two = member("two", [A, B, TIE, CallState.UNREADABLE, B])
     three = member("three", [B, B, B, A, None])
-    assert panel_says(Rules(), one, two, three) == ([A, B, TIE, A, TIE], 2, [])
+    assert panel_says(one, two, three) == ([A, B, TIE, A, TIE], 2, [])
 
 
 def test_a_panel_of_which_fewer_than_half_answered_says_nothing() -> None:
@@ -86,19 +82,19 @@ def test_a_panel_of_which_fewer_than_half_answered_says_nothing() -> None:
     one = member("one", [A, failed, B, B, None])
     two = member("two", [failed, failed, failed, TIE, None])
     three = member("three", [failed, failed, B, TIE, None])
-    assert panel_says(Rules(), one, two, three) == ([None, None, B, TIE, None], 0, [0, 1])
+    assert panel_says(one, two, three) == ([None, None, B, TIE, None], 0, [0, 1])
 
 
 def test_half_of_an_even_panel_is_enough_and_two_that_differ_make_a_tie() -> None:
     # 0: one of two, B → B. 1: B A → a tie. 2: A A → A.
     one, two = member("one", [B, B, A, None, None]), member("two", [CallState.REFUSED, A, A, None, None])
-    assert panel_says(Rules(split_rule=SplitRule.DROP), one, two) == ([B, TIE, A, None, None], 1, [])
+    assert panel_says(one, two) == ([B, TIE, A, None, None], 1, [])
 
 
 def test_failures_that_count_as_ties_are_votes_of_the_panel_and_what_waits_is_not() -> None:
     # 0: B tie tie → tie, the two failed for good. 1: B B, and one that waits → B. 2: tie tie → tie.
     failed, waits = CallState.FAILED, CallState.PENDING
-    one = member("one", [B, B, failed, None, None])
-    two = member("two", [failed, B, failed, None, None])
-    three = member("three", [failed, waits, None, None, None])
-    assert panel_says(Rules(failed=FailedRule.TIE), one, two, three) == ([TIE, B, TIE, None, None], 0, [])
+    one = member("one", [B, B, failed, None, None], FailedRule.TIE)
+    two = member("two", [failed, B, failed, None, None], FailedRule.TIE)
+    three = member("three", [failed, waits, None, None, None], FailedRule.TIE)
+    assert panel_says(one, two, three) == ([TIE, B, TIE, None, None], 0, [])

@@ -3,11 +3,10 @@ import pytest
 
 from evaluations.domain import SplitRule
 from evaluations.stats.agreement import NO_RATERS
-from evaluations.stats.coding import AS_STORED, TIE, A, B
-from evaluations.stats.majority import majority
+from evaluations.stats.coding import AS_STORED, MISSING, TIE, A, B
 from evaluations.stats.people import HumanHuman, human_human
-from evaluations.stats.several import krippendorff_alpha
-from evaluations.stats.votes import Votes, one_vote_each, pairs_on_an_item
+from evaluations.stats.polls import Poll, poll
+from evaluations.stats.votes import Votes, one_vote_each, pairs_on_an_item, with_turnout_of
 
 NAMES = ("ann", "ben", "cem")
 ANN, BEN, CEM = range(3)
@@ -19,7 +18,8 @@ def votes(*rows: tuple[int, int, int]) -> Votes:
 
 
 def people(given: Votes, items: int, rule: SplitRule = SplitRule.TIE) -> HumanHuman:
-    return human_human(given, majority(given.item, given.choice, items, rule), NAMES, 3, rule)
+    found = poll(given, np.arange(items))
+    return human_human(found, found.majority(rule), found.majority_of_the_others(rule), NAMES, 3)
 
 
 # Three comparisons: A A A, A A B, B tie (of ann and cem).
@@ -74,7 +74,8 @@ def test_two_votes_of_one_person_count_in_pooled_votes_and_alpha_but_once_in_pai
     twice = votes((0, ANN, A), (0, BEN, A), (0, ANN, B))
     found = people(twice, 1)
     assert (found.votes.with_ties.agree, found.votes.with_ties.n, found.votes.self_pairs) == (1, 3, 1)
-    assert found.multi.krippendorff_alpha.value == krippendorff_alpha(np.array([[2, 1]])).value
+    # Coincidences A A 2, A B 4 over 3 − 1: A A 1, A B 1, B A 1. alpha = 1 − (3 − 1) · 2/(9 − 4 − 1) = 0.
+    assert found.multi.krippendorff_alpha.value == pytest.approx(0)
     # On her own ann is split, which is a tie; ben faces both of her votes, a split.
     (pair,) = found.pairs
     assert (pair.with_ties.agree, pair.with_ties.n) == (0, 1)
@@ -97,3 +98,58 @@ def test_nobody_at_all_is_no_error() -> None:
 def test_pairs_are_every_two_entries_of_an_item_earlier_first() -> None:
     one, other = pairs_on_an_item(np.array([7, 3, 7, 7, 3]))
     assert sorted(zip(one.tolist(), other.tolist(), strict=True)) == [(0, 2), (0, 3), (1, 4), (2, 3)]
+
+
+@pytest.mark.parametrize("rule", SplitRule)
+@pytest.mark.parametrize(("people", "twice"), [(7, True), (7, False), (60, False)])
+def test_what_others_say_on_an_aspect_is_found_whatever_is_missing_and_whoever_votes_twice(
+    rule: SplitRule, people: int, twice: bool
+) -> None:
+    # Votes on 60 items in any order, some of one person twice, a tenth without a choice; by hand.
+    rng = np.random.default_rng(8)
+    places = rng.choice(60 * people, 40 * people, replace=twice)
+    item, rater = np.divmod(places, people)
+    choice = np.where(rng.random(len(item)) < 0.1, MISSING, rng.integers(3, size=len(item)))
+    found = poll(Votes(item, rater, item * 0, choice), np.arange(60))
+    others, most = found.majority_of_the_others(rule), found.majority(rule)
+    for place, one in enumerate(found.items):
+        cast = [int(code) for code in choice[item == one] if code != MISSING]
+        assert (int(most.choice[place]), bool(most.split[place])) == majority_of(cast, rule)
+    for place, (one, who) in enumerate(zip(found.each.turnout.item, found.each.turnout.rater, strict=True)):
+        cast = [int(code) for code in choice[(item == one) & (rater != who)] if code != MISSING]
+        assert (int(others.choice[place]), bool(others.split[place])) == majority_of(cast, rule)
+
+
+def majority_of(cast: list[int], rule: SplitRule) -> tuple[int, bool]:
+    """Of votes in the order cast."""
+    if not cast:
+        return MISSING, False
+    most = max(cast.count(code) for code in cast)
+    leading = [code for code in dict.fromkeys(cast) if cast.count(code) == most]
+    if len(leading) == 1:
+        return leading[0], False
+    return {SplitRule.TIE: TIE, SplitRule.DROP: MISSING, SplitRule.FIRST: leading[0]}[rule], True
+
+
+def test_the_same_turnout_serves_every_aspect() -> None:
+    shy = THREE.about(np.where(np.arange(len(THREE.item)) == 2, MISSING, THREE.choice))
+    assert shy.turnout is THREE.turnout
+    # Without cem's vote on the first comparison: 1 + 3 + 1 pairs, of which 1 + 1 agree.
+    assert (people(shy, 3).votes.with_ties.agree, people(shy, 3).votes.with_ties.n) == (2, 5)
+    assert people(shy, 3) == people(shy.where(shy.choice != MISSING), 3)
+    assert len(shy) == len(THREE) - 1
+
+
+def test_aspects_share_a_turnout_where_the_same_people_voted_on_the_same_items() -> None:
+    again = votes(*zip(THREE.item.tolist(), THREE.rater.tolist(), THREE.choice.tolist()[::-1], strict=True))
+    assert with_turnout_of(again, [THREE.where(THREE.item > 0), THREE]).turnout is THREE.turnout
+    fewer = THREE.where(THREE.item > 0)
+    assert with_turnout_of(fewer, [THREE]) is fewer
+
+
+def test_clusters_are_of_items_in_whatever_order_votes_came() -> None:
+    given = votes((2, ANN, A), (0, BEN, A), (2, BEN, B), (0, ANN, A))
+    found: Poll = poll(given, np.array([7, 5, 3]))
+    assert found.turnout.item.tolist() == [0, 0, 2, 2]
+    assert found.cluster.tolist() == [1, 1, 0, 0]
+    assert found.cluster_of_items.tolist() == [1, 0]

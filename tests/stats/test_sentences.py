@@ -1,10 +1,12 @@
 import numpy as np
+import pytest
 
 from evaluations.domain import CallState, Rules, SplitRule
 from evaluations.stats.coding import CHOICES, IntArray
-from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
-from evaluations.stats.judges import JudgeMaterial, JudgeReport, Reference, judge_report
-from evaluations.stats.majority import majority
+from evaluations.stats.consolidation import STATES, Answers, Unanswered, Verdicts, consolidate
+from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report
+from evaluations.stats.polls import poll
+from evaluations.stats.references import Reference
 from evaluations.stats.sentences import sentence
 from evaluations.stats.votes import Votes
 
@@ -16,73 +18,98 @@ def codes(choices: str) -> IntArray:
     return np.array(["ABt".find(choice) for choice in choices], dtype=np.int64)
 
 
-def held_against(choices: str, items: int) -> Reference:
-    chosen = codes(choices)
-    where = np.flatnonzero(chosen >= 0)
-    nobody = np.zeros_like(where)
-    votes = Votes(where, nobody, nobody, chosen[where])
-    return Reference(votes, majority(where, chosen[where], items, SplitRule.TIE), None)
+def held_against(*people: str, items: int) -> Reference:
+    """What each person chose, every comparison a cluster of its own."""
+    chosen = np.array([codes(choices.ljust(items, ".")) for choices in people])
+    rater, item = np.nonzero(chosen >= 0)
+    found = poll(Votes(item, rater, np.zeros_like(item), chosen[rater, item]), np.arange(items))
+    return Reference(found, found.majority(SplitRule.TIE), None, tuple(f"person {one}" for one in range(len(people))))
 
 
-def judged(judge: str, people: str = "", gold: str = "", label: str | None = None) -> JudgeReport:
+def judged(judge: str, *people: str, gold: str = "", label: str | None = None) -> JudgeReport:
     """A judge asked once about every comparison; where it has no choice its call was refused."""
     chosen = codes(judge)
     items = len(chosen)
     answered, failed = np.flatnonzero(chosen >= 0), np.flatnonzero(chosen < 0)
-    plain = np.zeros_like(answered)
+    verdicts = Verdicts((Answers(0, answered, chosen[answered].astype(np.int8), is_single=True),))
+    state = np.full(len(failed), STATES.index(CallState.REFUSED))
+    unanswered = Unanswered(failed, np.zeros_like(failed), state)
     material = JudgeMaterial(
         name="judge",
         rater_id=1,
         kind="llm",
         label=label,
-        verdicts=Verdicts(answered, plain, plain, chosen[answered], plain.astype(bool)),
-        unanswered=Unanswered(
-            failed,
-            np.zeros_like(failed),
-            np.zeros_like(failed),
-            np.full(len(failed), STATES.index(CallState.REFUSED)),
-        ),
+        verdicts=verdicts,
+        own=consolidate(verdicts, unanswered, items),
+        states=state,
     )
-    references = held_against(people, items), held_against(gold, items)
-    return judge_report(material, *references, references[1].majority.choice, OFFERED, Rules())
+    them, labels = held_against(*(people or ("",)), items=items), held_against(gold, items=items)
+    others = them.poll.majority_of_the_others(SplitRule.TIE)
+    return judge_report(
+        material, them, others, labels, codes(gold.ljust(items, ".")), np.arange(items), OFFERED, Rules()
+    )
 
 
 def test_it_says_how_often_they_agree_and_how_often_chance_would() -> None:
     # 30 of 40; the judge says A on 20, people on 20: chance is a half.
-    found = judged("A" * 20 + "B" * 20, people="A" * 15 + "B" * 20 + "A" * 5)
+    found = judged("A" * 20 + "B" * 20, "A" * 15 + "B" * 20 + "A" * 5)
     assert sentence("GPT", {"Overall": found}) == (
-        "GPT agrees with the majority of people on 30 of 40 comparisons (75%); "
+        "GPT agrees with the majority of people on 30 of 40 comparisons (75% [60–87]); "
         "choosing blindly as often as they do would give 50%."
     )
 
 
 def test_a_baseline_is_called_one() -> None:
-    found = judged("AB" * 20, people="AB" * 20, label="baseline, not an LLM")
+    found = judged("AB" * 20, "AB" * 20, label="baseline, not an LLM")
     assert sentence("longest", {"Overall": found}) == (
-        "longest (baseline, not an LLM) agrees with the majority of people on 40 of 40 comparisons (100%)."
+        "longest (baseline, not an LLM) agrees with the majority of people on 40 of 40 comparisons (100% [91–100])."
     )
 
 
 def test_over_several_aspects_it_names_the_least_and_the_most() -> None:
     by_aspect = {
-        "Clarity": judged("AB" * 20, people="A" * 40),
-        "Depth": judged("AB" * 20, people="AB" * 20),
+        "Clarity": judged("AB" * 20, "A" * 40),
+        "Depth": judged("AB" * 20, "AB" * 20),
         "Safety": judged("A" * 40),
     }
     assert sentence("GPT", by_aspect) == (
-        "GPT agrees with the majority of people on 50% of comparisons for clarity, where it agrees least, "
-        "to 100% for depth, where it agrees most."
+        "GPT agrees with the majority of people on 50% [35–67] of comparisons for clarity, where it agrees least, "
+        "to 100% [91–100] for depth, where it agrees most."
     )
 
 
 def test_where_only_gold_is_there_it_speaks_of_gold() -> None:
     assert sentence("GPT", {"Overall": judged("A" * 40, gold="A" * 30 + "B" * 10)}).startswith(
-        "GPT agrees with gold on 30 of 40 comparisons (75%)"
+        "GPT agrees with gold on 30 of 40 comparisons (75% [59–87])"
     )
 
 
+def test_the_judge_is_set_beside_people_only_where_both_are_held_against_the_same_others() -> None:
+    # Of 100 comparisons the people agree on 90, the judge says B throughout. Each person is held against the other.
+    found = judged("B" * 100, "A" * 70 + "B" * 30, "A" * 60 + "B" * 40)
+    level = found.ceiling.s1
+    assert [level.judge.value, level.people.value] == pytest.approx([0.35, 0.9])
+    assert sentence("GPT", {"Overall": found}).endswith(
+        "It agrees with people on 35% [26–44] where people agree with each other on 90% [83–95], all held against the "
+        "same majorities: less than people."
+    )
+    alone = judged("B" * 100, "A" * 70 + "B" * 30)
+    assert "each other" not in sentence("GPT", {"Overall": alone})
+
+
+def test_over_several_aspects_it_names_where_the_judge_stands_worst_and_best_beside_people() -> None:
+    people = "AB" * 30 + "AAAB" * 10, "AB" * 30 + "ABBB" * 10
+    # On depth the judge says what the first of them says but for ten: it agrees with them on 90 and 70, they on 80.
+    alike = "BA" * 5 + people[0][10:]
+    said = sentence("GPT", {"Clarity": judged("A" * 100, *people), "Depth": judged(alike, *people)})
+    assert "On clarity, where it stands furthest below people, it agrees with people on" in said
+    assert "On depth, where it stands best, it agrees with people on" in said
+    assert "less than people." in said
+    assert said.endswith("that may be chance.")
+
+
 def test_few_comparisons_and_missing_answers_are_said() -> None:
-    said = sentence("GPT", {"Overall": judged("AB..", people="AB")})
+    said = sentence("GPT", {"Overall": judged("AB..", "AB")})
     assert "It rests on as few as 2 comparisons: expect it to move." in said
     assert "It was asked about 2 more without a complete answer." in said
 

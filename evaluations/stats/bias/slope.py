@@ -1,0 +1,56 @@
+"""How the odds of being chosen grow with a response's length."""
+
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.bias.ground import Lengths
+from evaluations.stats.bias.shares import linearised
+from evaluations.stats.bias.sides import Sides
+from evaluations.stats.bias.strata import Strata, numbered
+from evaluations.stats.coding import MISSING, A, BoolArray, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, UNBOUNDED, too_few_of
+from evaluations.stats.logistic import cluster_scores, firth_logistic, robust_covariance
+from evaluations.stats.numbers import Number, undefined
+
+NO_CHOICE: Final = "No side was chosen between responses of different lengths here."
+NO_SLOPE: Final = "The lengths of these responses settle no slope."
+
+
+def slope(lengths: Lengths, strata: Strata, item: IntArray, side: Sides) -> Number:
+    """b in log odds(A is chosen) = a + b · log(length of A ÷ length of B), by Firth's penalised logistic regression.
+
+    One ``item`` and ``side`` for each choice, whose clusters are those of undivided ``strata``. A length is characters
+    + 1; a takes up what speaks for A whatever its length. The interval is robust by cluster, with t.
+    """
+    unequal = lengths.longer[item] != MISSING
+    if not unequal.any():
+        return undefined(NO_CHOICE)
+    item, side = item[unequal], side[unequal]
+    row, won = lengths.ratio[item], side == A
+    design = np.column_stack([np.ones(len(lengths.log_ratios)), lengths.log_ratios])
+    fit = firth_logistic(design, per_row(row[won], design), per_row(row, design))
+    if not fit.converged:
+        return undefined(NO_SLOPE, len(item))
+    number = Number(float(fit.coefficients[1]), len(item))
+    clusters, cluster = numbered(strata.group[unequal], int(strata.starts[-1]))
+    if why := withheld(cluster, side == lengths.longer[item], len(clusters)):
+        return number.without_interval(why)
+    scores = cluster_scores(fit, design, row, won.astype(np.float64), np.ones(len(item)), cluster)
+    return linearised(number, len(clusters), float(robust_covariance(fit, scores)[1, 1]), UNBOUNDED)
+
+
+def per_row(row: IntArray, design: FloatArray) -> FloatArray:
+    return np.bincount(row, minlength=len(design)).astype(np.float64)
+
+
+def withheld(cluster: IntArray, chose_longer: BoolArray, clusters: int) -> str | None:
+    """Why there is no interval: few clusters, or so few against the rest that lengths all but separate the choices."""
+    if clusters < LEAST_CLUSTERS:
+        return too_few_of(clusters, LEAST_DISAGREEING)
+    for what, of in (("longer", chose_longer), ("shorter", ~chose_longer)):
+        held = int(np.count_nonzero(np.bincount(cluster[of], minlength=1)))
+        if held < LEAST_DISAGREEING:
+            return f"The {what} response is chosen in {held:,} clusters alone: length all but settles the choice."
+    return None

@@ -1,0 +1,163 @@
+"""What each cluster adds to the totals that a number is made of.
+
+Every number here is a function of a few totals: the cells of a table, sums of values, counts. Items of
+one cluster are not independent, so an interval asks how the totals move when whole clusters do.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
+
+FloatArray = npt.NDArray[np.float64]
+
+AT_ONCE: Final = 65_536  # clusters whose totals stand in memory side by side
+FEW_ENTRIES: Final = 12  # up to this many in a cluster every two of them are met one by one
+# Above, a matrix of cells × cells costs more than another walk through the entries; it also fits sixteen bits.
+FEW_CELLS: Final = 64
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Entry j adds ``weight[j]``, or 1 where there are no weights, to total ``cell[j]`` for ``cluster[j]``.
+
+    All three have one entry for each addition, in any order. ``cells``: how many totals there are.
+    """
+
+    cluster: IntArray
+    cell: IntArray
+    cells: int
+    weight: FloatArray | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether every total is a whole number of entries."""
+        return self.weight is None
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """The sum over all clusters: one for each cell."""
+        return np.bincount(self.cell, self.weight, self.cells).astype(np.float64)
+
+    @cached_property
+    def numbered(self) -> IntArray:
+        """The cluster of each entry, numbered from 0 among those that occur."""
+        if not (self.cluster[1:] >= self.cluster[:-1]).all():
+            present = np.bincount(self.cluster) > 0
+            return np.asarray((np.cumsum(present) - 1)[self.cluster])
+        if not len(self.cluster) or (self.cluster[-1] == np.count_nonzero(self.begins) and self.cluster[0] == 0):
+            return self.cluster
+        return np.concatenate([[0], np.cumsum(self.begins)])
+
+    @property
+    def begins(self) -> BoolArray:
+        """Whether another cluster begins, for each entry after the first."""
+        return np.not_equal(self.cluster[1:], self.cluster[:-1])
+
+    @cached_property
+    def clusters(self) -> int:
+        """How many clusters contribute."""
+        return int(self.numbered.max(initial=-1)) + 1
+
+    @cached_property
+    def largest(self) -> int:
+        """The most entries that a cluster has."""
+        return 1 if len(self.cell) == self.clusters else int(np.bincount(self.numbered).max(initial=0))
+
+    @property
+    def stand_together(self) -> bool:
+        """Whether the entries of every cluster follow each other."""
+        return int(np.count_nonzero(self.begins)) + 1 == self.clusters
+
+    def by_cluster(self, first: int = 0, last: int | None = None) -> FloatArray:
+        """The totals of each cluster in this range: clusters × cells."""
+        last = self.clusters if last is None else last
+        if (first, last) == (0, self.clusters):
+            cluster, cell, weight = self.numbered, self.cell, self.weight
+        else:
+            inside = (self.numbered >= first) & (self.numbered < last)
+            cluster, cell = self.numbered[inside] - first, self.cell[inside]
+            weight = None if self.weight is None else self.weight[inside]
+        flat = np.bincount(cluster * self.cells + cell, weight, (last - first) * self.cells)
+        return flat.reshape(last - first, self.cells).astype(np.float64)
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """S = Σ n_g n_gᵀ over clusters g: cells × cells."""
+        if len(self.cell) == self.clusters:  # one entry each: nothing stands beside anything else
+            squared = None if self.weight is None else self.weight**2
+            return np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
+        if self.largest <= FEW_ENTRIES and self.cells <= FEW_CELLS and self.stand_together:
+            return self.moments_of_neighbours()
+        found = np.zeros((self.cells, self.cells))
+        for first in range(0, self.clusters, AT_ONCE):
+            part = self.by_cluster(first, min(first + AT_ONCE, self.clusters))
+            found += part.T @ part
+        return found
+
+    def moments_of_neighbours(self) -> FloatArray:
+        """The same from the cells of every two entries of a cluster: quick where clusters are small and many."""
+        squared = None if self.weight is None else self.weight**2
+        found = np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
+        for apart in range(1, self.largest):
+            same = self.numbered[apart:] == self.numbered[:-apart]
+            two = self.cell[apart:][same] * np.int16(self.cells) + self.cell[:-apart][same]
+            weight = None if self.weight is None else (self.weight[apart:] * self.weight[:-apart])[same]
+            met = np.bincount(two, weight, self.cells**2).reshape(self.cells, self.cells)
+            found += met + met.T
+        return found
+
+    def squares(self, u: FloatArray) -> FloatArray:
+        """uᵀSu for each column of u, cells × numbers: the sum over clusters of (u · n_g)²."""
+        if self.cells <= FEW_CELLS:
+            return np.asarray((u * (self.moments @ u)).sum(axis=0))
+        return np.array([float((added**2).sum()) for added in map(self.added, u.T)])
+
+    def added(self, u: FloatArray) -> FloatArray:
+        """u · n_g for each cluster."""
+        weight = u[self.cell] if self.weight is None else u[self.cell] * self.weight
+        return np.bincount(self.numbered, weight, self.clusters).astype(np.float64)
+
+    def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
+        """How many clusters have an entry in one of these cells, or just ``enough`` where the totals tell as much."""
+        if enough is not None and self.weight is None and self.totals[cells].sum() >= enough * self.largest:
+            return enough
+        seen = np.zeros(self.clusters, dtype=bool)
+        seen[self.numbered[cells[self.cell]]] = True
+        return int(np.count_nonzero(seen))
+
+
+def side_by_side(*parts: Contributions) -> Contributions:
+    """The totals of several, one after the other, so that a number may be made of all of them."""
+    starts = np.cumsum([0, *(part.cells for part in parts)])
+    weighted = any(part.weight is not None for part in parts)
+    return Contributions(
+        cluster=np.concatenate([part.cluster for part in parts]),
+        cell=np.concatenate([part.cell + start for part, start in zip(parts, starts, strict=False)]),
+        cells=int(starts[-1]),
+        weight=np.concatenate([weights(part) for part in parts]) if weighted else None,
+    )
+
+
+def weights(part: Contributions) -> FloatArray:
+    return np.ones(len(part.cell)) if part.weight is None else part.weight
+
+
+def crossed(rows: IntArray, columns: IntArray, cluster: IntArray) -> Contributions:
+    """How often each choice in ``rows`` met each in ``columns``: 4 × 4 cells, row by row.
+
+    All three have one entry for each meeting; those with a MISSING side are left out.
+    """
+    both = (rows != MISSING) & (columns != MISSING)
+    if not both.all():
+        rows, columns, cluster = rows[both], columns[both], cluster[both]
+    return Contributions(cluster, narrow(rows) * len(CHOICES) + narrow(columns), len(CHOICES) ** 2)
+
+
+def narrow(codes: IntArray) -> IntArray:
+    """Codes of choices, or cells of a few, in a byte each: that is what moving them about costs."""
+    return codes.astype(np.int8, copy=False)

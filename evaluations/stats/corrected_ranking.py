@@ -1,0 +1,120 @@
+"""The ranking of a judge on all comparisons, corrected by people's sample of them: PPI++ for Bradley–Terry.
+
+The gradient of the likelihood is linear in what was won, so the corrected gradient is that of a corrected
+table (Angelopoulos, Duchi and Zrnic 2023, on generalised linear models). With Hájek's means over the sample,
+
+    λ mean over all x(F − p) + mean over the sample x(Y − p) − λ mean over the sample x(F − p) = 0,
+
+x being 1 for the first candidate of a comparison and −1 for the second, p the chance that the scores give.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from evaluations.stats.bradley_terry import Table, chances, incidence, scores
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.distributions import t_975
+from evaluations.stats.evidence import residuals, table
+from evaluations.stats.intervals import LEAST_DISAGREEING, too_few_of
+from evaluations.stats.matches import Matches
+from evaluations.stats.numbers import Number
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.ppi import Together, common_weight
+from evaluations.stats.ranking import NOT_FOUND, Ranking, around, fitted, normal_draws, numbers_of, sandwich, standings
+from evaluations.stats.win_rates import HARDLY_CORRECTED, NOT_JUDGED
+
+
+@dataclass(frozen=True)
+class Correction:
+    reviewed: Reviewed
+    judgement: Judgement
+    judge_weight: float
+
+    @property
+    def matches(self) -> Matches:
+        return self.reviewed.matches
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """w ÷ Σ w of each reviewed comparison, by cluster."""
+        return np.asarray(self.reviewed.weight / self.reviewed.weight.sum())
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Where the reviewed comparisons stand among all by cluster."""
+        return self.matches.place[self.reviewed.items]
+
+    @cached_property
+    def people(self) -> FloatArray:
+        """Y of the reviewed comparisons."""
+        return self.reviewed.evidence.outcome
+
+    @cached_property
+    def judge(self) -> FloatArray:
+        """F of the reviewed comparisons."""
+        return self.judgement.evidence.outcome[self.places]
+
+    def by_pair(self, values: FloatArray) -> FloatArray:
+        """The sum over each pair's reviewed comparisons."""
+        return np.bincount(self.reviewed.evidence.pair, values, len(self.matches.met)).astype(np.float64)
+
+    @cached_property
+    def table(self) -> Table:
+        """How much each pair met and what its first had of it, people and judge together, as shares of all."""
+        of_judge = self.judgement.pairs.counts * (self.judge_weight / len(self.matches.items))
+        met = (1 - self.judge_weight) * self.by_pair(self.share) + of_judge.sum(axis=1)
+        wins = self.by_pair(self.share * (self.people - self.judge_weight * self.judge)) + of_judge @ [0.0, 0.5, 1.0]
+        return table(self.matches, met, wins)
+
+    def products(self, at: FloatArray) -> FloatArray:
+        """Σ s_g s_gᵀ over clusters, with what a cluster changes in the two sums that are divided by."""
+        matches, every, p = self.matches, 1 / len(self.matches.items), chances(self.table, at)
+        surplus = (self.judge_weight * every) * (self.judgement.evidence.outcome - p[matches.pair_by_cluster])
+        extra = np.full(len(surplus), -every)
+        of_pair = p[self.reviewed.evidence.pair]
+        added = self.share * (self.people - of_pair - self.judge_weight * (self.judge - of_pair))
+        surplus[self.places] += added
+        extra[self.places] += self.share
+        found = residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
+        # The mean over the sample is as far above nothing as the one over all is below it.
+        mean = self.by_pair(added) @ incidence(self.table)
+        centring = np.column_stack([np.eye(len(mean)), -mean])
+        return np.asarray(centring @ found @ centring.T)
+
+    @property
+    def differing(self) -> int:
+        """The reviewed clusters in which judge and people differ on a comparison."""
+        return len(np.unique(self.reviewed.evidence.cluster[self.people != self.judge]))
+
+
+def corrected_ranking(reviewed: Reviewed, judgement: Judgement) -> Ranking:
+    """With t over the reviewed clusters; λ is the one that makes the candidates' win rates most precise together."""
+    alone = fitted(reviewed.evidence)
+    comparisons, clusters = alone.evidence.comparisons, alone.evidence.clusters
+    why = alone.why or (None if (judgement.choice != MISSING).any() else NOT_JUDGED)
+    if why:
+        return Ranking({}, why, comparisons, clusters)
+    judge_weight = common_weight(Together(reviewed.candidates, judgement.candidates))
+    correction = Correction(reviewed, judgement, judge_weight)
+    at = scores(correction.table)
+    if np.isnan(at).any():
+        return Ranking({}, NOT_FOUND, comparisons, clusters, judge_weight)
+    found = within(correction, numbers_of(alone.evidence, at), at, clusters)
+    return Ranking(standings(alone.evidence.names, *found), None, comparisons, clusters, judge_weight)
+
+
+def within(
+    correction: Correction, numbers: list[Number], at: FloatArray, clusters: int
+) -> tuple[list[Number], FloatArray | None]:
+    """The scores with intervals, and draws of them, where enough differs for the variance to be known."""
+    reason = too_few_of(clusters, LEAST_DISAGREEING)
+    if not reason and correction.judge_weight and correction.differing < LEAST_DISAGREEING:
+        reason = HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING)
+    if reason:
+        return [number.without_interval(reason) for number in numbers], None
+    covariance = sandwich(correction.table, at, correction.products(at), clusters)
+    rule = f"linearised, t over {clusters:,} reviewed clusters"
+    return around(numbers, covariance, t_975(clusters - 1), rule), normal_draws(at, covariance)

@@ -1,0 +1,65 @@
+"""A share in each of many groups, with intervals that take clusters whole: all groups at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluations.stats.cluster_sums import numbered
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.intervals import wilson_of
+from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.ranks import stable_order
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """``group``: of each entry. ``cell``: of each entry the number of its group and cluster; ``group_of_cell``."""
+
+    group: IntArray
+    groups: int
+    cell: IntArray
+    group_of_cell: IntArray
+
+    def total(self, value: FloatArray | BoolArray) -> FloatArray:
+        return np.bincount(self.group, value, self.groups).astype(np.float64, copy=False)
+
+    def squares(self, value: FloatArray) -> FloatArray:
+        """Per group: the sum over clusters of the square of what the value sums up to there."""
+        by_cell = np.bincount(self.cell, value, len(self.group_of_cell))
+        return np.bincount(self.group_of_cell, by_cell**2, self.groups).astype(np.float64, copy=False)
+
+    def clusters(self, counted: BoolArray) -> IntArray:
+        """Per group: how many clusters have an entry that counts."""
+        held = np.bincount(self.cell, counted, len(self.group_of_cell)) > 0
+        return np.bincount(self.group_of_cell[held], minlength=self.groups)
+
+    def variance(self, influence: FloatArray, clusters: IntArray) -> FloatArray:
+        """Per group, of a number from what each entry adds to it. ``clusters``: how many count; NaN below two."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.squares(influence) * clusters / (clusters - 1))
+
+
+def grouped(group: IntArray, groups: int, cluster: IntArray) -> Grouped:
+    key = numbered(cluster).of * groups + group
+    order = stable_order(key)
+    in_order = key[order]
+    starts = np.append(True, in_order[1:] != in_order[:-1])[: len(key)]
+    cell = np.empty(len(key), dtype=np.int64)
+    cell[order] = np.cumsum(starts) - 1
+    return Grouped(group, groups, cell, in_order[starts] % groups)
+
+
+def shares(entries: Grouped, value: FloatArray | BoolArray, counted: BoolArray, empty: str) -> list[Number]:
+    """Per group the mean of ``value``, between 0 and 1, over the entries that count; Wilson's interval by cluster.
+
+    ``empty``: the reason where no entry of a group counts.
+    """
+    n = entries.total(counted)
+    with np.errstate(all="ignore"):
+        share = entries.total(np.where(counted, value, 0.0)) / n
+        influence = np.where(counted, value - share[entries.group], 0.0) / n[entries.group]
+    clusters = entries.clusters(counted)
+    columns = share, n.astype(np.int64), clusters, entries.variance(influence, clusters)
+    found = zip(*(column.tolist() for column in columns), strict=True)
+    return [wilson_of(Number(p, n), clusters, v) if n else undefined(empty) for p, n, clusters, v in found]

@@ -1,0 +1,207 @@
+"""95 % intervals that take clusters whole: a seeded bootstrap, above a size linearisation, Wilson for few.
+
+A number is a function of totals, given as an array whose last axis holds them: (…, cells) → (…), NaN
+where it is undefined. The same function is asked about the totals at hand, about resampled ones and,
+for its slopes, about totals moved a little, so nothing is derived by hand. Several numbers of the same
+totals are one function (…, cells) → (…, numbers), which is as quick as one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats import bootstrap
+from evaluations.stats.bootstrap import RESAMPLES, accelerated, accelerations
+from evaluations.stats.cluster_sums import ClusterSums
+from evaluations.stats.coding import BoolArray
+from evaluations.stats.contributions import Contributions, FloatArray
+from evaluations.stats.distributions import Z_975, t_975
+from evaluations.stats.numbers import NO_INTERVAL, Number
+from evaluations.stats.slopes import Measured, measured
+from evaluations.stats.slopes import Statistic as Statistic
+
+Bounds = tuple[float, float]
+
+BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
+
+LEAST_CLUSTERS: Final = 40
+LEAST_DISAGREEING: Final = 10
+CORRELATION: Final[Bounds] = (-1.0, 1.0)
+SHARE: Final[Bounds] = (0.0, 1.0)
+UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
+
+ONE_CLUSTER: Final = "An interval needs two clusters or more."
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How numbers made of these contributions vary. Draws are shared by all numbers, so differences are paired."""
+
+    contributions: Contributions | ClusterSums
+
+    @cached_property
+    def draws(self) -> FloatArray:
+        """The totals of RESAMPLES samples, each cluster taken a Poisson number of times: RESAMPLES × cells."""
+        return bootstrap.resampled(self.contributions.by_cluster(), whole=self.contributions.is_counted)
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.contributions.clusters <= BOOTSTRAP_UP_TO
+
+    def interval(self, number: Number, statistic: Statistic, bounds: Bounds = UNBOUNDED) -> Number:
+        """The number with its interval, or with the reason why it has none."""
+        return self.intervals([number], lambda totals: statistic(totals)[..., None], [bounds])[0]
+
+    def intervals(self, numbers: Sequence[Number], statistic: Statistic, bounds: Sequence[Bounds]) -> list[Number]:
+        """The same of several numbers of one statistic, (…, cells) → (…, numbers)."""
+        if all(number.value is None for number in numbers):
+            return list(numbers)
+        return self.around(numbers, measured(statistic, self.contributions.totals), bounds)
+
+    def around(self, numbers: Sequence[Number], found: Measured, bounds: Sequence[Bounds]) -> list[Number]:
+        """The same where the statistic has been measured at the totals."""
+        if self.contributions.clusters < 2:
+            return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
+        return self.drawn(numbers, found) if self.is_drawn else self.linearised(numbers, found.slopes, bounds)
+
+    def hedged(
+        self,
+        numbers: Sequence[Number],
+        found: Measured,
+        bounds: Sequence[Bounds],
+        few: Sequence[str | None],
+        among: Sequence[BoolArray],
+    ) -> list[Number]:
+        """The same where ``few`` says of each number, or not, why there is too little for such an interval.
+
+        A share then has Wilson's, over the clusters that hold one of the cells that it is made of; anything else is
+        left with the reason. ``among``: these cells for each number.
+        """
+        within = self.around(numbers, found, bounds) if None in few else list(numbers)
+        variances = self.variances(found.slopes) if any(few) else np.zeros(len(numbers))
+        for k, (number, why) in enumerate(zip(numbers, few, strict=True)):
+            if why is not None and number.value is not None:
+                is_share = bounds[k] is SHARE
+                clusters = self.contributions.clusters_with(among[k]) if is_share else 0
+                within[k] = wilson_of(number, clusters, variances[k]) if is_share else number.without_interval(why)
+        return within
+
+    def drawn(self, numbers: Sequence[Number], found: Measured) -> list[Number]:
+        """By resampled clusters."""
+        with np.errstate(all="ignore"):
+            resampled = found.statistic(self.draws)
+        ordered = np.sort(np.where(np.isfinite(resampled), resampled, np.nan).T, axis=1)  # NaN comes last
+        skewness = accelerations(self.influences(found.slopes))
+        return [
+            number if number.value is None else self.within(number, number.value, ordered[k], float(skewness[k]))
+            for k, number in enumerate(numbers)
+        ]
+
+    def within(self, number: Number, held: float, ordered: FloatArray, skewness: float) -> Number:
+        missing = int(np.isnan(ordered).sum())
+        if missing > RESAMPLES // 2:
+            return number.without_interval(f"It is undefined in {missing:,} of {RESAMPLES:,} resamples of clusters.")
+        defined = ordered[: RESAMPLES - missing]
+        if defined[0] == defined[-1]:
+            return number.without_interval(NO_INTERVAL)
+        clusters = self.contributions.clusters
+        rule = f"bootstrap, {RESAMPLES:,} resamples of {clusters:,} clusters"
+        low, high = accelerated(defined, held, skewness, clusters)
+        return number.within(low, high, f"{rule}, {missing:,} of them undefined" if missing else rule)
+
+    def linearised(self, numbers: Sequence[Number], u: FloatArray, bounds: Sequence[Bounds]) -> list[Number]:
+        """By the normal distribution around the number, within its bounds."""
+        rule = f"linearised over {self.contributions.clusters:,} clusters"
+        found = []
+        for number, variance, (least, most) in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
+            if number.value is None:
+                found.append(number)
+            elif not 0 < variance < np.inf:
+                found.append(number.without_interval(NO_INTERVAL))
+            else:
+                margin = Z_975 * sqrt(variance)
+                found.append(number.within(max(number.value - margin, least), min(number.value + margin, most), rule))
+        return found
+
+    def variance(self, statistic: Statistic) -> float:
+        """uᵀSu · G ÷ (G − 1), u the slopes of the statistic at the totals (Binder 1983)."""
+        found = measured(lambda totals: statistic(totals)[..., None], self.contributions.totals)
+        return float(self.variances(found.slopes)[0])
+
+    def variances(self, u: FloatArray) -> FloatArray:
+        """The same for each column of u, cells × numbers."""
+        g = self.contributions.clusters
+        if g < 2:
+            return np.zeros(u.shape[1])
+        # The sum of all clusters' shares is 0 for a statistic that does not grow with the sample; else it is taken out.
+        means = (self.contributions.totals @ u) / g
+        squares = self.contributions.squares(u) - g * means**2
+        return np.asarray(np.maximum(squares, 0.0) * g / (g - 1))
+
+    def influences(self, u: FloatArray) -> FloatArray:
+        """What each cluster adds to each number: numbers × clusters, around 0."""
+        found = (self.contributions.by_cluster() @ u).T
+        return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def too_few(
+    contributions: Contributions | ClusterSums, disagreements: BoolArray, among: BoolArray | None = None
+) -> str | None:
+    """Why 95 % are not promised of an interval here. ``disagreements``: the cells that speak of one.
+
+    ``among``: the cells that the number is made of, where these are not all; those left then speak of agreement,
+    which has to occur too, for a share near 0 is no easier than one near 1.
+    """
+    if among is None:
+        return too_few_of(contributions.clusters, contributions.clusters_with(disagreements, LEAST_DISAGREEING))
+    clusters = contributions.clusters_with(among, LEAST_CLUSTERS)
+    if clusters < LEAST_CLUSTERS:
+        return too_few_of(clusters, 0)
+    return too_few_of(
+        clusters,
+        contributions.clusters_with(disagreements & among, LEAST_DISAGREEING),
+        contributions.clusters_with(among & ~disagreements, LEAST_DISAGREEING),
+    )
+
+
+def too_few_of(clusters: int, differing: int, agreeing: int | None = None) -> str | None:
+    """The same, where the clusters and those that hold a disagreement, and an agreement, are counted."""
+    if clusters < LEAST_CLUSTERS:
+        return f"It rests on {clusters:,} clusters; an interval is given from {LEAST_CLUSTERS} on."
+    for what, held in (("a disagreement", differing), ("an agreement", agreeing)):
+        if held is not None and held < LEAST_DISAGREEING:
+            return (
+                f"Only {held:,} clusters hold {what}; an interval is given from {LEAST_DISAGREEING} on, "
+                "for with fewer it would be too narrow."
+            )
+    return None
+
+
+def wilson(number: Number, spread: Spread, statistic: Statistic) -> Number:
+    """A share's score interval (Wilson 1927) with n divided by the design effect (Kish 1965), for few clusters.
+
+    It uses t with clusters − 1 degrees of freedom, for few clusters hardly know their design effect (Dean and Pagano
+    2015).
+    """
+    return wilson_of(number, spread.contributions.clusters, spread.variance(statistic) if number.n else 0.0)
+
+
+def wilson_of(number: Number, clusters: int, variance: float) -> Number:
+    """The same, where the variance by cluster is known."""
+    if number.value is None:
+        return number
+    if clusters < 2:
+        return number.without_interval(ONE_CLUSTER)
+    p, n, t = number.value, number.n, t_975(clusters - 1)
+    by_chance = p * (1 - p) / n
+    # Where all is one way nothing tells how alike the items of a cluster are: each cluster counts once.
+    effect = max(variance / by_chance, 1.0) if by_chance else n / clusters
+    effective = n / effect
+    centre = (p + t**2 / (2 * effective)) / (1 + t**2 / effective)
+    margin = t * sqrt(p * (1 - p) / effective + t**2 / (4 * effective**2)) / (1 + t**2 / effective)
+    rule = f"Wilson, {n:,} ÷ design effect {effect:.2f} over {clusters:,} clusters"
+    return number.within(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)

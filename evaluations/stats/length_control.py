@@ -1,0 +1,158 @@
+"""Win rates as they would be if responses were equally long: length-controlled, after AlpacaEval 2.
+
+A logistic model says who wins by the two candidates and by how much longer the one response is (Dubois,
+Galambosi, Liang and Hashimoto 2024), log odds = sᵢ − sⱼ + φ tanh(Δ ÷ σ), and the win rate is asked of it at
+Δ = 0. Where length does not matter it is the plain win rate again, for the scores expect of each candidate as
+many wins as it has.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.bradley_terry import chances, gap, incidence
+from evaluations.stats.coding import IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.distributions import t_975
+from evaluations.stats.evidence import Evidence, residuals, table
+from evaluations.stats.intervals import SHARE, UNBOUNDED, Bounds, too_few_of
+from evaluations.stats.logistic import Fit, firth_logistic, probabilities
+from evaluations.stats.matches import Matches
+from evaluations.stats.means import Means
+from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.ranking import NOTHING_SAID
+
+BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
+NO_LENGTHS: Final = "The two responses of every comparison are equally long."
+NOT_TOLD_APART: Final = "Lengths and candidates cannot be told apart: who is longer is always the same."
+
+
+@dataclass(frozen=True)
+class LengthControlled:
+    """``win_rates``: by candidate, at equal length; empty where ``why`` says why.
+
+    ``slope``: φ, the log odds that a response gains by being longer by many times ``scale_characters``, σ.
+    """
+
+    win_rates: dict[str, Number]
+    slope: Number
+    scale_characters: float | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How much longer each comparison's earlier candidate was. Made once; all aspects and judges use it."""
+
+    matches: Matches
+
+    @cached_property
+    def longer_by(self) -> IntArray:
+        """Δ: in characters."""
+        by = self.matches.items.characters_a - self.matches.items.characters_b
+        return np.where(self.matches.turned, -by, by)
+
+    @cached_property
+    def scale(self) -> float:
+        """σ, the root of the mean of Δ²: not about a mean, so that it is the same whoever is called first."""
+        return sqrt(float(np.mean(self.longer_by.astype(np.float64) ** 2))) if len(self.longer_by) else 0.0
+
+    @cached_property
+    def covariate(self) -> FloatArray:
+        """tanh(Δ ÷ σ)."""
+        return np.tanh(self.longer_by / self.scale)
+
+    @cached_property
+    def row(self) -> IntArray:
+        """Comparisons of the same pair whose covariate is nearly the same have the same row of the design."""
+        place = ((self.covariate + 1) * (BINS / 2)).astype(np.int64)
+        return self.matches.pair * BINS + np.minimum(place, BINS - 1)
+
+    @cached_property
+    def design(self) -> FloatArray:
+        """Rows × candidates: who the two are, for all but the first candidate, and then the row's mean covariate."""
+        size = BINS * len(self.matches.met)
+        nothing = np.zeros(len(self.matches.met))
+        counts = np.bincount(self.row, minlength=size)
+        means = np.bincount(self.row, self.covariate, size) / np.maximum(counts, 1)
+        pairs = np.repeat(incidence(table(self.matches, nothing, nothing)), BINS, axis=0)
+        return np.column_stack([pairs[:, 1:], means])
+
+
+def length_controlled_by_people(reviewed: Reviewed, lengths: Lengths) -> LengthControlled:
+    return length_controlled(reviewed.evidence, reviewed.candidates.means, lengths)
+
+
+def length_controlled_by_judge(judgement: Judgement, lengths: Lengths) -> LengthControlled:
+    return length_controlled(judgement.evidence, judgement.candidates.means, lengths)
+
+
+def length_controlled(evidence: Evidence, means: Means, lengths: Lengths) -> LengthControlled:
+    """``means``: the candidates' plain win rates, which tell how much varies."""
+    why = hindrance(evidence, lengths)
+    if why:
+        return without(why, evidence.comparisons)
+    rows, size = lengths.row[evidence.item], len(lengths.design)
+    weight = evidence.weight * (evidence.comparisons / evidence.weight.sum())
+    trials, wins = (np.bincount(rows, one, size).astype(np.float64) for one in (weight, weight * evidence.outcome))
+    fit = firth_logistic(lengths.design, wins, trials)
+    if not fit.converged:
+        return without(NOT_TOLD_APART, evidence.comparisons)
+    surplus = weight * (evidence.outcome - probabilities(lengths.design, fit.coefficients)[rows])
+    return estimates(fit, robust(fit, evidence, surplus, lengths), evidence, means, lengths.scale)
+
+
+def hindrance(evidence: Evidence, lengths: Lengths) -> str | None:
+    if not evidence.comparisons:
+        return NOTHING_SAID
+    return gap(evidence.table(evidence.totals), evidence.names) or (None if lengths.scale else NO_LENGTHS)
+
+
+def without(why: str, comparisons: int) -> LengthControlled:
+    return LengthControlled({}, undefined(why, comparisons), None, why)
+
+
+def robust(fit: Fit, evidence: Evidence, surplus: FloatArray, lengths: Lengths) -> FloatArray:
+    """The covariance of the coefficients by cluster, I⁻¹ (Σ s_g s_gᵀ) I⁻¹ · G ÷ (G − 1); NaN for a lone cluster."""
+    extra = surplus * lengths.covariate[evidence.item]
+    made = residuals(evidence.matches, evidence.pair, evidence.cluster, surplus, extra)
+    spare = evidence.clusters / (evidence.clusters - 1) if evidence.clusters > 1 else np.nan
+    return np.asarray(fit.covariance @ made.products[1:, 1:] @ fit.covariance * spare)
+
+
+def estimates(fit: Fit, covariance: FloatArray, evidence: Evidence, means: Means, scale: float) -> LengthControlled:
+    clusters, slope = evidence.clusters, Number(float(fit.coefficients[-1]), evidence.comparisons)
+    values, gradients = at_equal_length(fit, evidence)
+    variances = ((gradients @ covariance) * gradients).sum(axis=1)
+    parts = zip(values, variances, evidence.met, means.varied[evidence.matches.entrants], strict=True)
+    rates = [
+        around(Number(float(value), int(n)), float(variance), clusters, int(varied), SHARE)
+        for value, variance, n, varied in parts
+    ]
+    whole = around(slope, float(covariance[-1, -1]), clusters, int(means.varied.max()), UNBOUNDED)
+    return LengthControlled(dict(zip(evidence.names, rates, strict=True)), whole, scale, None)
+
+
+def at_equal_length(fit: Fit, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """Each candidate's expected share of its comparisons at Δ = 0, and its gradient by the coefficients."""
+    pairs = evidence.table(evidence.totals)
+    p = chances(pairs, np.append(0.0, fit.coefficients[:-1]))
+    sides = incidence(pairs).T
+    met = np.abs(sides) @ pairs.matches
+    values = (np.where(sides > 0, p, 1 - p) * np.abs(sides)) @ pairs.matches / met
+    gradients = (sides * (pairs.matches * p * (1 - p))) @ sides.T / met[:, None]
+    return values, np.column_stack([gradients[:, 1:], np.zeros(len(met))])
+
+
+def around(number: Number, variance: float, clusters: int, varied: int, bounds: Bounds) -> Number:
+    """± t · √variance with clusters − 1 degrees of freedom, where enough varies for it to be known."""
+    if reason := too_few_of(clusters, varied):
+        return number.without_interval(reason)
+    assert number.value is not None
+    margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
+    low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
+    return number.within(low, high, f"t over {clusters:,} clusters")

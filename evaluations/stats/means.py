@@ -1,0 +1,175 @@
+"""Means over groups of comparisons: of what people said on a sample of them, and of what a judge said on all.
+
+The variance of every mean is a sum over clusters of squared influence, and an influence is linear in what a
+cluster of a group adds up to: n and Σ F over all its comparisons, Σ w, Σ wY and Σ wF over those reviewed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.matches import LOST, TIED, UNKNOWN, WON, Groups, HalfArray
+
+
+@dataclass(frozen=True)
+class Means:
+    """One entry for each group in every array; NaN where undefined.
+
+    ``clusters``: those that the variance rests on. ``varied``: how many of them hold an outcome other than the
+    commonest.
+    """
+
+    value: FloatArray
+    variance: FloatArray
+    clusters: IntArray
+    varied: IntArray
+    n: IntArray
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judge's outcomes F, 0, ½ or 1, of all entries of the groups. Missing counts as ½.
+
+    ``tally``: groups × (LOST, TIED, WON, UNKNOWN). ``halves``: F of each side, in halves.
+    """
+
+    groups: Groups
+    tally: IntArray
+    halves: HalfArray
+
+    @property
+    def counts(self) -> IntArray:
+        """How many entries of each group lost, tied and won: groups × 3."""
+        tied: IntArray = self.tally[:, TIED] + self.tally[:, UNKNOWN]
+        return np.stack([self.tally[:, LOST], tied, self.tally[:, WON]], axis=1)
+
+    def of_entries(self, entries: IntArray) -> FloatArray:
+        return self.halves[self.groups.side[entries]] / 2
+
+    @cached_property
+    def by_cell(self) -> FloatArray:
+        """Σ F of each cell."""
+        found = np.bincount(self.groups.cell, self.halves[self.groups.side], int(self.groups.cells[-1]))
+        return np.asarray(found / 2)
+
+    def at_cells(self, sample: "Sample") -> FloatArray:
+        """Σ F of each cell that has a reviewed entry, over all its entries."""
+        return self.of_entries(sample.entry) if self.groups.are_single else self.by_cell[sample.cells]
+
+    @cached_property
+    def products(self) -> FloatArray:
+        """Σ v vᵀ over the cells of each group, v = (n, Σ F): groups × 2 × 2."""
+        if self.groups.are_single:
+            n, total = self.counts.sum(axis=1), self.counts @ [0.0, 0.5, 1.0]
+            return np.array([[n, total], [total, self.counts @ [0.0, 0.25, 1.0]]], dtype=np.float64).transpose(2, 0, 1)
+        return products(self.groups.cells, self.groups.sizes, self.by_cell)
+
+    @cached_property
+    def means(self) -> Means:
+        """F̂ = Σ F ÷ n, and Σ_g (Σ (F − F̂) ÷ n)² · G ÷ (G − 1)."""
+        n, clusters = self.counts.sum(axis=1), np.diff(self.groups.cells)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.counts @ [0.0, 0.5, 1.0] / n
+            influence = np.stack([-mean / n, 1 / n], axis=1)
+            variance = form(self.products, influence, influence) * spare(clusters)
+        return Means(mean, variance, clusters, self.varied, n)
+
+    @property
+    def varied(self) -> IntArray:
+        """How many clusters of each group do not add up to the commonest outcome throughout."""
+        if self.groups.are_single:
+            return np.asarray(self.counts.sum(axis=1) - self.counts.max(axis=1))
+        commonest = np.argmax(self.counts, axis=1) / 2
+        parts = zip(pairwise(self.groups.cells), commonest, strict=True)
+        sizes, sums = self.groups.sizes, self.by_cell
+        return np.array([np.count_nonzero(sums[a:b] != each * sizes[a:b]) for (a, b), each in parts], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What people said of the entries that they reviewed: weights w = 1/π and outcomes Y, 0, ½ or 1.
+
+    ``entry``: places in the groups' entries, ascending; the other two have one for each of them.
+    """
+
+    groups: Groups
+    entry: IntArray
+    weight: FloatArray
+    outcome: FloatArray
+
+    @cached_property
+    def n(self) -> IntArray:
+        """How many entries of each group were reviewed."""
+        return np.diff(np.searchsorted(self.entry, self.groups.entries))
+
+    @cached_property
+    def group(self) -> IntArray:
+        """Of each reviewed entry."""
+        return np.repeat(np.arange(len(self.groups)), self.n)
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The cells of the groups that have a reviewed entry."""
+        cell = self.groups.cell[self.entry]
+        return cell[np.diff(cell, prepend=-1) > 0]
+
+    @cached_property
+    def cell(self) -> IntArray:
+        """Of each reviewed entry the place of its cell in ``cells``."""
+        return np.cumsum(np.diff(self.groups.cell[self.entry], prepend=-1) > 0) - 1
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where each group begins in ``cells``, and the end."""
+        return np.searchsorted(self.cells, self.groups.cells)
+
+    def by_group(self, values: FloatArray) -> FloatArray:
+        """The sum over each group of values that stand with the reviewed entries."""
+        return np.bincount(self.group, values, len(self.groups)).astype(np.float64)
+
+    def by_cell(self, values: FloatArray) -> FloatArray:
+        return np.bincount(self.cell, values, len(self.cells)).astype(np.float64)
+
+    def clusters_where(self, flagged: BoolArray) -> IntArray:
+        """How many clusters of each group have a flagged entry."""
+        cells = np.bincount(self.cell[flagged], minlength=len(self.cells)) > 0
+        return np.diff(np.concatenate([[0], np.cumsum(cells)])[self.starts])
+
+    @cached_property
+    def means(self) -> Means:
+        """Hájek's mean Ȳ = Σ wY ÷ Σ w, and Σ_g (Σ w (Y − Ȳ) ÷ Σ w)² · G ÷ (G − 1), G the reviewed clusters."""
+        w, wy, clusters = self.weight, self.weight * self.outcome, np.diff(self.starts)
+        total = self.by_group(w)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.by_group(wy) / total
+            influence = np.stack([-mean / total, 1 / total], axis=1)
+            found = products(self.starts, self.by_cell(w), self.by_cell(wy))
+            variance = form(found, influence, influence) * spare(clusters)
+        return Means(mean, variance, clusters, self.varied, self.n)
+
+    @property
+    def varied(self) -> IntArray:
+        halves = np.rint(2 * self.outcome).astype(np.int64)
+        counts = np.bincount(3 * self.group + halves, minlength=3 * len(self.groups)).reshape(-1, 3)
+        return self.clusters_where(halves != np.argmax(counts, axis=1)[self.group])
+
+
+def products(starts: IntArray, *rows: FloatArray) -> FloatArray:
+    """Σ v vᵀ over the places of each slice, v what the rows hold there: slices × rows × rows."""
+    together = np.stack(rows)
+    found = [together[:, a:b] @ together[:, a:b].T for a, b in pairwise(starts)]
+    return np.array(found).reshape(-1, len(rows), len(rows))
+
+
+def form(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+    """leftᵀ M right of each slice."""
+    return np.asarray(np.einsum("ki,kij,kj->k", left, matrix, right))
+
+
+def spare(clusters: IntArray) -> FloatArray:
+    """G ÷ (G − 1); NaN with fewer than two clusters."""
+    return np.asarray(np.divide(clusters, clusters - 1, out=np.full(len(clusters), np.nan), where=clusters > 1))

@@ -1,0 +1,98 @@
+"""What people and what a judge say of the matches, on one aspect."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.evidence import Evidence
+from evaluations.stats.matches import Groups, HalfArray, Matches, halves_by_side, numbered
+from evaluations.stats.means import Judged, Sample
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What people say. Made once for an aspect; all judges are held against it.
+
+    ``choice``: the majority of people on each comparison, MISSING where nobody voted.
+    """
+
+    matches: Matches
+    choice: IntArray
+
+    @cached_property
+    def counts(self) -> BoolArray:
+        """Which comparisons count: reviewed, and drawn with a known probability."""
+        return np.asarray((self.choice != MISSING) & (self.matches.items.probability > 0))
+
+    @cached_property
+    def items(self) -> IntArray:
+        """These, by cluster."""
+        return self.matches.by_cluster(np.flatnonzero(self.counts))
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """1/π of each of these."""
+        return np.asarray(1 / self.matches.items.probability[self.items])
+
+    @cached_property
+    def excluded(self) -> IntArray:
+        """How many comparisons of each pair were reviewed and do not count."""
+        pairs = self.matches.pair[(self.choice != MISSING) & ~self.counts]
+        return np.bincount(pairs, minlength=len(self.matches.met))
+
+    @cached_property
+    def halves(self) -> HalfArray:
+        return halves_by_side(self.choice)
+
+    @cached_property
+    def pairs(self) -> Sample:
+        return self.sample(self.matches.pairs)
+
+    @cached_property
+    def candidates(self) -> Sample:
+        return self.sample(self.matches.candidates)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        matches, items = self.matches, self.items
+        cluster, outcome = numbered(matches.items.cluster[items]), matches.of_first(self.halves, items)
+        return Evidence(matches, items, matches.pair[items], cluster, self.weight, outcome)
+
+    def sample(self, groups: Groups) -> Sample:
+        entry = groups.where(self.counts)
+        side = groups.side[entry]
+        return Sample(groups, entry, 1 / self.matches.items.probability[side >> 1], self.halves[side] / 2)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge says. ``choice``: its one verdict on each comparison, MISSING where it has none."""
+
+    matches: Matches
+    choice: IntArray
+
+    @cached_property
+    def tally(self) -> IntArray:
+        return self.matches.tally(self.choice)
+
+    @cached_property
+    def halves(self) -> HalfArray:
+        return halves_by_side(self.choice)
+
+    @cached_property
+    def pairs(self) -> Judged:
+        return Judged(self.matches.pairs, self.tally, self.halves)
+
+    @cached_property
+    def candidates(self) -> Judged:
+        return Judged(self.matches.candidates, self.matches.tally_of_candidates(self.tally), self.halves)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """A comparison without a verdict is no tie here: it says nothing."""
+        matches, order = self.matches, self.matches.order
+        said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
+        return Evidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)

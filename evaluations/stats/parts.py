@@ -1,0 +1,157 @@
+"""The parts of a report beside agreement, aspect by aspect."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from evaluations.domain import Rules, SplitRule
+from evaluations.stats.advantage import of_choices
+from evaluations.stats.alt_test import AltTest, alt_test
+from evaluations.stats.bias.board import BiasBoard, bias_board
+from evaluations.stats.bias.people import people_of
+from evaluations.stats.budgets import Budgets, budgets
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.comparing import compare
+from evaluations.stats.confidence import Confidence, confidence, weight_of
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.known import Known
+from evaluations.stats.looks import ComparedJudges, over_aspects
+from evaluations.stats.majority import majority
+from evaluations.stats.opinions import opinions
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.polls import poll
+from evaluations.stats.report import AspectMaterial, AspectReport
+from evaluations.stats.reviewers import Reviewer, reviewers
+from evaluations.stats.scores import ScoresReport, scores_report
+from evaluations.stats.several_scores import Scores
+from evaluations.stats.timeline import Timeline, timeline
+from evaluations.stats.votes import one_vote_each
+from evaluations.stats.win_rates import win_rates
+from evaluations.stats.wins import Wins, wins
+
+
+def choice_of_people(material: AspectMaterial, rule: SplitRule) -> IntArray:
+    """The majority of people on each comparison, MISSING where nobody voted."""
+    return majority(material.people.item, material.people.choice, material.items, rule).choice
+
+
+@dataclass(frozen=True)
+class AspectPeople:
+    """``alt_tests`` and ``budgets``: by the judge's name."""
+
+    reviewers: tuple[Reviewer, ...]
+    timeline: Timeline
+    alt_tests: Mapping[str, AltTest]
+    budgets: Mapping[str, Budgets]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a judge's verdicts on one aspect weigh towards A: the comparison's place, order shown, weight of each."""
+
+    item: IntArray
+    shown: IntArray
+    weighted: FloatArray
+
+
+@dataclass(frozen=True)
+class AspectScores:
+    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters."""
+
+    people: Scores
+    names: tuple[str, ...]
+    judges: Mapping[str, FloatArray]
+    cluster: IntArray
+
+
+def people_of_aspect(material: AspectMaterial, known: Known, rules: Rules, agreement: AspectReport) -> AspectPeople:
+    votes = poll(material.people, material.cluster)
+    found = opinions(votes)
+    judges = {judge.name: judge.own.choice[votes.items] for judge in material.judges}
+    return AspectPeople(
+        reviewers=reviewers(found, material.names, judges, rules.split_rule, material.active_seconds),
+        timeline=timeline(found, material.days, judges),
+        alt_tests=alt_tests(material, known),
+        budgets=budgets_of(material, known, rules, agreement),
+    )
+
+
+def confidences(
+    material: AspectMaterial, known: Known, rules: Rules, weights: Mapping[str, Weights]
+) -> dict[str, Confidence]:
+    """Of each judge whose verdicts carry weights, by name."""
+    people, cluster = choice_of_people(material, rules.split_rule), known.items.cluster
+    return {
+        judge.name: confidence(weight_of(one.item, one.shown, one.weighted, judge.own.choice), people, cluster)
+        for judge in material.judges
+        if (one := weights.get(judge.name)) is not None
+    }
+
+
+def scores_of(scores: AspectScores) -> ScoresReport:
+    return scores_report(scores.people, scores.names, scores.judges, scores.cluster)
+
+
+def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: AspectReport) -> dict[str, Budgets]:
+    """Of each judge by name: how many more reviews bring its numbers to a width."""
+    people = choice_of_people(material, rules.split_rule)
+    reviewed = Reviewed(known.matches, people)
+    found = {}
+    for judge in material.judges:
+        now = agreement.judges[judge.name].judge_human.majority.with_ties
+        rates = win_rates(reviewed, Judgement(known.matches, judge.own.choice))
+        found[judge.name] = budgets(
+            now.agreement, now.cohen_kappa, rates, known.items, people, votes=len(material.people)
+        )
+    return found
+
+
+def bias_of(material: AspectMaterial, known: Known, rules: Rules) -> dict[str, BiasBoard]:
+    """Of each judge by name."""
+    people = people_of(known.ground, choice_of_people(material, rules.split_rule), material.people)
+    return {
+        judge.name: bias_board(
+            known.ground,
+            people,
+            judge.own.choice,
+            judge.own.as_stored,
+            judge.own.swapped,
+            known.families.get(judge.name, ""),
+        )
+        for judge in material.judges
+    }
+
+
+def wins_of(material: AspectMaterial, known: Known, rules: Rules) -> Wins:
+    people = choice_of_people(material, rules.split_rule)
+    others = majority(material.undrawn.item, material.undrawn.choice, material.items, rules.split_rule).choice
+    people = np.where(people == MISSING, others, people)  # they have no probability, so that they are counted only
+    return wins(known.matches, known.lengths, people, {judge.name: judge.own.choice for judge in material.judges})
+
+
+def alt_tests(material: AspectMaterial, known: Known) -> dict[str, AltTest]:
+    """Of each judge by name."""
+    each = one_vote_each(material.people)
+    return {
+        judge.name: alt_test(of_choices(judge.own.choice, each, known.items.cluster), material.names)
+        for judge in material.judges
+    }
+
+
+def compared_judges(materials: Mapping[str, AspectMaterial], known: Known) -> tuple[ComparedJudges, ...]:
+    """Every two judges on the aspects on which both were asked. ``materials``: by the aspect's key."""
+    references = {key: choice_of_people(one, SplitRule.DROP) for key, one in materials.items()}
+    chosen = {key: {judge.name: judge.own.choice for judge in one.judges} for key, one in materials.items()}
+    names = sorted({name for by_name in chosen.values() for name in by_name})
+    found = []
+    for first, second in combinations(names, 2):
+        by_aspect = {
+            key: compare(by_name[first], by_name[second], references[key], known.items.cluster)
+            for key, by_name in chosen.items()
+            if first in by_name and second in by_name
+        }
+        if by_aspect:
+            found.append(over_aspects(first, second, by_aspect, None))
+    return tuple(found)

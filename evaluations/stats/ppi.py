@@ -1,0 +1,104 @@
+"""Prediction-powered inference: a judge's mean over all comparisons, corrected by people's sample of them.
+
+PPI++ (Angelopoulos, Duchi and Zrnic 2023), with inclusion weights, for a sample that is part of what it is a
+sample of, and with clusters. With F̂ the judge's mean over all and Hájek's means over the sample,
+
+    θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
+    y_g = Σ w (Y − Ȳ) ÷ Σ w,    d_g = Σ w (F − F̄) ÷ Σ w − Σ (F − F̂) ÷ N.
+
+A reviewed comparison stands in both halves of d_g, so their covariance is in the sum over clusters.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.coding import IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.means import Judged, Sample, form, products, spare
+
+NOTHING: Final = 1e-12  # of d_g: all that is left by rounding where everything was reviewed, or the judge never varies
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """One entry for each group; NaN where undefined.
+
+    ``judge_weight``: λ. ``differing``: the reviewed clusters in which judge and people differ on a comparison.
+    """
+
+    value: FloatArray
+    variance: FloatArray
+    judge_weight: FloatArray
+    differing: IntArray
+
+
+@dataclass(frozen=True)
+class Together:
+    """People's sample, and what the judge says of all and so of the sample."""
+
+    sample: Sample
+    judged: Judged
+
+    @cached_property
+    def among_reviewed(self) -> FloatArray:
+        """F of the reviewed entries."""
+        return self.judged.of_entries(self.sample.entry)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """F̄: Hájek's mean of these."""
+        sample = self.sample
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sample.by_group(sample.weight * self.among_reviewed) / sample.by_group(sample.weight))
+
+    @cached_property
+    def spreads(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Σ y_g², Σ y_g d_g and Σ d_g² over the clusters of each group; NaN where there is none."""
+        judge, none, one = self.judged.means, np.zeros(len(self.mean)), np.ones(len(self.mean))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            per, share = 1 / judge.n[:, None], 1 / self.sample.by_group(self.sample.weight)[:, None]
+            everywhere = per * np.stack([-judge.value, one, none, none, none], axis=1)
+            y = share * np.stack([none, none, -self.sample.means.value, one, none], axis=1)
+            reviewed = share * np.stack([none, none, -self.mean, none, one], axis=1)
+            # Clusters that nobody reviewed have the last part of d alone.
+            over_all = form(self.judged.products, everywhere[:, :2], everywhere[:, :2])
+            dd = form(self.products, reviewed, reviewed) - 2 * form(self.products, reviewed, everywhere) + over_all
+            return form(self.products, y, y), form(self.products, y, reviewed - everywhere), dd
+
+    @cached_property
+    def products(self) -> FloatArray:
+        """Σ v vᵀ over the reviewed clusters of each group, v = (n, Σ F, Σ w, Σ wY, Σ wF): groups × 5 × 5."""
+        sample, w = self.sample, self.sample.weight
+        return products(
+            sample.starts,
+            self.judged.groups.sizes[sample.cells],
+            self.judged.at_cells(sample),
+            sample.by_cell(w),
+            sample.by_cell(w * sample.outcome),
+            sample.by_cell(w * self.among_reviewed),
+        )
+
+
+def corrected(together: Together, judge_weight: FloatArray | None = None) -> Corrected:
+    """The mean with the least variance among 0 ≤ λ ≤ 1, or with the λ given, one for each group."""
+    sample, judge, (yy, yd, dd) = together.sample, together.judged.means, together.spreads
+    with np.errstate(invalid="ignore"):
+        chosen = best_weight(yy, yd, dd) if judge_weight is None else judge_weight
+        variance = (yy - 2 * chosen * yd + chosen**2 * dd) * spare(sample.means.clusters)
+        value = sample.means.value + chosen * (judge.value - together.mean)
+    return Corrected(value, variance, chosen, sample.clusters_where(together.among_reviewed != sample.outcome))
+
+
+def common_weight(together: Together) -> float:
+    """The one λ with which the variances of all groups that people reviewed have the least sum."""
+    found = np.array(together.spreads)[:, together.sample.means.clusters > 0].sum(axis=1, keepdims=True)
+    return float(best_weight(*found)[0])
+
+
+def best_weight(yy: FloatArray, yd: FloatArray, dd: FloatArray) -> FloatArray:
+    """Where yy − 2λ yd + λ² dd is least for 0 ≤ λ ≤ 1; 0 where the judge adds nothing."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.clip(np.where(dd > NOTHING * yy, yd / dd, 0.0), 0.0, 1.0)

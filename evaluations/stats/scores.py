@@ -1,0 +1,144 @@
+"""Scores of single responses on one aspect: judges and people, each held against the others on the same responses.
+
+Whoever scored a response several times counts there once, with the mean.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from evaluations.stats.cluster_sums import numbered
+from evaluations.stats.coding import IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.deriving import means
+from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
+from evaluations.stats.several_scores import Scores, SeveralScores, several_scores
+
+
+@dataclass(frozen=True)
+class ScorePair(ScoreAgreement):
+    rater_1: str
+    rater_2: str
+
+
+@dataclass(frozen=True)
+class HumanScores:
+    """``others``: every score of a person against the mean of the other people's of the same response."""
+
+    others: ScoreAgreement
+    pairs: tuple[ScorePair, ...]
+    multi: SeveralScores
+
+
+@dataclass(frozen=True)
+class JudgeScores:
+    """``people``: against the mean of people's scores; ``each``: against each person by name. Differences: judge −."""
+
+    people: ScoreAgreement
+    each: dict[str, ScoreAgreement]
+
+
+@dataclass(frozen=True)
+class ScoresReport:
+    """One aspect. ``judge_judge``: every two judges."""
+
+    human_human: HumanScores
+    judges: dict[str, JudgeScores]
+    judge_judge: tuple[ScorePair, ...]
+
+
+def scores_report(
+    people: Scores, names: Sequence[str], judges: Mapping[str, FloatArray], cluster: IntArray
+) -> ScoresReport:
+    """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
+
+    NaN where it has none. ``cluster``: of every response.
+    """
+    each = one_score_each(people, len(cluster))
+    scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
+    each = Scores((np.cumsum(scored) - 1)[each.unit], each.rater, each.value)
+    of_scored = numbered(cluster[scored]).of
+    mean = means(each.unit, each.value, len(of_scored))
+    return ScoresReport(
+        human_human=human_scores(each, names, of_scored),
+        judges={name: judge_scores(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()},
+        judge_judge=tuple(
+            named(agreement_of_two(judges[one], judges[other], cluster), one, other)
+            for one, other in combinations(judges, 2)
+        ),
+    )
+
+
+def one_score_each(scores: Scores, units: int) -> Scores:
+    """A person's mean score of each response, in the order of people and then of responses."""
+    key = scores.rater * units + scores.unit
+    order = np.argsort(key)
+    key, value = key[order], scores.value[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    if len(starts) < len(key):
+        value = np.add.reduceat(value, starts) / np.diff(np.append(starts, len(key)))
+        key = key[starts]
+    return Scores(key % units, key // units, value)
+
+
+def by_person(each: Scores, names: Sequence[str]) -> Iterator[tuple[str, slice]]:
+    """Who scored anything, with the place of their scores."""
+    ends = np.searchsorted(each.rater, np.arange(len(names) + 1)).tolist()
+    for name, first, last in zip(names, ends, ends[1:], strict=False):
+        if first < last:
+            yield name, slice(first, last)
+
+
+# ---- judges --------------------------------------------------------------------------------
+
+
+def judge_scores(
+    judge: FloatArray, mean: FloatArray, each: Scores, names: Sequence[str], cluster: IntArray
+) -> JudgeScores:
+    found = judge[each.unit]
+    return JudgeScores(
+        people=agreement_of_two(judge, mean, cluster),
+        each={
+            name: agreement_of_two(found[own], each.value[own], cluster[each.unit[own]])
+            for name, own in by_person(each, names)
+        },
+    )
+
+
+def agreement_of_two(one: FloatArray, other: FloatArray, cluster: IntArray) -> ScoreAgreement:
+    """NaN stands for no score."""
+    both = ~np.isnan(one) & ~np.isnan(other)
+    return score_agreement(one[both], other[both], cluster[both])
+
+
+def named(found: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
+    return ScorePair(**vars(found), rater_1=rater_1, rater_2=rater_2)
+
+
+# ---- people --------------------------------------------------------------------------------
+
+
+def human_scores(each: Scores, names: Sequence[str], cluster: IntArray) -> HumanScores:
+    scores = np.bincount(each.unit, minlength=len(cluster))
+    shared = scores[each.unit] > 1
+    unit, value = each.unit[shared], each.value[shared]
+    of_all = np.bincount(unit, value, len(cluster))
+    of_others = (of_all[unit] - value) / (scores[unit] - 1)
+    return HumanScores(
+        others=score_agreement(value, of_others, cluster[unit]),
+        pairs=tuple(pairs(each, names, cluster)),
+        multi=several_scores(each, scores, cluster),
+    )
+
+
+def pairs(each: Scores, names: Sequence[str], cluster: IntArray) -> Iterator[ScorePair]:
+    """Every two people who scored a response that the other scored."""
+    of_first = np.full(len(cluster), np.nan)
+    for (rater_1, one), (rater_2, other) in combinations(by_person(each, names), 2):
+        of_first[each.unit[one]] = each.value[one]
+        found = agreement_of_two(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
+        of_first[each.unit[one]] = np.nan
+        if found.n:
+            yield named(found, rater_1, rater_2)

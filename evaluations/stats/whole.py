@@ -1,0 +1,122 @@
+"""The whole report: every number of every aspect, in the shape in which it is printed as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from evaluations.domain import Part, Rules
+from evaluations.stats.bias.board import BiasBoard
+from evaluations.stats.confidence import Confidence
+from evaluations.stats.judges import JudgeReport
+from evaluations.stats.known import Known
+from evaluations.stats.looks import ComparedJudges
+from evaluations.stats.methods import methods
+from evaluations.stats.parts import (
+    AspectPeople,
+    AspectScores,
+    Weights,
+    bias_of,
+    compared_judges,
+    confidences,
+    people_of_aspect,
+    scores_of,
+    wins_of,
+)
+from evaluations.stats.report import AspectMaterial, AspectReport, aspect_reports
+from evaluations.stats.rules import in_words
+from evaluations.stats.scores import ScoresReport
+from evaluations.stats.sentences import sentence
+from evaluations.stats.wins import Wins
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """What must be said of a judge wherever it is shown, and what its numbers say together."""
+
+    label: str | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """``no_verdicts``: names of the aspects that nobody has given a verdict on yet. ``parts``: which of those below
+
+    were asked for; the others are empty. All of them are by the key of the aspect, ``bias`` then by the judge.
+    """
+
+    evaluation: str
+    comparisons: int
+    clusters: int
+    names: Mapping[str, str]
+    judges: Mapping[str, JudgeSummary]
+    no_verdicts: tuple[str, ...]
+    rules: Mapping[str, str]
+    methods: str
+    parts: tuple[str, ...]
+    aspects: Mapping[str, AspectReport] = field(default_factory=dict)
+    bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
+    wins: Mapping[str, Wins] = field(default_factory=dict)
+    people: Mapping[str, AspectPeople] = field(default_factory=dict)
+    compared_judges: tuple[ComparedJudges, ...] = ()
+    confidence: Mapping[str, Mapping[str, Confidence]] = field(default_factory=dict)
+    scores: Mapping[str, ScoresReport] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# Label budgets start from what agreement is so far.
+NEED_AGREEMENT = frozenset({Part.AGREEMENT, Part.PEOPLE})
+
+
+def whole_report(
+    evaluation: str,
+    materials: Mapping[str, AspectMaterial],
+    known: Known,
+    rules: Rules,
+    parts: tuple[Part, ...],
+    weights: Mapping[str, Mapping[str, Weights]],
+    scores: Mapping[str, AspectScores],
+    no_verdicts: tuple[str, ...],
+) -> Report:
+    """``materials`` and ``scores``: by the aspect's key; ``weights``: by that and then by the judge's name."""
+    wanted = set(parts)
+    aspects = aspect_reports(materials, rules) if wanted & NEED_AGREEMENT else {}
+    clusters = int(known.items.cluster.max(initial=-1)) + 1
+    return Report(
+        evaluation=evaluation,
+        comparisons=len(known.items),
+        clusters=clusters,
+        names={key: one.name for key, one in materials.items()},
+        judges=summaries(aspects) if aspects else labels(materials),
+        no_verdicts=no_verdicts,
+        rules=in_words(rules),
+        methods=methods(materials, aspects, clusters, rules),
+        parts=tuple(part.value for part in parts),
+        aspects=aspects,
+        bias={key: bias_of(one, known, rules) for key, one in materials.items()} if Part.BIAS in wanted else {},
+        wins={key: wins_of(one, known, rules) for key, one in materials.items()} if Part.WINS in wanted else {},
+        people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in materials.items()}
+        if Part.PEOPLE in wanted
+        else {},
+        compared_judges=compared_judges(materials, known) if Part.JUDGES in wanted else (),
+        confidence={key: confidences(materials[key], known, rules, one) for key, one in weights.items()},
+        scores={key: scores_of(one) for key, one in scores.items()},
+    )
+
+
+def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
+    """By the judge's name, over all aspects that it was asked about."""
+    by_judge: dict[str, dict[str, JudgeReport]] = {}
+    for aspect in aspects.values():
+        for name, judge in aspect.judges.items():
+            by_judge.setdefault(name, {})[aspect.name] = judge
+    return {
+        name: JudgeSummary(next(iter(by_aspect.values())).label, sentence(name, by_aspect))
+        for name, by_aspect in by_judge.items()
+    }
+
+
+def labels(materials: Mapping[str, AspectMaterial]) -> dict[str, JudgeSummary]:
+    """By the judge's name, where nothing was reckoned that a sentence could be made of."""
+    return {judge.name: JudgeSummary(judge.label, "") for one in materials.values() for judge in one.judges}

@@ -1,0 +1,59 @@
+"""Who wins on one aspect: as people say, as each judge says, and as each judge says once people correct it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluations.stats.coding import IntArray
+from evaluations.stats.corrected_ranking import corrected_ranking
+from evaluations.stats.length_control import (
+    LengthControlled,
+    Lengths,
+    length_controlled_by_judge,
+    length_controlled_by_people,
+)
+from evaluations.stats.matches import Matches
+from evaluations.stats.numbers import Number
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.ranking import Ranking, ranking_of_judge, ranking_of_people
+from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, mean, win_rates
+
+
+@dataclass(frozen=True)
+class JudgeWins:
+    """``rates`` holds those from people and from this judge, alone and corrected, side by side."""
+
+    rates: WinRates
+    ranking: Ranking
+    corrected_ranking: Ranking
+    at_equal_length: LengthControlled
+
+
+@dataclass(frozen=True)
+class Wins:
+    """``people``: the win rate of each candidate as people alone have it. ``at_equal_length``: by their votes."""
+
+    people: Mapping[str, Number]
+    ranking: Ranking
+    at_equal_length: LengthControlled
+    judges: Mapping[str, JudgeWins]
+
+
+def wins(matches: Matches, lengths: Lengths, people: IntArray, judges: Mapping[str, IntArray]) -> Wins:
+    """``people``: their majority on each comparison. ``judges``: by name, the one verdict on each, or MISSING."""
+    reviewed = Reviewed(matches, people)
+    means = reviewed.candidates.means
+    return Wins(
+        people={name: mean(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
+        ranking=ranking_of_people(reviewed),
+        at_equal_length=length_controlled_by_people(reviewed, lengths),
+        judges={name: judge_wins(reviewed, Judgement(matches, choice), lengths) for name, choice in judges.items()},
+    )
+
+
+def judge_wins(reviewed: Reviewed, judgement: Judgement, lengths: Lengths) -> JudgeWins:
+    return JudgeWins(
+        rates=win_rates(reviewed, judgement),
+        ranking=ranking_of_judge(judgement),
+        corrected_ranking=corrected_ranking(reviewed, judgement),
+        at_equal_length=length_controlled_by_judge(judgement, lengths),
+    )

@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from evalica import Winner, bradley_terry
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from evaluations.stats.bradley_terry import Table, have_scores, obstacle, scores
+from evaluations.stats.contributions import FloatArray
+
+NAMES = ("ann", "ben", "cem", "dan")
+
+
+def table(candidates: int, *results: tuple[int, int, float, float]) -> Table:
+    """Results as first, second, matches, wins of the first."""
+    first, second, matches, wins = np.array(results, dtype=np.float64).reshape(-1, 4).T
+    return Table(first.astype(np.int64), second.astype(np.int64), candidates, matches, wins)
+
+
+def drawn(seed: int, candidates: int, resamples: tuple[int, ...] = ()) -> Table:
+    """Every two meet up to 30 times, with ties."""
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(candidates, 1)
+    matches = rng.integers(0, 30, (*resamples, len(first))).astype(np.float64)
+    wins = rng.binomial((2 * matches).astype(np.int64), rng.uniform(0.1, 0.9, len(first))) / 2
+    return Table(first, second, candidates, matches, wins)
+
+
+def test_two_candidates_are_as_far_apart_as_the_log_odds_of_their_wins() -> None:
+    # 28 wins, 4 ties and 8 losses: 30 of 40, log odds log 3, half of it each way.
+    assert scores(table(2, (0, 1, 40, 30))) == pytest.approx([np.log(3) / 2, -np.log(3) / 2])
+
+
+def test_a_chain_of_three_adds_up() -> None:
+    # 0 beats 1 in 3 of 4 and 1 beats 2 in 2 of 3; 0 and 2 never met: log 3 and log 2 apart.
+    # They sum to 0: 0 stands at (2 log 3 + log 2)/3.
+    found = scores(table(3, (0, 1, 4, 3), (1, 2, 3, 2)))
+    assert found[0] - found[1] == pytest.approx(np.log(3))
+    assert found[1] - found[2] == pytest.approx(np.log(2))
+    assert found[0] == pytest.approx((2 * np.log(3) + np.log(2)) / 3)
+
+
+def test_zermelos_condition_holds_at_the_scores() -> None:
+    # Everyone won as often as the scores lead one to expect (Zermelo 1929).
+    made = drawn(4, 6)
+    found = scores(made)
+    expected = made.matches / (1 + np.exp(found[made.second] - found[made.first]))
+    for candidate in range(6):
+        of_first, of_second = made.first == candidate, made.second == candidate
+        won = made.wins[of_first].sum() + (made.matches - made.wins)[of_second].sum()
+        assert won == pytest.approx(expected[of_first].sum() + (made.matches - expected)[of_second].sum())
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_it_is_the_logistic_regression_without_penalty(seed: int, candidates: int) -> None:
+    made = drawn(seed, candidates)
+    assume(bool(have_scores(made)))
+    design = np.zeros((len(made.first), candidates))
+    design[np.arange(len(made.first)), made.first] = 1
+    design[np.arange(len(made.first)), made.second] = -1
+    rows, won = np.vstack([design, design]), np.repeat([1, 0], len(design))
+    weight = np.concatenate([made.wins, made.matches - made.wins])
+    # The last candidate is the reference there, and the mean is it here.
+    plain = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
+    theirs = np.append(plain.fit(rows[:, :-1], won, weight).coef_[0], 0.0)
+    assert scores(made) == pytest.approx(theirs - theirs.mean(), abs=1e-5)
+
+
+def played(made: Table) -> tuple[list[int], list[int], list[Winner]]:
+    """One row for each win, tie and loss; a half left over is a tie."""
+    xs: list[int] = []
+    ys: list[int] = []
+    winners: list[Winner] = []
+    for first, second, matches, wins in zip(made.first, made.second, made.matches, made.wins, strict=True):
+        ties = int(2 * wins) % 2
+        results = [Winner.X] * int(wins) + [Winner.Draw] * ties + [Winner.Y] * int(matches - wins)
+        xs += [int(first)] * len(results)
+        ys += [int(second)] * len(results)
+        winners += results
+    return xs, ys, winners
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_it_is_what_evalica_says(seed: int) -> None:
+    made = drawn(seed, 5)
+    theirs = bradley_terry(*played(made), win_weight=1.0, tie_weight=0.5, tolerance=1e-12, limit=100_000).scores
+    found = np.log(theirs.sort_index().to_numpy())
+    assert scores(made) == pytest.approx(found - found.mean(), abs=1e-4)
+
+
+def test_many_tables_at_once_are_each_by_itself() -> None:
+    made = drawn(9, 4, (50,))
+    together = scores(made, start=np.array([0.4, 0.1, -0.2, -0.3]))
+    for each in range(50):
+        alone = scores(Table(made.first, made.second, 4, made.matches[each], made.wins[each]))
+        assert together[each] == pytest.approx(alone, nan_ok=True, abs=1e-7)
+    assert np.isfinite(together).any()
+    assert np.isnan(together[~have_scores(made)]).all()
+
+
+def test_very_unequal_candidates_are_found_too() -> None:
+    # One win in 10,000 against each neighbour: scores log 9,999 apart.
+    found = scores(table(4, (0, 1, 10_000, 9_999), (1, 2, 10_000, 9_999), (2, 3, 10_000, 9_999)))
+    assert np.diff(found) == pytest.approx([-np.log(9_999)] * 3)
+
+
+def test_who_always_won_has_no_score_and_is_named() -> None:
+    made = table(3, (0, 1, 5, 5), (0, 2, 4, 4), (1, 2, 6, 3))
+    assert np.isnan(scores(made)).all()
+    assert obstacle(made, NAMES[:3]) == (
+        "In every comparison of the two groups ann won against ben, cem: no scores lie far enough apart for that."
+    )
+
+
+def test_who_always_lost_is_named_too_and_one_tie_changes_it() -> None:
+    made = table(3, (0, 1, 5, 5), (0, 2, 4, 4), (1, 2, 6, 3))
+    turned = Table(made.first, made.second, 3, made.matches, made.matches - made.wins)
+    assert "ben, cem won against ann" in (obstacle(turned, NAMES[:3]) or "")
+    tied = Table(made.first, made.second, 3, made.matches, made.wins - np.array([0.5, 0, 0]))
+    assert obstacle(tied, NAMES[:3]) is None
+    assert np.isfinite(scores(tied)).all()
+
+
+def test_candidates_that_never_met_cannot_be_ranked_together() -> None:
+    made = table(4, (0, 2, 5, 3), (1, 3, 5, 2))
+    assert np.isnan(scores(made)).all()
+    assert obstacle(made, NAMES) == "No comparison, direct or through others, leads from ann, cem to ben, dan."
+
+
+def test_a_circle_of_wins_is_enough() -> None:
+    assert obstacle(table(3, (0, 1, 2, 2), (1, 2, 2, 2), (0, 2, 2, 0)), NAMES[:3]) is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_a_reason_is_given_just_where_there_are_no_scores(seed: int, candidates: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(candidates, 1)
+    matches: FloatArray = rng.integers(0, 3, len(first)).astype(np.float64)
+    made = Table(first, second, candidates, matches, np.floor(matches * rng.random(len(first)) * 2) / 2)
+    reason = obstacle(made, [str(one) for one in range(candidates)])
+    assert (reason is None) == bool(np.isfinite(scores(made)).all())

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from evaluations.stats.budgets import budgets
+from evaluations.stats.items import Items
+from evaluations.stats.matches import Matches
+from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.win_rates import win_rates
+
+N, REVIEWED = 1_000, 200
+
+
+def study() -> tuple[Items, np.ndarray, np.ndarray]:
+    """A thousand comparisons of alpha and beta, each a cluster of its own; people on 200, a judge on all."""
+    rng = np.random.default_rng(3)
+    zeros = np.zeros(N, dtype=np.int64)
+    items = Items(
+        np.arange(N),
+        zeros - 1,
+        (),
+        zeros,
+        zeros + 1,
+        ("alpha", "beta"),
+        ("", ""),
+        zeros,
+        zeros,
+        zeros,
+        zeros,
+        np.ones(N),
+    )
+    truth = rng.choice(3, N, p=[0.5, 0.3, 0.2]).astype(np.int8)
+    people = np.where(np.arange(N) < REVIEWED, truth, -1).astype(np.int8)
+    judge = np.where(rng.random(N) < 0.8, truth, rng.integers(0, 3, N)).astype(np.int8)
+    return items, people, judge
+
+
+def test_the_plan_follows_from_the_interval_that_the_number_has() -> None:
+    items, people, judge = study()
+    matches = Matches(items)
+    rates = win_rates(Reviewed(matches, people), Judgement(matches, judge))
+    agreement = Number(0.7, REVIEWED).within(0.64, 0.76, "by hand")
+    found = budgets(agreement, undefined("Constant.", REVIEWED), rates, items, people, votes=REVIEWED)
+    # ±.06 from 200 clusters; ±.03 takes four times as many: 600 more, and 800 are not reviewed yet.
+    assert found.agreement.half_width == pytest.approx(0.06)
+    by_width = {one.half_width: one for one in found.agreement.targets}
+    assert (by_width[0.03].clusters, by_width[0.03].reviews_more, by_width[0.03].suffices) == (800, 600, True)
+    assert not by_width[0.02].suffices
+    assert (found.cohen_kappa.why, found.cohen_kappa.targets) == ("Constant.", ())
+    assert found.candidate in ("alpha", "beta")
+    assert found.win_rate.half_width is not None
+    assert found.saving.share is not None
+    assert 0 < found.saving.share < 0.9

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from evaluations.stats.bootstrap import resampled, times_drawn
+from evaluations.stats.cluster_sums import cluster_sums, numbered
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.intervals import Spread, wilson, wilson_of
+from evaluations.stats.numbers import Number
+
+CLUSTERS = 120
+RNG = np.random.default_rng(4)
+VALUES = cluster_sums(numbered(RNG.integers(CLUSTERS, size=500)), RNG.normal(size=500))
+
+
+def test_a_resample_takes_every_cluster_a_number_of_times() -> None:
+    each = VALUES.by_cluster()
+    times = times_drawn(0)[: VALUES.clusters].T
+    by_hand = np.array([(each * taken[:, None]).sum(axis=0) for taken in times])
+    assert Spread(VALUES).draws == pytest.approx(by_hand)
+
+
+def test_it_is_taken_once_on_average_and_as_often_as_by_poisson() -> None:
+    # P(0) = P(1) = 1/e, P(2) half of that; half a million times, each share is known to .0007.
+    times = times_drawn(0)
+    shares = np.bincount(times.ravel())[:3] / times.size
+    assert shares == pytest.approx(np.exp(-1) * np.array([1, 1, 0.5]), abs=0.003)
+    assert times.mean() == pytest.approx(1, abs=0.006)
+    assert not (times_drawn(0) == times_drawn(1)).all()
+
+
+def test_counts_are_resampled_the_same_in_narrow_floats() -> None:
+    each = RNG.integers(5, size=(600, 4)).astype(np.float64)
+    assert (resampled(each, whole=True) == resampled(each)).all()
+
+
+def test_who_asks_again_gets_the_same_resamples() -> None:
+    assert times_drawn(0) is times_drawn(0)
+    assert (Spread(VALUES).draws == Spread(VALUES).draws).all()
+
+
+def test_a_share_with_its_variance_at_hand_has_the_same_interval() -> None:
+    chosen = RNG.integers(2, size=500).astype(np.float64)
+    spread = Spread(cluster_sums(numbered(RNG.integers(CLUSTERS, size=500)), chosen))
+    held = Number(float(chosen.mean()), 500)
+
+    def share(totals: FloatArray) -> FloatArray:
+        return np.asarray(totals[..., 1] / totals[..., 0])
+
+    assert wilson(held, spread, share) == wilson_of(held, spread.contributions.clusters, spread.variance(share))

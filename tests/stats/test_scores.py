@@ -1,0 +1,144 @@
+import json
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.score_agreement import NOTHING_SHARED
+from evaluations.stats.scores import ScoresReport, scores_report
+from evaluations.stats.several_scores import TWO_PEOPLE, Scores
+
+GAP = np.nan
+NAMES = ("ann", "bob", "cem")
+# Three people and a judge on six responses.
+PEOPLE = np.array([[1, 2, 4, 5, GAP, GAP], [2, 2, 5, 3, 1, GAP], [1, 3, 5, GAP, 2, GAP]])
+JUDGE = np.array([2, 2, 5, 4, GAP, 3])
+OTHER = np.array([1, GAP, 3, 4, GAP, 3])
+
+
+def scored(table: FloatArray) -> Scores:
+    rater, unit = np.nonzero(~np.isnan(table))
+    shuffled = np.random.default_rng(1).permutation(len(unit))
+    return Scores(unit[shuffled], rater[shuffled], table[rater, unit][shuffled])
+
+
+def small() -> ScoresReport:
+    return scores_report(scored(PEOPLE), NAMES, {"judge": JUDGE, "other": OTHER}, np.arange(6))
+
+
+def test_a_judge_is_held_against_the_mean_of_people_and_against_each() -> None:
+    # Means of people: 4/3, 7/3, 14/3, 4; of the judge 2, 2, 5, 4: differences 2/3, −1/3, 1/3, 0.
+    found = small().judges["judge"]
+    assert found.people.n == 4
+    assert found.people.mean_difference.value == pytest.approx(1 / 6)
+    assert found.people.mean_absolute_difference.value == pytest.approx(1 / 3)
+    assert {name: one.n for name, one in found.each.items()} == {"ann": 4, "bob": 4, "cem": 3}
+    assert found.each["cem"].pearson.value == pytest.approx(pearsonr([2, 2, 5], [1, 3, 5]).statistic)
+
+
+def test_people_and_judges_are_held_against_each_other_in_pairs() -> None:
+    found = small()
+    pairs = {(pair.rater_1, pair.rater_2): pair for pair in found.human_human.pairs}
+    assert {names: pair.n for names, pair in pairs.items()} == {
+        ("ann", "bob"): 4,
+        ("ann", "cem"): 3,
+        ("bob", "cem"): 4,
+    }
+    assert pairs["bob", "cem"].spearman.value == pytest.approx(spearmanr([2, 2, 5, 1], [1, 3, 5, 2]).statistic)
+    assert pairs["ann", "bob"].mean_difference.value == 0
+    (judges,) = found.judge_judge
+    assert (judges.rater_1, judges.rater_2, judges.n) == ("judge", "other", 4)
+    assert judges.mean_difference.value == pytest.approx(0.75)
+
+
+def test_each_person_is_held_against_the_mean_of_the_others() -> None:
+    # Response 1: 1 2 1 against 1.5 1 1.5; 2: 2 2 3 against 2.5 2.5 2; 3: 4 5 5 against 5 4.5 4.5; 4: 5 3 against 3 5;
+    # 5: 1 2 against 2 1. Absolute differences: 2, 2, 2, 4, 2 of 13.
+    found = small().human_human.others
+    assert found.n == 13
+    assert found.mean_absolute_difference.value == pytest.approx(12 / 13)
+
+
+def test_all_people_together_are_counted_where_two_and_where_all_scored() -> None:
+    found = small().human_human.multi
+    assert (found.units, found.complete) == (5, 3)
+    assert found.krippendorff_alpha_interval.n == 5
+    assert found.icc_agreement.n == 3
+
+
+def test_without_a_response_that_all_scored_there_is_no_icc_but_an_alpha() -> None:
+    pool = PEOPLE.copy()
+    pool[0, :3] = GAP
+    found = scores_report(scored(pool), NAMES, {}, np.arange(6)).human_human.multi
+    assert found.icc_agreement.why == (
+        "It needs two responses that all 3 people scored; alpha takes every response that two of them did."
+    )
+    assert found.krippendorff_alpha_ordinal.value is not None
+
+
+def test_scores_of_one_person_twice_count_once_with_their_mean() -> None:
+    twice = Scores(np.array([0, 1, 2, 0]), np.array([0, 0, 0, 0]), np.array([1.0, 2.0, 3.0, 5.0]))
+    found = scores_report(twice, ["ann"], {"judge": np.array([3.0, 1.0, 1.0])}, np.arange(3))
+    assert found.judges["judge"].each["ann"].n == 3
+    assert found.judges["judge"].each["ann"].mean_difference.value == pytest.approx(-1)
+    assert found.human_human.multi.icc_agreement.why == TWO_PEOPLE
+    assert found.human_human.pairs == ()
+
+
+def test_a_judge_that_scored_what_nobody_else_did_has_nothing_to_be_held_against() -> None:
+    found = scores_report(scored(PEOPLE), NAMES, {"judge": np.array([GAP] * 5 + [1.0])}, np.arange(6))
+    assert found.judges["judge"].people.pearson.why == NOTHING_SHARED
+
+
+def test_without_any_scores_every_number_says_why() -> None:
+    nobody = Scores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    found = scores_report(nobody, NAMES, {"judge": JUDGE}, np.arange(6))
+    assert found.human_human.multi.krippendorff_alpha_interval.why == "No response has two scores."
+    assert found.human_human.others.pearson.why == NOTHING_SHARED
+    assert found.judges["judge"].each == {}
+
+
+def test_the_report_is_plain_json() -> None:
+    found = json.loads(json.dumps(asdict(small()), allow_nan=False))
+    assert found["judges"]["judge"]["people"]["kendall_tau_b"]["value"] == pytest.approx(
+        kendalltau(JUDGE[:4], np.nanmean(PEOPLE[:, :4], axis=0)).statistic
+    )
+
+
+@pytest.mark.data
+def test_people_of_squality_agree_on_ratings_and_ranks_as_the_packages_say(acceptance_data: Path) -> None:
+    # Each of 300 summaries was rated 0-100 and ranked 1-3 by three of four people; alpha by the krippendorff package.
+    lines = (acceptance_data / "squality_human_eval" / "all-responses.jsonl").read_text().splitlines()
+    reviews = [
+        ((passage["passage-id"], question, system), review)
+        for passage in map(json.loads, lines)
+        for question, systems in passage["questions"].items()
+        for system, told in systems.items()
+        for review in told["reviews"]
+    ]
+    units = sorted({unit for unit, _ in reviews})
+    people = sorted({review["worker_id"] for _, review in reviews})
+    place = {unit: at for at, unit in enumerate(units)}
+    cluster = np.unique([f"{passage} {question}" for passage, question, _ in units], return_inverse=True)[1]
+    expected = {
+        ("overall-rank", "interval"): 0.7969,
+        ("overall-rank", "ordinal"): 0.7969,
+        ("correctness-rating", "interval"): 0.4587,
+        ("correctness-rating", "ordinal"): 0.5344,
+    }
+    for key, level in expected:
+        scores = Scores(
+            np.array([place[unit] for unit, _ in reviews]),
+            np.array([people.index(review["worker_id"]) for _, review in reviews]),
+            np.array([float(review[key]) for _, review in reviews]),
+        )
+        found = scores_report(scores, people, {}, cluster).human_human
+        alpha = getattr(found.multi, f"krippendorff_alpha_{level}")
+        assert (found.multi.units, found.multi.complete) == (300, 0)
+        assert round(alpha.value, 4) == expected[key, level]
+        assert alpha.ci95 is not None
+        assert len(found.pairs) == len(list(combinations(people, 2)))

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from statsmodels.stats.proportion import proportion_confint
+
+from evaluations.stats.distributions import EXPANDED_FROM, t_975
+from evaluations.stats.intervals import ONE_CLUSTER, too_few_of, wilson_of
+from evaluations.stats.numbers import Number
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 7, EXPANDED_FROM - 1, EXPANDED_FROM, 41, 1_000, 2_000_000])
+def test_the_quantile_of_t_is_that_of_scipy_on_both_sides_of_its_expansion(degrees: int) -> None:
+    assert t_975(degrees) == pytest.approx(student.ppf(0.975, degrees), rel=1e-7)
+
+
+def test_many_items_each_a_cluster_of_its_own_have_wilsons_interval() -> None:
+    n, p = 100_000, 0.3
+    found = wilson_of(Number(p, n), n, p * (1 - p) / n)
+    assert found.ci95 == pytest.approx(proportion_confint(n * p, n, method="wilson"), abs=1e-7)
+
+
+def test_a_design_effect_is_items_that_count_for_nothing() -> None:
+    # Twice the variance of chance: as if there were half the items.
+    n, p = 400, 0.3
+    doubled = wilson_of(Number(p, n), 200, 2 * p * (1 - p) / n)
+    assert doubled.ci95 == wilson_of(Number(p, 200), 200, p * (1 - p) / 200).ci95
+
+
+def test_one_cluster_has_no_interval() -> None:
+    assert wilson_of(Number(0.5, 20), 1, 0.0).ci95_why == ONE_CLUSTER
+
+
+def test_five_clusters_hold_what_is_promised_of_many() -> None:
+    # Shares of five clusters vary with an intraclass correlation of .2: with the normal quantile 85 % of such intervals
+    # cover .5, with t on four degrees of freedom 93 %.
+    rng = np.random.default_rng(5)
+    clusters, size, held = 5, 20, 0
+    for _ in range(1_000):
+        counts = rng.binomial(size, rng.beta(2, 2, clusters))
+        n, p = clusters * size, counts.sum() / (clusters * size)
+        variance = float(((counts - p * size) ** 2).sum()) / n**2 * clusters / (clusters - 1)
+        interval = wilson_of(Number(float(p), n), clusters, variance).ci95
+        assert interval is not None
+        held += interval[0] <= 0.5 <= interval[1]
+    assert 900 <= held <= 980
+
+
+def test_too_few_clusters_are_named_before_too_few_disagreements() -> None:
+    assert too_few_of(40, 10) is None
+    assert "39 clusters" in (too_few_of(39, 1) or "")
+    assert "Only 9 clusters" in (too_few_of(40, 9) or "")

@@ -1,0 +1,268 @@
+from dataclasses import asdict
+from json import dumps
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+from scipy.stats import norm
+
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.contributions import FloatArray
+from evaluations.stats.items import Items
+from evaluations.stats.matches import Matches
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.ppi import Together, corrected
+from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, win_rates
+from tests.contests import anything, contest
+
+WORTH = {A: 1.0, B: 0.0, TIE: 0.5, BOTH_BAD: 0.5, MISSING: 0.5}
+
+
+def found(items: Items, people: list[int] | IntArray, judge: list[int] | IntArray) -> WinRates:
+    matches = Matches(items)
+    return win_rates(Reviewed(matches, np.asarray(people)), Judgement(matches, np.asarray(judge)))
+
+
+def only_pair(items: Items, people: list[int] | IntArray, judge: list[int] | IntArray) -> WinRate:
+    return found(items, people, judge).pairs[0].rate
+
+
+def test_a_tie_and_both_bad_are_half_a_win_each_way() -> None:
+    # 0 meets 1 four times: win, tie, both bad, loss: 1 + ½ + ½ + 0 of 4.
+    rates = found(contest([0] * 4, [1] * 4), [A, TIE, BOTH_BAD, B], [A, A, A, TIE])
+    assert rates.pairs[0].rate.people.value == 0.5
+    assert rates.candidates["candidate 0"].judge.value == pytest.approx(3.5 / 4)
+    assert rates.candidates["candidate 1"].judge.value == pytest.approx(0.5 / 4)
+
+
+def test_a_pair_is_one_whichever_of_the_two_is_a() -> None:
+    # The first of the pair wins as A, wins as B, and loses as B.
+    rates = found(contest([0, 1, 1], [1, 0, 0]), [A, B, A], [A, B, B])
+    assert [(one.first, one.second) for one in rates.pairs] == [("candidate 0", "candidate 1")]
+    assert rates.pairs[0].rate.people.value == pytest.approx(2 / 3)
+    assert rates.pairs[0].rate.judge.value == 1
+
+
+def test_a_comparison_without_a_verdict_of_the_judge_is_half_a_win_and_counted() -> None:
+    rate = only_pair(contest([0] * 4, [1] * 4), [MISSING] * 4, [A, A, MISSING, MISSING])
+    assert (rate.judge.value, rate.judge.n, rate.missing, rate.comparisons) == (0.75, 4, 2, 4)
+
+
+def test_what_was_not_drawn_is_left_out_and_counted() -> None:
+    # Two wins drawn, a loss picked by hand, one that has no chance of being drawn, one nobody reviewed.
+    items = contest([0] * 5, [1] * 5, probability=[1, 1, np.nan, 0, np.nan])
+    rate = only_pair(items, [A, A, B, B, MISSING], [A] * 5)
+    assert (rate.people.value, rate.people.n, rate.excluded, rate.comparisons) == (1, 2, 2, 5)
+    assert found(items, [A, A, B, B, MISSING], [A] * 5).candidates["candidate 1"].excluded == 2
+
+
+def test_a_comparison_drawn_with_a_quarter_of_the_chance_stands_for_four_times_as_many() -> None:
+    # Wins with π = 1, 1 and a loss with π = ¼: 2 ÷ (1 + 1 + 4).
+    rate = only_pair(contest([0] * 3, [1] * 3, probability=[1, 1, 0.25]), [A, A, B], [A] * 3)
+    assert rate.people.value == pytest.approx(1 / 3)
+
+
+def test_nobody_and_no_judge_give_reasons_and_no_numbers() -> None:
+    items = contest([0] * 3, [1] * 3)
+    unreviewed, unjudged = only_pair(items, [MISSING] * 3, [A] * 3), only_pair(items, [A] * 3, [MISSING] * 3)
+    assert (unreviewed.people.why, unreviewed.corrected.why) == (NOT_REVIEWED, NOT_REVIEWED)
+    assert (unjudged.judge.why, unjudged.corrected.why, unjudged.people.value) == (NOT_JUDGED, NOT_JUDGED, 1)
+    assert (unjudged.judge_weight, unjudged.width_ratio) == (None, None)
+
+
+def test_a_candidate_that_met_nobody_has_a_reason() -> None:
+    rate = found(contest([0, 0], [2, 2]), [A, B], [A, B]).candidates["candidate 1"]
+    assert (rate.people.value, rate.judge.value, rate.comparisons) == (None, None, 0)
+
+
+def test_everything_is_plain_json() -> None:
+    items = anything(3, 400, 4, 90)
+    rng = np.random.default_rng(3)
+    rates = found(items, rng.integers(MISSING, 4, 400), rng.integers(MISSING, 4, 400))
+    assert dumps(asdict(rates), allow_nan=False)
+
+
+def by_hand(
+    cluster: IntArray, people: FloatArray, weight: FloatArray, judge: FloatArray, judge_weight: float
+) -> tuple[float, float]:
+    """θ(λ) and its variance, one comparison and one cluster at a time. ``weight`` is 0 where nobody reviewed."""
+    total, n = weight.sum(), len(judge)
+    of_people, of_judge = weight @ people / total, weight @ judge / total
+    value = judge_weight * judge.mean() + of_people - judge_weight * of_judge
+    influence: dict[int, float] = {}
+    for g, y, w, f in zip(cluster, people, weight, judge, strict=True):
+        residual = w * ((y - of_people) - judge_weight * (f - of_judge)) / total
+        influence[g] = influence.get(g, 0) + residual + judge_weight * (f - judge.mean()) / n
+    labelled = len(np.unique(cluster[weight > 0]))
+    return value, sum(one**2 for one in influence.values()) * labelled / (labelled - 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([7, 40, 100_000]), st.sampled_from([0.0, 0.4, 1.0]))
+def test_every_mean_and_variance_is_that_of_one_comparison_at_a_time(seed: int, clusters: int, at: float) -> None:
+    items, rng = anything(seed, 300, 3, clusters), np.random.default_rng(seed + 1)
+    people, judge = rng.integers(MISSING, 4, 300), rng.integers(MISSING, 4, 300)
+    matches, reviewed = Matches(items), Reviewed(Matches(items), people)
+    judged = Judgement(matches, judge).candidates
+    fixed = corrected(Together(reviewed.candidates, judged), np.full(3, at))
+    for candidate in range(3):
+        mine = (items.candidate_a == candidate) | (items.candidate_b == candidate)
+        is_b = items.candidate_b[mine] == candidate
+        y, f = (np.abs(is_b - np.array([WORTH[int(one)] for one in choice[mine]])) for choice in (people, judge))
+        drawn = (people[mine] != MISSING) & (items.probability[mine] > 0)
+        w = np.where(drawn, 1 / items.probability[mine], 0.0)
+        value, variance = by_hand(items.cluster[mine], y, w, f, at)
+        assert fixed.value[candidate] == pytest.approx(value)
+        assert fixed.variance[candidate] == pytest.approx(variance)
+        assert fixed.differing[candidate] == len(np.unique(items.cluster[mine][drawn & (y != f)]))
+        assert judged.means.value[candidate] == pytest.approx(f.mean())
+        g = len(np.unique(items.cluster[mine]))
+        alone = by_hand(items.cluster[mine], f, np.ones(len(f)), f, 0)
+        assert (judged.means.clusters[candidate], judged.means.variance[candidate]) == (g, pytest.approx(alone[1]))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_other_judge_weight_gives_a_smaller_variance(seed: int) -> None:
+    items, rng = anything(seed, 300, 2, 60), np.random.default_rng(seed)
+    people = rng.integers(MISSING, 4, 300)
+    judge = np.where(rng.random(300) < 0.5, people, rng.integers(MISSING, 4, 300))
+    reviewed, matches = Reviewed(Matches(items), people), Matches(items)
+    judged = Judgement(matches, judge).pairs
+    best = corrected(Together(reviewed.pairs, judged))
+    others = [corrected(Together(reviewed.pairs, judged), np.array([at])).variance[0] for at in np.linspace(0, 1, 21)]
+    assert best.variance[0] <= min(others) + 1e-12
+    assert 0 <= best.judge_weight[0] <= 1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_people_alone_have_the_mean_and_the_robust_error_of_statsmodels(seed: int) -> None:
+    items, rng = anything(seed, 800, 2, 120), np.random.default_rng(seed)
+    people = rng.choice([A, B, TIE], 800, p=[0.5, 0.3, 0.2])
+    rate = only_pair(items, people, people)
+    kept = items.probability > 0
+    y = np.array([WORTH[one] for one in people])
+    y = np.where(items.candidate_a > items.candidate_b, 1 - y, y)[kept]
+    fit = sm.WLS(y, np.ones(len(y)), 1 / items.probability[kept]).fit()
+    robust = fit.get_robustcov_results("cluster", groups=items.cluster[kept], use_t=True)
+    low, high = robust.conf_int()[0]
+    # statsmodels multiplies by (N − 1)/(N − 1) for one coefficient, and takes t with G − 1 degrees too.
+    assert rate.people.value == pytest.approx(robust.params[0])
+    assert rate.people.ci95 == pytest.approx((low, high))
+
+
+def drawn_from_two_thousand(seed: int) -> tuple[Items, IntArray, IntArray, BoolArray]:
+    """2,000 comparisons, 300 of them reviewed, by a judge that is right three times of four and else says A."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([A, B, TIE], 2_000, p=[0.5, 0.4, 0.1])
+    judge = np.where(rng.random(2_000) < 0.25, A, truth)
+    reviewed = rng.permutation(2_000) < 300
+    return contest([0] * 2_000, [1] * 2_000), truth, judge, reviewed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_with_equal_weights_and_lone_comparisons_it_is_the_interval_of_ppi_py(seed: int) -> None:
+    items, truth, judge, reviewed = drawn_from_two_thousand(seed)
+    rate = only_pair(items, np.where(reviewed, truth, MISSING), judge)
+    y, f = (np.array([WORTH[one] for one in choice]) for choice in (truth, judge))
+    # Their judge speaks of the others only, ours of all: λ of all is λ · 1,700/2,000 of the others.
+    assert rate.judge_weight is not None
+    theirs = rate.judge_weight * 1_700 / 2_000
+    parts = y[reviewed], f[reviewed], f[~reviewed]
+    assert rate.corrected.value == pytest.approx(ppi_mean_pointestimate(*parts, lam=theirs)[0])
+    low, high = (float(one[0]) for one in ppi_mean_ci(*parts, alpha=0.05, lam=theirs))
+    assert rate.corrected.ci95 is not None
+    # They divide by n, and take the normal quantile in place of t: 1.968/1.960 · √(300/299).
+    width = (rate.corrected.ci95[1] - rate.corrected.ci95[0]) / (high - low)
+    assert width == pytest.approx(1.0057, abs=2e-3)
+
+
+def test_the_judge_weight_is_that_of_ppi_py() -> None:
+    items, truth, judge, reviewed = drawn_from_two_thousand(7)
+    rate = only_pair(items, np.where(reviewed, truth, MISSING), judge)
+    y, f = (np.array([WORTH[one] for one in choice]) for choice in (truth, judge))
+    parts = y[reviewed], f[reviewed], f[~reviewed]
+    assert rate.corrected.value == pytest.approx(ppi_mean_pointestimate(*parts)[0], abs=1e-3)
+
+
+def test_where_people_reviewed_everything_there_is_nothing_to_correct_with() -> None:
+    _, truth, judge, _ = drawn_from_two_thousand(1)
+    rate = only_pair(contest([0] * 2_000, [1] * 2_000), truth, judge)
+    assert (rate.corrected.value, rate.corrected.ci95) == (rate.people.value, rate.people.ci95)
+    assert (rate.judge_weight, rate.width_ratio) == (0, 1)
+
+
+def test_a_good_judge_makes_the_interval_narrower_and_a_useless_one_leaves_it() -> None:
+    items, truth, judge, reviewed = drawn_from_two_thousand(4)
+    people = np.where(reviewed, truth, MISSING)
+    good, useless = only_pair(items, people, judge), only_pair(items, people, np.roll(judge, 1))
+    # By what people and judge have in common, as far as it is not reviewed already: √(1 − ρ² (1 − 300/2,000)).
+    y, f = (np.array([WORTH[one] for one in choice[reviewed]]) for choice in (truth, judge))
+    assert good.width_ratio == pytest.approx(np.sqrt(1 - np.corrcoef(y, f)[0, 1] ** 2 * 0.85), abs=0.01)
+    assert useless.width_ratio == pytest.approx(1, abs=0.03)
+
+
+def test_a_judge_that_hardly_differs_on_what_was_reviewed_has_no_corrected_interval() -> None:
+    # Nine differences on 300: the variance of nine is hardly a variance.
+    items, truth, _, reviewed = drawn_from_two_thousand(5)
+    judge = truth.copy()
+    judge[np.flatnonzero(reviewed)[:9]] = BOTH_BAD
+    rate = only_pair(items, np.where(reviewed, truth, MISSING), judge)
+    assert rate.corrected.ci95 is None
+    assert (rate.corrected.ci95_why or "").startswith(("Only 8", "Only 9"))
+    assert (rate.people.ci95 is not None, rate.width_ratio) == (True, None)
+
+
+def test_few_that_differ_have_wilsons_interval_and_never_one_of_no_width() -> None:
+    rate = only_pair(contest([0] * 30, [1] * 30), [A] * 30, [A] * 29 + [B])
+    assert rate.people.ci95 is not None
+    assert 0.8 < rate.people.ci95[0] < rate.people.ci95[1] == 1
+    assert "Wilson" in (rate.people.ci95_rule or "")
+
+
+def test_few_clusters_are_named_as_few() -> None:
+    people = np.random.default_rng(1).choice([A, B], 200)
+    rate = only_pair(contest([0] * 200, [1] * 200, np.arange(200) % 12), people, people)
+    assert rate.people.ci95_rule == "t over 12 clusters: few, so that it may be too narrow"
+
+
+def test_comparisons_of_one_query_count_together() -> None:
+    # The same answers, once as 200 queries and once as 40 whose five comparisons all say the same.
+    truth = np.repeat(np.random.default_rng(2).choice([A, B], 40), 5)
+    widths = []
+    for cluster in (np.arange(200), np.repeat(np.arange(40), 5)):
+        interval = only_pair(contest([0] * 200, [1] * 200, cluster), truth, truth).people.ci95
+        assert interval is not None
+        widths.append(interval[1] - interval[0])
+    assert widths[1] / widths[0] == pytest.approx(np.sqrt(5), rel=0.05)
+
+
+def test_people_and_the_correction_cover_a_planted_truth_and_the_judge_alone_does_not() -> None:
+    # The candidate wins .45 + ½ · .1 = .50; a judge that says A in one case of four whatever is true sees .625.
+    # 300 studies of 600 comparisons in 200 clusters of three that lean alike, 120 of them reviewed.
+    rng, cluster, held = np.random.default_rng(11), np.repeat(np.arange(200), 3), np.zeros(3)
+    matches = Matches(contest([0] * 600, [1] * 600, cluster))
+    for _ in range(300):
+        leaning = rng.uniform(-0.2, 0.2, 200)[cluster]
+        drawn = rng.random(600)
+        truth = np.where(drawn < 0.45 + leaning, A, np.where(drawn < 0.55 + leaning, TIE, B))
+        judge = np.where(rng.random(600) < 0.25, A, truth)
+        people = np.where(rng.permutation(600) < 120, truth, MISSING)
+        rate = win_rates(Reviewed(matches, people), Judgement(matches, judge)).pairs[0].rate
+        intervals = [one.ci95 or (0, 1) for one in (rate.people, rate.judge, rate.corrected)]
+        held += [low <= 0.5 <= high for low, high in intervals]
+    of_people, of_judge, of_correction = held / 300
+    assert 0.92 <= of_people <= 0.98
+    assert 0.92 <= of_correction <= 0.98
+    assert of_judge < 0.05
+
+
+def test_the_quantile_is_that_of_t() -> None:
+    rate = only_pair(contest([0] * 41, [1] * 41), [A, B] * 20 + [TIE], [A] * 41)
+    assert rate.people.ci95 is not None
+    spread = np.array([1.0, 0.0] * 20 + [0.5]).std(ddof=1) / np.sqrt(41)
+    assert rate.people.ci95[1] - 0.5 > norm.ppf(0.975) * spread
+    assert rate.people.ci95[1] - 0.5 == pytest.approx(2.0210754 * spread)
