@@ -11,6 +11,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import settings
 
 from tests import product as products
+from tests.ballots import assert_recounted
 from tests.product import Product
 
 # How long an example takes says something about the machine only.
@@ -35,6 +36,13 @@ def quick_flush() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", empty_what_is_filled)
         yield
+
+
+@pytest.fixture
+def true_ballots() -> Iterator[None]:
+    """After the test the ballots are what a recount of its verdicts gives."""
+    yield
+    assert_recounted()
 
 
 @pytest.fixture(scope="session")

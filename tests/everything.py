@@ -31,6 +31,7 @@ from evaluations.models import (
     Aspect,
     Assignment,
     Attempt,
+    Ballot,
     Batch,
     Bookmark,
     Call,
@@ -210,6 +211,7 @@ def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect
         Verdict.objects.create(
             pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **said
         )
+    Ballot.objects.create(pk=number, rater=machine, comparison=comparison, call=call, shown=0, first=1)
     Score.objects.create(
         pk=number,
         rater=person,

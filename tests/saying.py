@@ -15,12 +15,14 @@ from evaluations.domain import (
     RubricKind,
     RubricOrigin,
     RubricSpec,
+    RunState,
     Shown,
     Stage,
 )
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import (
     Aspect,
+    Ballot,
     Call,
     Comparison,
     Endpoint,
@@ -31,9 +33,11 @@ from evaluations.models import (
     Response,
     Review,
     RubricVersion,
+    Run,
     Score,
     Verdict,
 )
+from evaluations.services.balloting import recount
 from evaluations.services.preparing.preparing import add_rubric, change_evaluation, next_version
 
 Choices = Mapping[str, str]
@@ -81,7 +85,14 @@ def person_says(
                 review=review,
                 note=(notes or {}).get(key, "") if stage == Stage.FINAL else "",
             )
+    ballot(comparison)
     return review
+
+
+def ballot(comparison: Comparison) -> None:
+    """Keep the ballots of verdicts that were written past the services."""
+    Ballot.all_rows.filter(comparison=comparison).delete()
+    Ballot.all_rows.bulk_create(recount([comparison]))
 
 
 def another_version(evaluation: Evaluation) -> RubricVersion:
@@ -116,9 +127,11 @@ def judge_says(
     """One call for each order named: with choices it is answered, with a word its state is that word."""
     rater = make_judge(comparison.evaluation, judge, kind=kind)
     assert rater.judge is not None
+    run = run_of(rater.judge)
     for shown, said in orders.items():
         call = Call.objects.create(
             judge=rater.judge,
+            run=run,
             comparison=comparison,
             shown=shown,
             state=said if isinstance(said, str) else CallState.ANSWERED,
@@ -133,7 +146,14 @@ def judge_says(
                 choice=choice,
                 call=call,
             )
+    ballot(comparison)
     return rater
+
+
+def run_of(judge: Judge) -> Run:
+    """The run that every call belongs to which came in no file."""
+    defaults = {"evaluation": judge.evaluation, "batch": uuid.uuid4(), "state": RunState.DONE}
+    return Run.objects.filter(judge=judge).first() or Run.objects.create(judge=judge, **defaults)
 
 
 def make_scorer(evaluation: Evaluation, name: str = "scorer", *, margin: float = 0.0, aspect: str = "overall") -> Rater:
@@ -218,4 +238,5 @@ def import_votes(comparison: Comparison, name: str, choices: Choices, *, kind: s
             source_import=source,
             **{"shown": Shown.UNKNOWN, **columns},
         )
+    ballot(comparison)
     return rater

@@ -15,6 +15,7 @@ from evaluations.formats.exported import (
     Person,
     PersonsScores,
     Raters,
+    Scores,
     packed,
     packed_response,
 )
@@ -124,7 +125,11 @@ def orders_in(said: JudgesChoice) -> str:
 
 def scores_in(said: JudgesChoice) -> str:
     scores = said["scores"]
-    return f"derived from scores A={scores['A']} B={scores['B']} margin={scores['margin']}"
+    return f"derived from scores A={scores['A']} B={scores['B']} margin={scores['margin']}{direction(scores)}"
+
+
+def direction(scores: Scores | PersonsScores) -> str:
+    return " lower is better" if scores.get("lower_is_better") else ""
 
 
 def by_order(rationales: Mapping[str, Sequence[str]]) -> str:
@@ -166,7 +171,7 @@ def persons_scores(scores: PersonsScores) -> str:
         for stage, given in (("first", scores["first"]), ("final", scores["final"]))
         if any(number is not None for number in given.values())
     ]
-    return f"{'; '.join(told)}; margin={scores['margin']}"
+    return f"{'; '.join(told)}; margin={scores['margin']}{direction(scores)}"
 
 
 def neutralised(flat: dict[str, str]) -> dict[str, str]:

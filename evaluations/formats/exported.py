@@ -88,11 +88,15 @@ class Span(TypedDict):
 
 
 class PersonsScores(TypedDict):
-    """What the person gave each response; null where nothing was given, or not confirmed yet."""
+    """What the person gave each response; null where nothing was given, or not confirmed yet.
+
+    ``lower_is_better`` stands with imported scores of which that is true.
+    """
 
     first: dict[str, float | None]
     final: dict[str, float | None]
     margin: float
+    lower_is_better: NotRequired[bool]
 
 
 class PersonsChoice(TypedDict):
@@ -143,6 +147,7 @@ class Scores(TypedDict):
     A: float
     B: float
     margin: float
+    lower_is_better: NotRequired[bool]
 
 
 class JudgesChoice(TypedDict):

@@ -5,10 +5,21 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO, Final
 
-from evaluations.domain import FLIPPED, BadRow, Choice, FileFormat, InputRefused, Reading, Row, Shown, VerdictRow
-from evaluations.formats import llmbar, pandalm
+from evaluations.domain import (
+    FLIPPED,
+    BadRow,
+    Choice,
+    FileFormat,
+    InputRefused,
+    Reading,
+    Row,
+    ScoreRow,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats import llmbar, pandalm, squality
 from evaluations.formats.exported import material
-from evaluations.formats.rows import comparison_row, response_row, verdict_row
+from evaluations.formats.rows import comparison_row, response_row, score_row, verdict_row
 from evaluations.formats.seen import Seen
 from evaluations.formats.streams import Record, open_source
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable
@@ -23,7 +34,7 @@ class Format:
     name: str
     brings: str  # comparisons, verdicts or scores
     needs: tuple[str, ...]
-    meaning: Meaning | None
+    meaning: Meaning
 
 
 FORMATS: Final[Sequence[Format]] = (
@@ -35,7 +46,7 @@ FORMATS: Final[Sequence[Format]] = (
     ),
     Format(FileFormat.RESPONSES, "comparisons", ("query_id", "query", "candidate", "response"), response_row),
     Format(FileFormat.VERDICTS, "verdicts", ("query_id", "candidate_a", "candidate_b", "choice"), verdict_row),
-    Format("scores", "scores", ("query_id", "candidate", "value"), None),
+    Format(FileFormat.SCORES, "scores", ("query_id", "candidate", "value"), score_row),
     Format(
         FileFormat.PANDALM,
         "comparisons",
@@ -45,6 +56,7 @@ FORMATS: Final[Sequence[Format]] = (
     Format(FileFormat.PANDALM, "verdicts", ("idx", "*_result"), pandalm.result_rows),
     Format(FileFormat.LLMBAR, "verdicts", ("input", "output_1", "output_2", "results"), llmbar.result_rows),
     Format(FileFormat.LLMBAR, "comparisons", ("input", "output_1", "output_2", "label"), llmbar.dataset_rows),
+    Format(FileFormat.SQUALITY, "scores", ("passage-id", "questions"), squality.passage_rows),
 )
 # What stands instead of a needed column.
 INSTEAD: Final = {"query": "messages"}
@@ -52,7 +64,7 @@ INSTEAD: Final = {"query": "messages"}
 
 @dataclass(frozen=True)
 class Entry:
-    """What one record of a file brings: one row, or a comparison and the verdicts that came with it."""
+    """What one record of a file brings: one row, or material and the verdicts or scores that came with it."""
 
     line: int
     rows: tuple[Row, ...]
@@ -67,11 +79,11 @@ class Contents:
 
 
 def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: str = "") -> Contents:
-    """The rows of a file. ``seen`` counts the samples of verdicts; ``brings`` refuses other material."""
+    """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
     source = open_source(file, name)
     beginning = [] if source.columns else list(up_to_first_readable(source.records))
     columns = renamed_columns(source.columns or columns_of(beginning), reading, name)
-    found = detect(columns, reading.format, name)
+    found = detect(columns, reading.format, name, brings)
     refuse_other_material(found, brings, name)
     if source.columns:
         refuse_missing_columns(found, columns, name)
@@ -102,10 +114,13 @@ def listed(columns: tuple[str, ...]) -> str:
     return f"{shown}, …" if len(columns) > 12 else shown
 
 
-def detect(columns: tuple[str, ...], asked: str, name: str) -> Format:
-    """The format whose needed columns are there; of those asked for, the one that fits best."""
+def detect(columns: tuple[str, ...], asked: str, name: str, brings: str = "") -> Format:
+    """The format whose needed columns are there; of those asked for, the one that fits best.
+
+    Of two that fit alike the one that brings what is wanted: scores may stand beside their responses.
+    """
     allowed = [form for form in FORMATS if asked in (FileFormat.AUTO, form.name)]
-    best = max(allowed, key=lambda form: fit(form, columns))
+    best = max(allowed, key=lambda form: (fit(form, columns), form.brings == brings))
     if fit(best, columns) <= 0.5:
         raise InputRefused(
             f"The columns of {name} ({listed(columns)}) fit no known format. A comparison row needs "
@@ -131,8 +146,6 @@ def missing(form: Format, columns: tuple[str, ...]) -> str:
 
 
 def refuse_other_material(found: Format, brings: str, name: str) -> None:
-    if found.meaning is None:
-        raise InputRefused(f"{name} holds {found.brings}: only comparisons, responses and verdicts can be imported.")
     if brings and found.brings != brings:
         raise InputRefused(f"{name} holds {found.brings}, not {brings}: import it as {found.brings}.")
 
@@ -150,29 +163,36 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
         for column, value in values.items():
             refuse_unstorable(column, "a column's name")
             refuse_unstorable(value, column)
-        assert found.meaning is not None
         return Entry(record.line, found.meaning(replace(record, values=values), reading))
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
 
 
 def with_samples(given: Entry | BadRow, seen: Seen) -> Entry | BadRow:
-    """Verdicts without a sample are counted: the first of its kind in the file is 0."""
+    """Verdicts and scores without a sample are counted: the first of its kind in the file is 0."""
     if isinstance(given, BadRow):
         return given
-    rows = tuple(numbered(row, seen) if isinstance(row, VerdictRow) else row for row in given.rows)
-    if any(isinstance(row, VerdictRow) and (row.sample or 0) > MAX_SAMPLE for row in rows):
-        return BadRow(given.line, f"is more than sample {MAX_SAMPLE:,} of the same verdict")
+    rows = tuple(numbered(row, seen) for row in given.rows)
+    for row in rows:
+        if isinstance(row, (VerdictRow, ScoreRow)) and (row.sample or 0) > MAX_SAMPLE:
+            what = "verdict" if isinstance(row, VerdictRow) else "score"
+            return BadRow(given.line, f"is more than sample {MAX_SAMPLE:,} of the same {what}")
     return replace(given, rows=rows)
 
 
-def numbered(row: VerdictRow, seen: Seen) -> VerdictRow:
-    if row.sample is not None:
+def numbered(row: Row, seen: Seen) -> Row:
+    if not isinstance(row, (VerdictRow, ScoreRow)) or row.sample is not None:
         return row
+    return replace(row, sample=seen.ordinal(counted_as(row)))
+
+
+def counted_as(row: VerdictRow | ScoreRow) -> tuple[str, ...]:
+    """What two rows have in common that are samples of one thing."""
+    if isinstance(row, ScoreRow):
+        return "score", row.query_key, row.candidate, row.rater_kind, row.rater, row.aspect
     told = sorted_by_name(row)
     names = (told.candidate_a or "", told.candidate_b or "")
-    key = (told.query_key, *names, told.rater_kind, told.rater, told.aspect, told.shown)
-    return replace(row, sample=seen.ordinal(key))
+    return told.query_key, *names, told.rater_kind, told.rater, told.aspect, told.shown
 
 
 def sorted_by_name(row: VerdictRow) -> VerdictRow:

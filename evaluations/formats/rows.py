@@ -1,4 +1,4 @@
-"""The product's own rows: comparisons, responses and verdicts, in any file that holds records."""
+"""The product's own rows: comparisons, responses, verdicts and scores, in any file that holds records."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,6 +13,7 @@ from evaluations.domain import (
     Reading,
     ResponseRow,
     Row,
+    ScoreRow,
     Shown,
     VerdictRow,
 )
@@ -27,6 +28,7 @@ from evaluations.formats.values import (
     metadata,
     moment,
     optional_text,
+    required_number,
     required_text,
     response,
     whole_number,
@@ -121,6 +123,24 @@ def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
             rationale=optional_text(values, "rationale"),
             note=optional_text(values, "note"),
             created_at=moment(values, "created_at"),
+        ),
+    )
+
+
+def score_row(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    return (
+        ScoreRow(
+            line=record.line,
+            query_key=query_key(values, reading),
+            candidate=required_text(values, "candidate", MAX_KEY),
+            rater=rater_name(values, reading),
+            rater_kind=rater_kind(values, reading),
+            aspect=aspect_key(values, DEFAULT_ASPECT),
+            value=required_number(values, "value"),
+            lower_is_better=reading.lower_is_better,
+            sample=whole_number(values, "sample", MAX_SAMPLE),
+            rationale=optional_text(values, "rationale"),
         ),
     )
 

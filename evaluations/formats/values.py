@@ -17,6 +17,7 @@ MAX_DEPTH: Final = 50
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
+NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 Values = Mapping[str, Any]
 
@@ -144,6 +145,20 @@ def whole_number(values: Values, field: str, most: int) -> int | None:
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) > most:
         raise RowRefused(f"{field} must be a whole number from 0 to {most:,}")
     return int(text)
+
+
+def required_number(values: Values, field: str) -> float:
+    """A number: as JSON has it, or spelled so in a cell of a CSV. A boolean is none."""
+    value = values.get(field)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, type(None))):
+        raise RowRefused(f"{field} must be a number")
+    text = required_text(values, field).strip()
+    if not NUMBER.fullmatch(text):
+        raise RowRefused(f"{field} “{text[:40]}” is not a number such as 4 or 3.5")
+    number = float(text)
+    if not math.isfinite(number):
+        raise RowRefused(f"{field} “{text[:40]}” is too large a number")
+    return number + 0.0  # what is written as -0 is 0
 
 
 def moment(values: Values, field: str) -> str | None:

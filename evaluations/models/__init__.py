@@ -1,6 +1,7 @@
 """Tables, constraints, and querysets that read like sentences."""
 
 from evaluations.models.adjudication import Adjudication, Comment, Label, Mention, Span
+from evaluations.models.ballots import Ballot
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
@@ -17,6 +18,7 @@ __all__ = [
     "Aspect",
     "Assignment",
     "Attempt",
+    "Ballot",
     "Batch",
     "Bookmark",
     "Call",

@@ -42,6 +42,8 @@ class Evaluation(Row):
     # How long a comparison that a person took from the pool is kept for them.
     hold_minutes = models.PositiveSmallIntegerField(default=30)
     is_example = models.BooleanField(default=False)
+    # When comparisons were last added, or said more about: what was read of them before is out of date.
+    comparisons_changed_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = EvaluationQuerySet.as_manager()

@@ -89,6 +89,8 @@ class Judge(Row):
     # What its server was found to take, once, before its first verdict; empty until then.
     asked_as = models.CharField(max_length=12, blank=True, choices=one_of(ReplyShape))
     fence_key = models.CharField(max_length=64, blank=True)
+    # Who made the model, as candidates' families are named: a note for the report, not part of what is frozen.
+    family = models.CharField(max_length=80, blank=True)
     fingerprint = models.CharField(max_length=64)
 
     class Meta:

@@ -1,12 +1,12 @@
 """What is judged: imports, candidates, queries, responses and comparisons."""
 
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
-from evaluations.domain import ComparisonOrigin, ImportState, Message, text_of
+from evaluations.domain import ComparisonOrigin, ImportState, Message, cluster_number, markup_of, text_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
@@ -17,6 +17,11 @@ def finished_imports(prefix: str = "") -> Q:
     column = f"{prefix}source_import"
     return Q(**{f"{column}__isnull": True}) | Q(**{f"{column}__state": ImportState.DONE})
 
+
+if TYPE_CHECKING:
+    WholeNumber = models.BigIntegerField[int, int]
+else:
+    WholeNumber = models.BigIntegerField
 
 ImportedRow = TypeVar("ImportedRow", bound=models.Model)
 
@@ -79,11 +84,21 @@ class Candidate(Row):
         return self.name
 
 
+class ClusterNumber(WholeNumber):
+    """The cluster's own number, made of its name whenever the row is written."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> int:
+        assert isinstance(model_instance, Query)
+        model_instance.cluster_number = cluster_number(model_instance.cluster)
+        return model_instance.cluster_number
+
+
 class Query(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="queries")
     key = models.CharField(max_length=200)
     cluster = models.CharField(max_length=200)
+    cluster_number = ClusterNumber(default=0)
     messages = models.JSONField()
     text = models.TextField(blank=True)
     context = models.TextField(null=True)
@@ -106,6 +121,15 @@ class Query(Row):
         return self.key
 
 
+class MarkupOf(WholeNumber):
+    """Which kinds of Markdown the response holds, the bits of Markup, found whenever the row is written."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> int:
+        assert isinstance(model_instance, Response)
+        model_instance.markup = int(markup_of(model_instance.text))
+        return model_instance.markup
+
+
 class Response(Row):
     """One candidate's answer, as chat messages that continue the query's."""
 
@@ -115,6 +139,7 @@ class Response(Row):
     messages = models.JSONField()
     sha256 = models.CharField(max_length=64)
     characters = models.PositiveIntegerField()
+    markup = MarkupOf(default=0)
     metadata = models.JSONField(default=dict)
     flags = models.CharField(max_length=120, blank=True)
 

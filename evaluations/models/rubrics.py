@@ -1,7 +1,7 @@
 """What is asked: rubrics, their frozen versions and the aspects they share."""
 
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from django.db import models
 
@@ -79,17 +79,35 @@ class RubricVersion(Row):
 
 
 class Aspect(Row):
-    """A name in one evaluation: the same row for every rubric version, rater and import."""
+    """A name in one evaluation: the same row for every rubric version, rater and import.
+
+    ``place``: its own number in the evaluation, from 0, at which Ballots hold the choices on it.
+    """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aspects")
     key = models.SlugField(max_length=60)
     name = models.CharField(max_length=80)
+    place = models.PositiveSmallIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["evaluation", "key"], name="aspect_key")]
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "key"], name="aspect_key"),
+            models.UniqueConstraint(fields=["evaluation", "place"], name="aspect_place"),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.place is None:
+            self.place = next_place(self.evaluation_id)
+        super().save(*args, **kwargs)
+
+
+def next_place(evaluation_id: int) -> int:
+    """The first place that no aspect of the evaluation has had."""
+    last = Aspect.objects.filter(evaluation=evaluation_id).aggregate(last=models.Max("place"))["last"]
+    return 0 if last is None else last + 1
 
 
 class RubricAspect(Row):
@@ -110,6 +128,7 @@ class RubricAspect(Row):
     scale_labels = models.JSONField(default=list)
     tie_margin = models.FloatField(default=0.0)
     reply_key = models.CharField(max_length=60, blank=True)
+    lower_is_better = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "aspect"], name="rubric_aspect_once")]
@@ -132,6 +151,7 @@ class RubricAspect(Row):
             scale_labels=dict(self.scale_labels),
             tie_margin=self.tie_margin,
             reply_key=self.reply_key,
+            lower_is_better=self.lower_is_better,
         )
 
     @property

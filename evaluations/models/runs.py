@@ -138,6 +138,7 @@ class Call(Row):
             models.Index(fields=["run", "state", "id"], name="call_of_run"),
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="call_leased"),
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
+            models.Index(fields=["judge"], condition=Q(repaired=True), name="call_repaired"),
         ]
 
     def __str__(self) -> str:

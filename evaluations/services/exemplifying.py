@@ -14,6 +14,7 @@ from evaluations.domain import PickedBy, RaterKind, Reading, ReviewState, Stage
 from evaluations.judge.retrying import Patience
 from evaluations.judge.rules import LONGEST
 from evaluations.models import Aspect, Comparison, Evaluation, Judge, Rater, Review, RubricVersion, User, Verdict
+from evaluations.services import balloting
 from evaluations.services.importing import importing, previewing
 from evaluations.services.judging import running, working
 from evaluations.services.judging.judging import create_judge
@@ -126,7 +127,7 @@ def write_review(
 
 def write_verdicts(review: Review, stage: Stage, choices: Mapping[str, str], notes: Mapping[str, str]) -> None:
     aspects = dict(Aspect.objects.filter(evaluation=review.rater.evaluation_id).values_list("key", "pk"))
-    Verdict.objects.bulk_create(
+    verdicts = [
         Verdict(
             rater=review.rater,
             comparison=review.comparison,
@@ -138,4 +139,6 @@ def write_verdicts(review: Review, stage: Stage, choices: Mapping[str, str], not
             note=notes.get(key, ""),
         )
         for key, choice in choices.items()
-    )
+    ]
+    Verdict.objects.bulk_create(verdicts)
+    balloting.keep_review(review, verdicts)

@@ -1,4 +1,4 @@
-"""The files of PandaLM and LLMBar, in small and as they are."""
+"""The files of PandaLM, LLMBar and SQuALITY, in small and as they are."""
 
 import hashlib
 import io
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import BadRow, ComparisonRow, RaterKind, Reading, Shown, VerdictRow
+from evaluations.domain import BadRow, ComparisonRow, RaterKind, Reading, ResponseRow, ScoreRow, Shown, VerdictRow
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 
@@ -150,6 +150,71 @@ def test_an_llmbar_judge_must_be_named() -> None:
     assert reason({**LLMBAR, "results": [ROUND]}) == (
         "the file does not name its judge: give it a name for the whole file"
     )
+
+
+REVIEW = {
+    "worker_id": "3",
+    **{f"{aspect}-rank": 2 for aspect in ("correctness", "selection", "overall")},
+    **{f"{aspect}-rating": 70 for aspect in ("correctness", "selection", "overall")},
+}
+SYSTEM = {"response": "A summary.", "reviews": [REVIEW, {**REVIEW, "worker_id": "6"}], "overall": {}}
+SQUALITY = {"passage-id": "50827", "questions": {"0": {"bart": SYSTEM}, "4": {"bart": SYSTEM, "human": SYSTEM}}}
+
+
+def test_a_squality_story_brings_responses_with_ranks_and_ratings_of_each_reviewer() -> None:
+    (entry,) = read([SQUALITY], id_prefix="s-")
+    assert isinstance(entry, Entry)
+    responses = [row for row in entry.rows if isinstance(row, ResponseRow)]
+    assert [(row.query.key, row.query.cluster, row.candidate) for row in responses] == [
+        ("s-50827-0", "s-50827", "bart"),
+        ("s-50827-4", "s-50827", "bart"),
+        ("s-50827-4", "s-50827", "human"),
+    ]
+    assert responses[0].query.is_stand_in
+    scores = [row for row in entry.rows if isinstance(row, ScoreRow)]
+    assert len(scores) == 3 * 2 * 6
+    assert [(row.rater, row.aspect, row.value, row.lower_is_better) for row in scores[:3]] == [
+        ("3", "correctness", 2.0, True),
+        ("3", "correctness_rating", 70.0, False),
+        ("3", "selection", 2.0, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ({"passage-id": None}, "passage-id is missing"),
+        ({"questions": []}, "questions must be an object of objects"),
+        ({"questions": {"0": {}}}, "question 0 must be an object of objects"),
+        (
+            {"questions": {"0": {"bart": {**SYSTEM, "reviews": "none"}}}},
+            "reviews of bart on question 50827-0 must be a list of objects",
+        ),
+        (
+            {"questions": {"0": {"bart": {**SYSTEM, "reviews": [{**REVIEW, "overall-rank": True}]}}}},
+            "overall-rank must be a number",
+        ),
+        (
+            {"questions": {"0": {"b" * 201: SYSTEM}}},
+            "a system's name has 201 characters; at most 200 can be kept",
+        ),
+    ],
+)
+def test_a_bad_squality_story_says_why(change: dict[str, Any], because: str) -> None:
+    assert reason({**SQUALITY, **change}) == because
+
+
+@pytest.mark.data
+def test_squality_is_read_as_it_is(acceptance_data: Path) -> None:
+    with (acceptance_data / "squality_human_eval" / "all-responses.jsonl").open("rb") as file, Seen() as seen:
+        entries = list(read_rows(file, "all-responses.jsonl", Reading(), seen).entries)
+    rows = [row for entry in entries if isinstance(entry, Entry) for row in entry.rows]
+    assert len([row for row in rows if isinstance(row, ResponseRow)]) == 300
+    assert len({row.query.cluster for row in rows if isinstance(row, ResponseRow)}) == 20
+    scores = [row for row in rows if isinstance(row, ScoreRow)]
+    assert Counter(row.rater for row in scores) == dict.fromkeys(("2", "3", "6", "8"), 225 * 6)
+    ranks = Counter((row.aspect, row.value) for row in scores if row.lower_is_better)
+    assert ranks == {(aspect, rank): 300 for aspect in ("correctness", "selection", "overall") for rank in (1, 2, 3)}
 
 
 @pytest.mark.data

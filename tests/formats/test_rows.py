@@ -15,6 +15,7 @@ from evaluations.domain import (
     Reading,
     ResponseRow,
     Row,
+    ScoreRow,
     Shown,
     VerdictRow,
 )
@@ -282,11 +283,6 @@ def test_columns_can_be_given_other_names() -> None:
             "“response”, which the format responses needs.",
         ),
         (
-            b"query_id,candidate,aspect,value\nq1,alpha,depth,3\n",
-            {},
-            "rows.csv holds scores: only comparisons, responses and verdicts can be imported.",
-        ),
-        (
             b"one,two\n1,2\n",
             {"mapping": {"three": "query"}},
             "rows.csv has no column “three” to map. It has: one, two.",
@@ -304,3 +300,72 @@ def test_verdicts_are_refused_where_comparisons_are_wanted() -> None:
     with pytest.raises(InputRefused) as refused, Seen() as seen:
         read_rows(io.BytesIO(text), "rows.jsonl", Reading(), seen, brings="comparisons")
     assert str(refused.value) == "rows.jsonl holds verdicts, not comparisons: import it as verdicts."
+
+
+# ---- scores -----------------------------------------------------------------------------------
+
+SCORE = {"query_id": "q1", "candidate": "alpha", "rater": "ann", "rater_kind": "human", "aspect": "depth", "value": 4}
+
+
+def test_a_score_row_brings_one_raters_number() -> None:
+    assert rows({**SCORE, "rationale": "Deep.", "sample": 2, "unknown": 1}) == [
+        ScoreRow(1, "q1", "alpha", "ann", RaterKind.HUMAN, "depth", 4.0, sample=2, rationale="Deep.")
+    ]
+
+
+def test_a_cell_of_a_csv_holds_a_number_as_json_would_spell_it() -> None:
+    text = "query_id,candidate,rater,rater_kind,value\nq1,alpha,ann,judge,3.5\nq1,alpha,ann,judge, -2e1 \n"
+    with Seen() as seen:
+        entries = list(read_rows(io.BytesIO(text.encode()), "rows.csv", Reading(), seen).entries)
+    found = [row for entry in entries if isinstance(entry, Entry) for row in entry.rows if isinstance(row, ScoreRow)]
+    assert [(row.value, row.aspect, row.sample) for row in found] == [(3.5, "overall", 0), (-20.0, "overall", 1)]
+
+
+def test_that_the_lower_score_is_better_is_said_for_the_whole_file() -> None:
+    (row,) = rows(SCORE, lower_is_better=True)
+    assert isinstance(row, ScoreRow)
+    assert (row.value, row.lower_is_better) == (4.0, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "because"),
+    [
+        (None, "value is missing"),
+        ("", "value is missing"),
+        (True, "value must be a number"),
+        ([4], "value must be a number"),
+        ("good", "value “good” is not a number such as 4 or 3.5"),
+        ("3,5", "value “3,5” is not a number such as 4 or 3.5"),
+        ("nan", "value “nan” is not a number such as 4 or 3.5"),
+        ("Infinity", "value “Infinity” is not a number such as 4 or 3.5"),
+        ("1_000", "value “1_000” is not a number such as 4 or 3.5"),
+        ("٣", "value “٣” is not a number such as 4 or 3.5"),
+        (float("nan"), "value is NaN or infinite"),
+        (float("inf"), "value is NaN or infinite"),
+        ("1e400", "value “1e400” is too large a number"),
+        (10**400, f"value “1{'0' * 39}” is too large a number"),
+    ],
+)
+def test_a_value_that_is_no_finite_number_is_bad(value: object, because: str) -> None:
+    assert reason({**SCORE, "value": value}) == because
+
+
+def test_a_zero_has_no_sign() -> None:
+    (row,) = rows({**SCORE, "value": -0.0})
+    assert isinstance(row, ScoreRow)
+    assert str(row.value) == "0.0"
+
+
+def test_samples_of_scores_are_counted_by_response_rater_and_aspect() -> None:
+    others = [{**SCORE, **change} for change in ({"candidate": "beta"}, {"aspect": "clarity"}, {"rater": "bob"})]
+    found = rows(SCORE, SCORE, *others, {**SCORE, "rater_kind": "gold"}, {**SCORE, "sample": 7}, SCORE)
+    assert [row.sample for row in found if isinstance(row, ScoreRow)] == [0, 1, 0, 0, 0, 0, 7, 2]
+
+
+def test_scores_that_stand_beside_their_responses_are_found_where_scores_are_wanted() -> None:
+    text = json.dumps({**SCORE, "query": "Why?", "response": "Because."}).encode()
+    for wanted, kind in (("scores", ScoreRow), ("comparisons", ResponseRow), ("", ResponseRow)):
+        with Seen() as seen:
+            (entry,) = read_rows(io.BytesIO(text), "rows.jsonl", Reading(), seen, brings=wanted).entries
+        assert isinstance(entry, Entry)
+        assert isinstance(entry.rows[0], kind)

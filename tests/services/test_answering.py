@@ -32,7 +32,7 @@ from tests.llm_server import (
 )
 from tests.making import make_comparison, make_evaluation
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.judges import IMPATIENT, make_judge, work_off
 from tests.llm_server import LLMServer, broken, failing, first, good, llm_server, without_formats
 from tests.making import make_comparison, make_evaluation
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 COMPARISONS = 5
 CALLS = 2 * COMPARISONS
 

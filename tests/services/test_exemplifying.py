@@ -29,7 +29,7 @@ from evaluations.services.reviewing.reviewing import rater_for
 from tests.making import make_user
 from tests.queue import assert_counters_are_right
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 
 
 @pytest.fixture

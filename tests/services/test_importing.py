@@ -35,7 +35,7 @@ from evaluations.services.preparing.preparing import archive
 from tests.importing import bring, check, comparison, jsonl, verdict
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 MATERIAL = (Query, Response, Comparison, Verdict, Call)
 
 

@@ -16,7 +16,7 @@ from tests.judges import make_baseline, make_judge, run_through
 from tests.llm_server import Question, Told, good, llm_server, verdict
 from tests.making import make_comparison, make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 ASPECTS = 6
 
 

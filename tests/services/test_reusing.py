@@ -14,7 +14,7 @@ from tests.bouts import NOWHERE, answered, bout_on, claimed, due_again, evaluate
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 
 TEMPLATE = "{q}\n1: {a}\n2: {b}\nWhich is better?"
 FIELDS = {"{q}": "query", "{a}": "response_a", "{b}": "response_b"}

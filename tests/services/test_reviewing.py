@@ -45,7 +45,7 @@ from evaluations.services.reviewing.saying import Choices, Scores
 from tests.making import make_comparison, make_evaluation, make_human, make_user
 from tests.saying import ALL_A, ALL_B, ALL_TIE, SIX, judge_says, make_judge, make_scorer, scorer_says
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 
 
 @pytest.fixture

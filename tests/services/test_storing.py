@@ -16,7 +16,7 @@ from tests.bouts import NOWHERE, SAID, answered, bout_on, claimed, evaluated, ex
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 
 ASPECTS = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
 

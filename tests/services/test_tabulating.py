@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.domain import CallState, Choice, RaterKind, Shown
+from evaluations.domain import CallState, Choice, RaterKind, ScoreRule, Shown
 from evaluations.models import Call, Comparison
 from evaluations.services.reporting.scoring import Scored
 from evaluations.services.reporting.tabulating import Asking, Cell, Row, table_of
@@ -132,7 +132,7 @@ def test_a_person_who_scores_stands_with_scores_and_the_choice_that_they_make(co
     (row,) = table.rows
     assert (row.name, row.kind, row.notes) == ("ann", RaterKind.HUMAN, ("hard",))
     place = [aspect.key for aspect in table.aspects].index("clarity")
-    assert row.cells[place] == Cell((TIE,), first=A, note="Lyon is fine too.", scored=Scored(3.0, 3.0, 0.5))
+    assert row.cells[place] == Cell((TIE,), first=A, note="Lyon is fine too.", scored=Scored(3.0, 3.0, ScoreRule(0.5)))
     label = table.labels[place]
     assert label is not None
     assert (label.choice, label.in_words) == (TIE, "one person")

@@ -17,6 +17,7 @@ from evaluations.domain import (
     derived_choice,
 )
 from evaluations.models import Aspect, Comparison, Rater, Review, Score, Span, Verdict
+from evaluations.services.importing.preferring import preferences
 from evaluations.services.reviewing.tallying import margins_of
 
 
@@ -78,7 +79,7 @@ Key = tuple[Aspect, Rater, Review | None]
 def voices_on(comparison: Comparison) -> Voices:
     """By aspect everyone's choices; the same few queries however many people there are."""
     given: dict[Key, dict[str, Said]] = defaultdict(dict)
-    for key, stage, said in (*choices_made(comparison), *choices_derived(comparison)):
+    for key, stage, said in (*choices_made(comparison), *choices_derived(comparison), *choices_imported(comparison)):
         given[key][stage] = said
     told: dict[Aspect, list[Voice]] = defaultdict(list)
     for aspect, rater, review in sorted(given, key=by_name_and_age):
@@ -117,6 +118,16 @@ def choices_derived(comparison: Comparison) -> Iterator[tuple[Key, str, Said]]:
         review = key[2]
         assert review is not None
         yield key, stage, derived(comparison, review, scores, margins.get((review.rubric_version_id, key[0].pk), 0.0))
+
+
+def choices_imported(comparison: Comparison) -> Iterator[tuple[Key, str, Said]]:
+    """What the scores of people that came with imports say: final, as imported votes are."""
+    given = preferences([comparison.pk])
+    raters = Rater.objects.in_bulk({one.rater for one in given})
+    aspects = Aspect.objects.in_bulk({one.aspect for one in given})
+    for one in given:
+        said = Said(one.choice, (one.score_a, one.score_b), note=one.rationale)
+        yield (aspects[one.aspect], raters[one.rater], None), Stage.FINAL, said
 
 
 def derived(comparison: Comparison, review: Review, scores: Mapping[int, Score], margin: float) -> Said:

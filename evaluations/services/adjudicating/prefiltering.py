@@ -10,7 +10,7 @@ from django.db.models import Aggregate, Avg, Case, F, FloatField, Max, Min, Oute
 
 from evaluations.domain import Choice
 from evaluations.models import Label, Rater, Score, Verdict
-from evaluations.services.judging.consolidating import margins_of
+from evaluations.services.judging.consolidating import rules_of, scorers
 
 # Means are not exact in binary: a label so near the margin is asked about too.
 NEARLY: Final = 1e-6
@@ -20,6 +20,9 @@ def may_differ(rows: QuerySet[Label], judge: Rater) -> QuerySet[Label]:
     """Those of the labels with a choice from which this judge's verdict may differ."""
     if judge.judge is not None and judge.judge.is_pointwise:
         return scores_may_differ(rows, judge)
+    if scorers([judge]):
+        chosen, scored = verdicts_may_differ(rows, judge), scores_may_differ(rows, judge)
+        return rows.filter(Q(pk__in=chosen.values("pk")) | Q(pk__in=scored.values("pk")))
     return verdicts_may_differ(rows, judge)
 
 
@@ -43,9 +46,14 @@ def over_verdicts(judge: Rater, of: Aggregate) -> Subquery:
 
 def scores_may_differ(rows: QuerySet[Label], judge: Rater) -> QuerySet[Label]:
     """The difference of its mean scores lies elsewhere than the label says, or so near the margin that it may."""
-    margins = [When(aspect=aspect, then=Value(margin)) for (_, aspect), margin in margins_of([judge]).items()]
+    rules = {aspect: rule for (_, aspect), rule in rules_of([judge]).items()}
+    margins = [When(aspect=aspect, then=Value(rule.margin)) for aspect, rule in rules.items()]
+    turned = [When(aspect=aspect, then=Value(-1.0)) for aspect, rule in rules.items() if rule.lower_is_better]
     apart = mean_of(judge, "comparison__response_a") - mean_of(judge, "comparison__response_b")
-    rows = rows.alias(apart=apart, margin=Case(*margins, default=Value(0.0), output_field=FloatField()))
+    rows = rows.alias(
+        apart=apart * Case(*turned, default=Value(1.0), output_field=FloatField()),
+        margin=Case(*margins, default=Value(0.0), output_field=FloatField()),
+    )
     not_a, not_b = Q(apart__lt=F("margin") + NEARLY), Q(apart__gt=-F("margin") - NEARLY)
     no_tie = Q(apart__gt=F("margin") - NEARLY) | Q(apart__lt=NEARLY - F("margin"))
     return rows.filter(

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluations.domain import SAVED_REVIEW_STATES, Message, RaterKind, ReviewState
+from evaluations.domain import SAVED_REVIEW_STATES, CallState, Message, RaterKind, ReviewState
 from evaluations.formats import exported
 from evaluations.models import (
     Adjudication,
@@ -24,6 +24,7 @@ from evaluations.models import (
     Span,
     Verdict,
 )
+from evaluations.services.importing.preferring import Preference, preferences
 from evaluations.services.judging.consolidating import Derivation, derivations
 from evaluations.services.labelling import Bench, bench_of
 
@@ -65,8 +66,8 @@ class Cast:
 
     @cached_property
     def scorers(self) -> list[Rater]:
-        """The judges that score single responses."""
-        return [self.raters[pk] for pk, judge in self.judges.items() if judge.is_pointwise]
+        """The judges that score single responses, or whose scores came in files."""
+        return [self.raters[pk] for pk, judge in self.judges.items() if judge.is_pointwise or pk in self.scored]
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -162,7 +163,7 @@ def cast_of(evaluation: Evaluation) -> Cast:
     """Everyone who gave a verdict or was asked for one. Whoever comes later waits for the next export."""
     said = Verdict.objects.filter(rater=OuterRef("pk"))
     asked = Call.objects.filter(judge=OuterRef("judge"))
-    scored = Score.objects.filter(rater=OuterRef("pk"), review__isnull=False)
+    scored = Score.objects.filter(rater=OuterRef("pk"), call__isnull=True)  # in reviews, or in files
     known = Rater.objects.filter(evaluation=evaluation).annotate(has_scored=Exists(scored))
     raters = known.filter(Exists(said) | Exists(asked) | Exists(scored)).select_related("judge__rubric_version__rubric")
     # Sorted here and not by the database, whose order of letters is its own.
@@ -213,6 +214,15 @@ def scores_of(ids: Iterable[int], cast: Cast) -> dict[int, dict[int, list[Given]
     for one in map(Given._make, scores.values_list(*Given._fields)):
         if one.aspect_id in cast.aspects:
             given[one.review__comparison_id][one.rater_id].append(one)
+    return given
+
+
+def preferences_of(ids: Sequence[int], cast: Cast) -> dict[int, dict[int, list[Preference]]]:
+    """Comparison id → rater id → what scores of people and gold say that came in files."""
+    given: dict[int, dict[int, list[Preference]]] = defaultdict(lambda: defaultdict(list))
+    for one in preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if cast.scored else ():
+        if one.rater in cast.raters and one.aspect in cast.aspects:
+            given[one.comparison][one.rater].append(one)
     return given
 
 
@@ -280,7 +290,18 @@ def scoring_of(chunk: Iterable[Material], cast: Cast) -> Scoring:
     columns = calls.order_by("sample", "pk").values_list("judge_id", "response_id", "state", "rationale")
     for judge, response, state, rationale in columns:
         asked[rater_of[judge]][response or 0].append((state, rationale))
+    for rater_id, response, rationale in written_in_files(sides, cast):
+        asked[rater_id][response].append((CallState.ANSWERED, rationale))
     return Scoring(derivations(cast.scorers, sides), asked)
+
+
+def written_in_files(sides: Mapping[int, tuple[int, int]], cast: Cast) -> Iterable[tuple[int, int, str]]:
+    """Rater, response and what an imported judge wrote with its score."""
+    imported = [rater.pk for rater in cast.scorers if rater.pk in cast.scored]
+    if not imported:
+        return ()
+    scores = Score.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, rater__in=imported)
+    return scores.exclude(rationale="").order_by("sample", "pk").values_list("rater_id", "response_id", "rationale")
 
 
 def calls_of(ids: Iterable[int]) -> Mapping[int, Mapping[int, list[Asked]]]:

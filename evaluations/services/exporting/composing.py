@@ -17,14 +17,16 @@ from evaluations.services.exporting.collecting import (
     Said,
     calls_of,
     discussion_of,
+    preferences_of,
     read_chunk,
     reviews_of,
     scores_of,
     scoring_of,
     verdicts_of,
 )
-from evaluations.services.exporting.judged import judges_of, rubric_name, scorers_of
-from evaluations.services.exporting.reviewed import people_of
+from evaluations.services.exporting.judged import judges_of, rubric_name, scorers_of, with_scorers
+from evaluations.services.exporting.reviewed import SaidByPeople, people_of
+from evaluations.services.importing.preferring import Preference
 
 
 def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.ExportedRow]:
@@ -38,19 +40,20 @@ def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.E
 def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.ExportedRow]:
     """Verdicts are read before the reviews and calls they came from: none is met without its own."""
     ids = [one.pk for one in chunk]
-    said, scores = verdicts_of(ids, cast), scores_of(ids, cast)
+    said, scores, preferred = verdicts_of(ids, cast), scores_of(ids, cast), preferences_of(ids, cast)
     reviews, calls, scoring, discussion = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast), discussion_of(ids)
     for one in chunk:
-        by_rater = said.get(one.pk, {})
-        people = people_of(one, by_rater, scores.get(one.pk, {}), reviews.saved, discussion.spans, cast)
-        judges = {**judges_of(by_rater, calls.get(one.pk, {}), cast), **scorers_of(one, scoring, cast)}
+        by_rater, in_files = said.get(one.pk, {}), preferred.get(one.pk, {})
+        given = SaidByPeople(by_rater, scores.get(one.pk, {}), in_files)
+        people = people_of(one, given, reviews.saved, discussion.spans, cast)
+        judges = with_scorers(judges_of(by_rater, calls.get(one.pk, {}), cast), scorers_of(one, scoring, cast))
         settled = discussion.adjudications.get(one.pk, [])
         yield {
             **material_of(one),
             "labels": labels_of(people, settled, judges, cast),
             "adjudications": {cast.aspects[by.aspect_id]: adjudication_of(by) for by in settled},
             "comments": [comment_of(comment, cast) for comment in discussion.comments.get(one.pk, ())],
-            "gold": gold_of(by_rater, cast),
+            "gold": gold_of(by_rater, in_files, cast),
             "judges": sorted(judges.values(), key=lambda judge: judge["judge"]),
             "people": people,
             "skipped": [skip_of(review) for review in by_name(reviews.skipped.get(one.pk, ()))],
@@ -183,8 +186,14 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def gold_of(said: Mapping[int, list[Said]], cast: Cast) -> list[exported.Gold]:
-    return [
-        {"rater": rater.name, "choices": {cast.aspects[one.aspect_id]: one.choice for one in given}}
-        for rater, given in cast.those(RaterKind.GOLD, said)
-    ]
+def gold_of(
+    said: Mapping[int, list[Said]], preferred: Mapping[int, list[Preference]], cast: Cast
+) -> list[exported.Gold]:
+    """Choices as they came, and as its scores make them."""
+    spoken: dict[int, list[Said]] = {**{pk: [] for pk in preferred}, **said}
+    gold: list[exported.Gold] = []
+    for rater, given in cast.those(RaterKind.GOLD, spoken):
+        choices: dict[str, str] = {cast.aspects[one.aspect_id]: one.choice for one in given}
+        derived = {cast.aspects[one.aspect]: str(one.choice) for one in preferred.get(rater.pk, ())}
+        gold.append({"rater": rater.name, "choices": choices | derived})
+    return gold

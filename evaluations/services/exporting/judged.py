@@ -41,7 +41,7 @@ def judge_of(rater: Rater, said: list[Said], calls: list[Asked], cast: Cast) -> 
 
 
 def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> dict[int, exported.Judge]:
-    """By rater id the judges that were asked about one of the two responses alone; what they choose is derived."""
+    """By rater id the judges that scored one of the two responses alone, or were to; what they choose is derived."""
     told: dict[int, exported.Judge] = {}
     for rater in cast.scorers:
         asked = scoring.calls.get(rater.pk, {})
@@ -57,8 +57,27 @@ def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> dict[int, exporte
     return told
 
 
+def with_scorers(
+    choosing: Mapping[int, exported.Judge], scoring: Mapping[int, exported.Judge]
+) -> dict[int, exported.Judge]:
+    """All of them; an imported judge may have chosen on some aspects and scored on others."""
+    both = {
+        pk: exported.Judge(
+            **{
+                **choosing[pk],
+                "choices": {**choosing[pk]["choices"], **scoring[pk]["choices"]},
+                "rationales": {**choosing[pk]["rationales"], **scoring[pk]["rationales"]},
+            }
+        )
+        for pk in choosing.keys() & scoring.keys()
+    }
+    return {**choosing, **scoring, **both}
+
+
 def derived_from(one: Derivation) -> exported.JudgesChoice:
-    scores: exported.Scores = {"A": one.score_a, "B": one.score_b, "margin": one.margin}
+    scores: exported.Scores = {"A": one.score_a, "B": one.score_b, "margin": one.rule.margin}
+    if one.rule.lower_is_better:
+        scores["lower_is_better"] = True
     return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
 
 

@@ -2,36 +2,51 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from evaluations.domain import Choice, PickedBy, RaterKind, ReviewState, Stage, derived_choice
+from evaluations.domain import Choice, PickedBy, RaterKind, ReviewState, Shown, Stage, derived_choice
 from evaluations.formats import exported
 from evaluations.models import Rater, Review, Span
 from evaluations.services.exporting.collecting import Cast, Given, Material, Said
 from evaluations.services.exporting.judged import rubric_name
+from evaluations.services.importing.preferring import Preference
+
+
+@dataclass(frozen=True)
+class SaidByPeople:
+    """Of one comparison by rater id: verdicts, scores in reviews, and what scores say that came in files."""
+
+    verdicts: Mapping[int, list[Said]]
+    scores: Mapping[int, list[Given]]
+    preferred: Mapping[int, list[Preference]]
+
+    def raters(self) -> dict[int, list[Said]]:
+        return {**{pk: [] for pk in (*self.scores, *self.preferred)}, **self.verdicts}
 
 
 def people_of(
     one: Material,
-    said: Mapping[int, list[Said]],
-    scores: Mapping[int, list[Given]],
+    given: SaidByPeople,
     reviews: Mapping[int, Review],
     spans: Mapping[int, list[Span]],
     cast: Cast,
 ) -> list[exported.Person]:
     """One entry for every pass of a person: the imported votes of one sample and order; reviews, the newest last."""
     people: list[exported.Person] = []
-    for rater, _ in cast.those(RaterKind.HUMAN, {**{pk: [] for pk in scores}, **said}):
+    for rater, said in cast.those(RaterKind.HUMAN, given.raters()):
         made: dict[int, exported.Person] = {}
-        for told in passes_of(said.get(rater.pk, ())):
+        for told in passes_of(said):
             review = reviews.get(told[0].review_id or 0)
             choices = choices_of(told, review, cast)
             if review:
                 made[review.pk] = reviewed(rater, review, choices, one, spans, cast)
             elif told[0].review_id is None:  # else it was undone meanwhile
-                people.append(imported(rater, told, choices))
-        for pk, given in by_review(scores.get(rater.pk, ())).items():
+                people.append(imported(rater, told[0].shown, choices))
+        for those in by_sample(given.preferred.get(rater.pk, ())):
+            people.append(imported(rater, Shown.UNKNOWN, scored_in_file(those, cast)))
+        for pk, scores in by_review(given.scores.get(rater.pk, ())).items():
             if pk in reviews:
-                made[pk] = reviewed(rater, reviews[pk], scored(one, given, reviews[pk], cast), one, spans, cast)
+                made[pk] = reviewed(rater, reviews[pk], scored(one, scores, reviews[pk], cast), one, spans, cast)
         people += [made[pk] for pk in sorted(made)]
     return people
 
@@ -48,6 +63,28 @@ def by_review(scores: Sequence[Given]) -> Mapping[int, list[Given]]:
     for one in scores:
         given[one.review_id].append(one)
     return given
+
+
+def by_sample(preferred: Sequence[Preference]) -> list[list[Preference]]:
+    passes: dict[int, list[Preference]] = defaultdict(list)
+    for one in preferred:
+        passes[one.sample].append(one)
+    return [passes[sample] for sample in sorted(passes)]
+
+
+def scored_in_file(preferred: Sequence[Preference], cast: Cast) -> dict[str, exported.PersonsChoice]:
+    """First and final at once, with the scores from which they are derived."""
+    choices: dict[str, exported.PersonsChoice] = {}
+    for one in preferred:
+        given: dict[str, float | None] = {"A": one.score_a, "B": one.score_b}
+        choice = choices[cast.aspects[one.aspect]] = nothing_yet()
+        choice["first"] = choice["final"] = one.choice
+        choice["scores"] = {"first": given, "final": given, "margin": one.rule.margin}
+        if one.rule.lower_is_better:
+            choice["scores"]["lower_is_better"] = True
+        if one.rationale:
+            choice["rationale"] = one.rationale
+    return choices
 
 
 def choices_of(said: Sequence[Said], review: Review | None, cast: Cast) -> dict[str, exported.PersonsChoice]:
@@ -100,14 +137,14 @@ def choice_from(scores: exported.PersonsScores, stage: Stage) -> Choice | None:
     return derived_choice(given["A"], given["B"], scores["margin"])
 
 
-def imported(rater: Rater, said: Sequence[Said], choices: dict[str, exported.PersonsChoice]) -> exported.Person:
+def imported(rater: Rater, shown: str, choices: dict[str, exported.PersonsChoice]) -> exported.Person:
     """Whether it was blind, and how it came before this person, is not known."""
     return {
         "rater": rater.name,
         "rubric": None,
         "state": ReviewState.FINAL,
         "blind": None,
-        "shown": said[0].shown,
+        "shown": shown,
         "note": "",
         "picked_by": None,
         "round": None,

@@ -11,7 +11,8 @@ IMPORTED: Final = "imported"
 
 
 def imported_rubric(evaluation: Evaluation) -> Rubric | None:
-    return Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED).first()
+    rubrics = Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED)
+    return rubrics.filter(kind=RubricKind.PAIRWISE).first()
 
 
 def imported_offers(evaluation: Evaluation) -> dict[str, set[str]]:
@@ -49,10 +50,12 @@ def bring_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user
     if rubric:
         version = next_version(rubric, spec, user=user)
     else:
-        version = add_rubric(evaluation, name=free_name(evaluation), spec=spec, origin=RubricOrigin.IMPORTED, user=user)
+        version = add_rubric(
+            evaluation, name=free_name(evaluation, IMPORTED), spec=spec, origin=RubricOrigin.IMPORTED, user=user
+        )
     freeze(version)
 
 
-def free_name(evaluation: Evaluation) -> str:
+def free_name(evaluation: Evaluation, wanted: str) -> str:
     taken = set(Rubric.objects.filter(evaluation=evaluation).values_list("name", flat=True))
-    return next(name for name in (IMPORTED, *(f"{IMPORTED} {n}" for n in range(2, 1000))) if name not in taken)
+    return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)

@@ -9,15 +9,16 @@ from time import monotonic
 from typing import BinaryIO, Final, cast
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import BadRow, FileFormat, ImportState, InputRefused, ResponseRow
+from evaluations.domain import BadRow, FileFormat, ImportState, InputRefused, ResponseRow, ScoreRow
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import (
     Aspect,
+    Ballot,
     Call,
     Candidate,
     Comparison,
@@ -28,16 +29,27 @@ from evaluations.models import (
     Query,
     Rater,
     Response,
+    Score,
     User,
     Verdict,
 )
 from evaluations.models.many import refresh_statistics
+from evaluations.models.rubrics import next_place
+from evaluations.services.balloting import keep_imported
 from evaluations.services.importing.bringing import bring_rubric
 from evaluations.services.importing.flagging import flag
 from evaluations.services.importing.knowing import Around, Batch, look_around
 from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
-from evaluations.services.importing.previewing import check_received, reading_of, refuse_archived
+from evaluations.services.importing.previewing import (
+    check_received,
+    margin_of,
+    pairs_scored,
+    reading_of,
+    refuse_archived,
+)
+from evaluations.services.importing.recounting import imports_of, recount_later
 from evaluations.services.importing.resolving import in_batches, resolve
+from evaluations.services.importing.scaling import bring_scales, from_told, scores_rubric, weighed_anew
 from evaluations.services.importing.sweeping import (
     ABANDONED,
     INTERRUPTED,
@@ -130,7 +142,7 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
         give_up(importing, INTERRUPTED)
         raise
     if finished:
-        refresh_statistics(Query, Response, Comparison, Call, Verdict)
+        refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, Ballot)
     return not finished
 
 
@@ -183,7 +195,7 @@ def written(importing: Import, write_rows: Callable[[], None]) -> None:
 
 
 def write(importing: Import, batch: Batch) -> None:
-    made = write_names(batch)
+    made = write_names(importing, batch)
     queries, responses = batch.rows(Query), batch.rows(Response)
     flag(queries)
     flag(responses)
@@ -192,6 +204,7 @@ def write(importing: Import, batch: Batch) -> None:
     Comparison.all_rows.bulk_create(batch.rows(Comparison))
     Call.all_rows.bulk_create(batch.rows(Call))
     write_verdicts(batch.rows(Verdict))
+    Score.all_rows.bulk_create(batch.rows(Score))
     importing.summary = {
         **importing.summary,
         "new": Counter(importing.summary["new"]) + Counter(batch.counts),
@@ -205,9 +218,11 @@ def write(importing: Import, batch: Batch) -> None:
     )
 
 
-def write_names(batch: Batch) -> dict[str, list[int]]:
+def write_names(importing: Import, batch: Batch) -> dict[str, list[int]]:
     """The candidates, raters and aspects that are new. They are noted, for a sweep must find them."""
     raters = batch.rows(Rater)
+    for place, aspect in enumerate(batch.rows(Aspect), next_place(importing.evaluation_id)):
+        aspect.place = place
     new: dict[str, Sequence[models.Model]] = {
         "candidate": Candidate.objects.bulk_create(batch.rows(Candidate)),
         "aspect": Aspect.objects.bulk_create(batch.rows(Aspect)),
@@ -223,12 +238,13 @@ def write_verdicts(verdicts: Sequence[Verdict]) -> None:
     for verdict, told in dated:  # the column fills itself when a row is made
         verdict.created_at = told
     Verdict.all_rows.bulk_update([verdict for verdict, _ in dated], ["created_at"])
+    keep_imported(verdicts)
 
 
 def store_pairs(importing: Import, until: float | None) -> bool:
-    if importing.format != FileFormat.RESPONSES:
+    pairing = pairing_of(importing)
+    if pairing is None:
         return True
-    pairing = read_pairing(importing.options["pair"])
     with importing.file.open("rb") as file, Seen() as counted:
         entries = entries_after(importing, cast(BinaryIO, file), counted, importing.summary["paired"])
         for items in in_batches(entries, rows_at_once()):
@@ -238,10 +254,18 @@ def store_pairs(importing: Import, until: float | None) -> bool:
     return True
 
 
+def pairing_of(importing: Import) -> Pairing | None:
+    """Which pairs it makes: of responses as was asked for, of scored responses all."""
+    if importing.format == FileFormat.RESPONSES:
+        return read_pairing(importing.options["pair"])
+    return Pairing() if pairs_scored(importing) else None
+
+
 def pair_batch(importing: Import, items: Sequence[Entry | BadRow], pairing: Pairing) -> None:
     rows = [row for item in items if isinstance(item, Entry) for row in item.rows]
-    keys = sorted({row.query.key for row in rows if isinstance(row, ResponseRow)})
-    pairs = new_pairs(importing, keys, pairing)
+    keys = {row.query.key for row in rows if isinstance(row, ResponseRow)}
+    keys |= {row.query_key for row in rows if isinstance(row, ScoreRow)}
+    pairs = new_pairs(importing, sorted(keys), pairing)
     while some := list(islice(pairs, rows_at_once())):
         written(importing, partial(write_pairs, importing, some))
     importing.summary["paired"] += len(items)
@@ -262,12 +286,28 @@ def finish(importing: Import) -> None:
         occurring[key].add(choice)
     raters = set(stored.values_list("rater", flat=True).distinct())
     raters.update(Call.all_rows.filter(source_import=importing).values_list("judge__raters", flat=True).distinct())
+    raters.update(Score.all_rows.filter(source_import=importing).values_list("rater", flat=True).distinct())
+    scales, margin = from_told(importing.summary.get("scales", {})), margin_of(importing)
+    anew = weighed_anew(importing.evaluation, scales, margin)
+    raters.update(anew.values_list("rater", flat=True).distinct())
+    recounted = imports_of(anew) | imports_of(scores_beside(importing))
     with transaction.atomic():
         still_at_it(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
         bring_rubric(importing.evaluation, occurring, importing.user)
+        bring_scales(importing.evaluation, scales, margin, importing.user)
+        recount_later(recounted)
         Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
         importing.refresh_from_db()
+        Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
         record("stored", importing, user=importing.user, evaluation=importing.evaluation, after=counts(importing))
+
+
+def scores_beside(importing: Import) -> QuerySet[Score]:
+    """Of the responses that its comparisons hold against each other, by files before it."""
+    if scores_rubric(importing.evaluation) is None:
+        return Score.objects.none()
+    made = Comparison.all_rows.filter(source_import=importing)
+    return Score.objects.filter(Q(response__in=made.values("response_a")) | Q(response__in=made.values("response_b")))
 
 
 def counts(importing: Import) -> dict[str, int]:

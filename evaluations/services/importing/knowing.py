@@ -16,6 +16,7 @@ from evaluations.domain import (
     Row,
     RubricKind,
     RubricOrigin,
+    ScoreRow,
     VerdictRow,
 )
 from evaluations.formats.reading import Entry
@@ -32,9 +33,11 @@ from evaluations.models import (
     Rater,
     Response,
     RubricAspect,
+    Score,
     Verdict,
 )
 from evaluations.models.material import finished_imports
+from evaluations.services.importing.scaling import Scale
 
 Key = tuple[str, ...]
 AnyRow = TypeVar("AnyRow", bound=models.Model)
@@ -52,6 +55,8 @@ class Around:
     aspects: dict[str, Aspect]
     offered: Mapping[str, set[str]]  # by aspect key, in rubrics that no import brought
     imported_aspects: set[str] = field(default_factory=set)
+    scales: dict[str, Scale] = field(default_factory=dict)  # by aspect key, of the scores that rows bring
+    spoken: dict[tuple[int, int], bool] = field(default_factory=dict)  # see `naming.refuse_second_way`
 
     @property
     def visible(self) -> Q:
@@ -109,6 +114,7 @@ class Batch:
     seen: Seen | None
     known: dict[Key, Found]
     comparisons: dict[str, list[Comparison]]
+    responses: dict[tuple[str, str], list[Response]]  # by query key and candidate
     new: dict[Key, models.Model] = field(default_factory=dict)
     bad: list[BadRow] = field(default_factory=list)
     stored: int = 0
@@ -139,6 +145,7 @@ class Batch:
             "responses": len(self.rows(Response)),
             "comparisons": len(self.rows(Comparison)),
             "verdicts": len(self.rows(Verdict)),
+            "scores": len(self.rows(Score)),
             "failures": len(self.rows(Call)),
         }
         return {word: number for word, number in new.items() if number}
@@ -154,7 +161,7 @@ def look_up(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None) 
     by_id = {query.pk: query for query in queries.only("key", "cluster", "category", "sha256", "text", "evaluation")}
     for query in by_id.values():
         query.evaluation = around.evaluation
-    batch = Batch(around, seen, known={}, comparisons={})
+    batch = Batch(around, seen, known={}, comparisons={}, responses={})
     for query in by_id.values():
         batch.known["query", query.key] = Found(query, query_word(query))
     responses = known_responses(batch, by_id, rows)
@@ -165,6 +172,7 @@ def look_up(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None) 
         batch.known[key_of_comparison(comparison)] = Found(comparison, "")
         batch.comparisons.setdefault(comparison.query.key, []).append(comparison)
     know_verdicts(batch, rows)
+    know_scores(batch, responses, rows)
     return batch
 
 
@@ -173,7 +181,7 @@ def key_of_query(row: Row) -> str:
 
 
 def known_responses(batch: Batch, queries: Mapping[int, Query], rows: Sequence[Row]) -> dict[int, Response]:
-    if not queries or not any(isinstance(row, (ComparisonRow, ResponseRow)) for row in rows):
+    if not queries or not any(isinstance(row, (ComparisonRow, ResponseRow, ScoreRow)) for row in rows):
         return {}
     names = {candidate.pk: candidate for candidate in batch.around.candidates.values() if candidate.pk}
     found = Response.all_rows.filter(batch.around.visible, query__in=list(queries))
@@ -182,6 +190,7 @@ def known_responses(batch: Batch, queries: Mapping[int, Query], rows: Sequence[R
         response.candidate = names[response.candidate_id]
         response.query = queries[response.query_id]
         batch.known[key_of_response(response)] = Found(response, "")
+        batch.responses.setdefault((response.query.key, response.candidate.name), []).append(response)
     return by_id
 
 
@@ -220,6 +229,21 @@ def know_verdicts(batch: Batch, rows: Sequence[Row]) -> None:
         batch.known[key] = Found(call, call.state)
 
 
+def know_scores(batch: Batch, responses: Mapping[int, Response], rows: Sequence[Row]) -> None:
+    """The imported scores that the raters of this batch gave to its responses."""
+    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, ScoreRow)}
+    raters = {rater.pk: rater for name in told if (rater := batch.around.raters.get(name)) and rater.pk}
+    if not raters or not responses:
+        return
+    aspects = {aspect.pk: aspect for aspect in batch.around.aspects.values()}
+    given = Score.all_rows.filter(batch.around.visible, rater__in=list(raters), response__in=list(responses))
+    for score in given.filter(source_import__isnull=False):
+        score.rater = raters[score.rater_id]
+        score.aspect = aspects[score.aspect_id]
+        score.response = responses[score.response_id]
+        batch.known[key_of_score(score)] = Found(score, score_word(score))
+
+
 # ---- keys: the same for a row of the database and a line of the file -------------------------
 
 
@@ -244,6 +268,17 @@ def key_of_verdict(verdict: Verdict) -> Key:
 
 def key_of_call(comparison: Comparison, rater: Rater, shown: str, sample: int) -> Key:
     return "call", *key_of_comparison(comparison)[1:], rater.name, shown, str(sample)
+
+
+def key_of_score(score: Score) -> Key:
+    rater = score.rater
+    place = (rater.kind, rater.name, score.aspect.key, str(score.sample))
+    return "score", *key_of_response(score.response)[1:], *place
+
+
+def score_word(score: Score) -> str:
+    """Its value with every digit, whole ones without the point."""
+    return repr(score.value).removesuffix(".0")
 
 
 def verdict_word(verdict: Verdict) -> str:

@@ -1,6 +1,7 @@
 """Which responses are held against each other, and which of two is A."""
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -76,10 +77,13 @@ def pairs_of(responses: Sequence[Response], pairing: Pairing, seed: str) -> list
 def new_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
     """The comparisons that are missing among the responses to these queries, not saved."""
     visible = finished_imports() | Q(source_import=importing)
-    queries = Query.all_rows.filter(visible, evaluation=importing.evaluation, key__in=keys).order_by("pk")
-    for query in queries.select_related("evaluation"):
-        responses = list(Response.all_rows.filter(visible, query=query).select_related("candidate"))
-        made = set(Comparison.all_rows.filter(query=query).values_list("response_a", "response_b"))
-        for one, other in pairs_of(responses, pairing, seed=f"{query.evaluation.slug}:{query.key}"):
+    queries = list(Query.all_rows.filter(visible, evaluation=importing.evaluation, key__in=keys).order_by("pk"))
+    responses: dict[int, list[Response]] = defaultdict(list)
+    for response in Response.all_rows.filter(visible, query__in=queries).select_related("candidate").defer("messages"):
+        responses[response.query_id].append(response)
+    made = set(Comparison.all_rows.filter(query__in=queries).values_list("response_a", "response_b"))
+    for query in queries:
+        query.evaluation = importing.evaluation
+        for one, other in pairs_of(responses[query.pk], pairing, seed=f"{query.evaluation.slug}:{query.key}"):
             if not {(one.pk, other.pk), (other.pk, one.pk)} & made:
                 yield comparison_of(query, one, other, origin=ComparisonOrigin.PAIRED, source_import=importing)

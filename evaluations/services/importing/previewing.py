@@ -21,17 +21,27 @@ from evaluations.domain import (
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import Evaluation, Import, User
+from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
 from evaluations.services.importing.knowing import Around, Batch, look_around
 from evaluations.services.importing.pairing import BASELINE, Pairing, read_pairing
 from evaluations.services.importing.resolving import in_batches, resolve
 from evaluations.services.importing.sampling import sample
+from evaluations.services.importing.scaling import Scales, as_told, refuse_odd_margin, refuse_unfitting
 from evaluations.services.importing.sweeping import INTERRUPTED, Stopped, claim, give_up, still_at_it, sweep
 from evaluations.services.recording import record
 
 CHECKED_AT_ONCE: Final = 2_000
 LISTED: Final = 1_000  # bad rows are all counted, and so many of them listed
 SAMPLES: Final = 3
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Which comparisons are to be made: of responses, and of scored responses with the margin of a tie."""
+
+    pair: str
+    margin: float | None
 
 
 @dataclass
@@ -49,6 +59,7 @@ class Checked:
     bad_rows: list[BadRow] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
+    scales: Scales = field(default_factory=dict)
 
     def count(self, batch: Batch) -> None:
         self.stored += batch.stored
@@ -67,20 +78,31 @@ def preview(
     reading: Reading,
     user: User | None,
     pair: str = "all",
+    derive_pairs: float | None = None,
     brings: str = "",
 ) -> Import:
-    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read at all."""
-    importing = unsaved(evaluation, file, file_name, reading, user, pair, brings)
+    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read at all.
+
+    ``derive_pairs``: the margin of a tie, where scores are to make choices between all responses to a query.
+    """
+    importing = unsaved(evaluation, file, file_name, reading, user, Pairs(pair, derive_pairs), brings)
     tell(importing, check(importing, file))
     keep(importing, file)
     return importing
 
 
 def receive(
-    evaluation: Evaluation, file: BinaryIO, *, file_name: str, reading: Reading, user: User | None, pair: str = "all"
+    evaluation: Evaluation,
+    file: BinaryIO,
+    *,
+    file_name: str,
+    reading: Reading,
+    user: User | None,
+    pair: str = "all",
+    derive_pairs: float | None = None,
 ) -> Import:
     """Keep a file that is too long to be checked while a person waits; `check_received` does it later."""
-    importing = unsaved(evaluation, file, file_name, reading, user, pair, brings="")
+    importing = unsaved(evaluation, file, file_name, reading, user, Pairs(pair, derive_pairs), brings="")
     importing.state = ImportState.CHECKING
     keep(importing, file)
     return importing
@@ -110,15 +132,18 @@ def unsaved(
     file_name: str,
     reading: Reading,
     user: User | None,
-    pair: str,
+    pairs: Pairs,
     brings: str,
 ) -> Import:
     refuse_archived(evaluation)
+    refuse_odd_margin(pairs.margin)
     options = {
         "id_prefix": reading.id_prefix,
         "rater": reading.rater,
         "rater_kind": reading.rater_kind,
-        "pair": str(read_pairing(pair)),
+        "lower_is_better": reading.lower_is_better,
+        "pair": str(read_pairing(pairs.pair)),
+        "derive_pairs": pairs.margin,
         "brings": brings,
     }
     return Import(
@@ -146,6 +171,17 @@ def keep(importing: Import, file: BinaryIO) -> None:
         record("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
 
 
+def margin_of(importing: Import) -> float | None:
+    """Within which two of its scores make a tie, where choices are to be derived from them."""
+    margin: float | None = importing.options.get("derive_pairs")
+    return margin
+
+
+def pairs_scored(importing: Import) -> bool:
+    """Whether comparisons are made of the responses that it scores, by storing it even where its rows are here."""
+    return bool(importing.summary.get("scales")) and margin_of(importing) is not None
+
+
 def reading_of(importing: Import) -> Reading:
     kind = importing.options["rater_kind"]
     return Reading(
@@ -154,6 +190,7 @@ def reading_of(importing: Import) -> Reading:
         mapping=importing.mapping,
         rater=importing.options["rater"],
         rater_kind=RaterKind(kind) if kind else None,
+        lower_is_better=importing.options.get("lower_is_better", False),
     )
 
 
@@ -170,8 +207,9 @@ def tell(importing: Import, checked: Checked) -> None:
         "new": +checked.new,
         "samples": checked.samples,
         "aspects": sorted(checked.aspects),
+        "scales": as_told(checked.scales),
         "warnings": list(warnings(importing, checked)),
-        "notes": list(notes(checked)),
+        "notes": list(notes(importing, checked)),
     }
 
 
@@ -196,8 +234,9 @@ def check(importing: Import, file: BinaryIO) -> Checked:
             checked.samples += [sample(item) for item in items if isinstance(item, Entry)][:wanted]
             if importing.pk:
                 still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
-    checked.aspects = around.imported_aspects
+    checked.aspects, checked.scales = around.imported_aspects, around.scales
     refuse_unknown_baseline(read_pairing(importing.options["pair"]), checked, around)
+    refuse_unfitting(importing.evaluation, checked.scales, margin_of(importing))
     return checked
 
 
@@ -219,12 +258,14 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
             f"No rubric of this evaluation asks about {', '.join(brought)}: "
             f"a rubric named {IMPORTED} comes with these verdicts."
         )
+    yield from scaling.warnings_about(importing.evaluation, checked.scales, margin_of(importing))
 
 
-def notes(checked: Checked) -> Iterator[str]:
+def notes(importing: Import, checked: Checked) -> Iterator[str]:
     if checked.turned:
         rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
         yield (
             f"{rows} the candidates in the other order. Such rows are turned round: "
             "A is always the candidate whose name sorts first."
         )
+    yield from scaling.notes_about(checked.scales, margin_of(importing))

@@ -1,9 +1,8 @@
 """What a batch of rows means in an evaluation: which are new, which are here already, which are bad."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any
 
 from django.db import models
 
@@ -14,12 +13,11 @@ from evaluations.domain import (
     Choice,
     ComparisonOrigin,
     ComparisonRow,
-    JudgeKind,
     Messages,
     QueryPart,
-    RaterKind,
     ResponseRow,
     Row,
+    ScoreRow,
     VerdictRow,
     content_sha256,
     text_of,
@@ -27,11 +25,10 @@ from evaluations.domain import (
 from evaluations.formats.reading import Entry, sorted_by_name, turned_round
 from evaluations.formats.seen import Seen
 from evaluations.formats.values import RowRefused
-from evaluations.models import Aspect, Call, Candidate, Comparison, Judge, Query, Rater, Response, Verdict
+from evaluations.models import Aspect, Call, Candidate, Comparison, Query, Rater, Response, Score, Verdict
 from evaluations.services.importing.knowing import (
     Around,
     Batch,
-    Found,
     Key,
     key_of_call,
     key_of_comparison,
@@ -41,10 +38,9 @@ from evaluations.services.importing.knowing import (
     query_word,
     verdict_word,
 )
+from evaluations.services.importing.naming import Addition, named_aspect, rater_meant, refuse_second_way
 from evaluations.services.importing.pairing import comparison_of
-
-MAX_JUDGE_NAME: Final = 120
-AnyRow = TypeVar("AnyRow", Candidate, Rater, Aspect)
+from evaluations.services.importing.scoring import add_score
 
 
 def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None = None) -> Batch:
@@ -65,50 +61,6 @@ def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None =
     return batch
 
 
-@dataclass
-class Addition:
-    """What one entry adds, kept apart until the whole of it has proved good."""
-
-    batch: Batch
-    line: int
-    new: dict[Key, Found] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
-    named: list[tuple[dict[Any, Any], Any, models.Model]] = field(default_factory=list)
-    imported_aspects: set[str] = field(default_factory=set)
-    turned: bool = False
-
-    def find(self, key: Key) -> Found | None:
-        return self.new.get(key) or self.batch.find(key)
-
-    def put(self, key: Key, row: models.Model, word: str = "") -> None:
-        self.new[key] = Found(row, word, self.line)
-
-    def name(self, table: dict[Any, Any], name: Any, row: AnyRow) -> AnyRow:
-        """A candidate, rater or aspect that this entry brings; the same one when it is named again."""
-        for _, known, earlier in self.named:
-            if known == name and type(earlier) is type(row):
-                return earlier
-        self.named.append((table, name, row))
-        return row
-
-    def keep(self) -> None:
-        for table, name, row in self.named:
-            table[name] = row
-            self.batch.new[type(row).__name__, str(name)] = row
-        for key, found in self.new.items():
-            self.batch.known[key] = found
-            assert found.row is not None
-            self.batch.new[key] = found.row
-            if self.batch.seen:
-                self.batch.seen.remember(key, found.word, self.line)
-        for comparison in self.comparisons:
-            self.batch.comparisons.setdefault(comparison.query.key, []).append(comparison)
-        self.batch.around.imported_aspects |= self.imported_aspects
-        self.batch.turned += self.turned
-        self.batch.stored += bool(self.new)
-        self.batch.unchanged += not self.new
-
-
 # ---- adding rows, one entry at a time --------------------------------------------------------
 
 
@@ -120,6 +72,8 @@ def add(added: Addition, row: Row) -> None:
         add_response(added, query, row.candidate, row.response, row.metadata)
     elif isinstance(row, VerdictRow):
         add_verdict(added, row)
+    elif isinstance(row, ScoreRow):
+        add_score(added, row)
 
 
 def add_query(added: Addition, part: QueryPart) -> Query:
@@ -129,7 +83,7 @@ def add_query(added: Addition, part: QueryPart) -> Query:
         added.put(("query", part.key), query, query_word(query))
         return query
     assert isinstance(found.row, Query)
-    refuse_other_query(found.row, query, found.where)
+    refuse_other_query(found.row, part, query, found.where)
     return found.row
 
 
@@ -149,9 +103,9 @@ def new_query(added: Addition, part: QueryPart) -> Query:
     )
 
 
-def refuse_other_query(known: Query, told: Query, where: str) -> None:
+def refuse_other_query(known: Query, part: QueryPart, told: Query, where: str) -> None:
     """The same id must mean the same query. What a row leaves out it does not contradict."""
-    if told.sha256 != known.sha256:
+    if told.sha256 != known.sha256 and not part.is_stand_in:
         raise RowRefused(f"query “{told.key}” stands {where} with another text")
     if told.cluster not in (known.cluster, told.key):
         raise RowRefused(f"query “{told.key}” stands {where} with another cluster")
@@ -175,10 +129,12 @@ def add_response(added: Addition, query: Query, name: str, messages: Messages, m
     )
     key = key_of_response(response)
     found = added.find(key)
+    if found is not None and isinstance(found.row, Response):
+        return found.row
     if found is None:
         added.put(key, response)
-        return response
-    return found.row if isinstance(found.row, Response) else response
+    added.responses.append(response)
+    return response
 
 
 def add_comparison(added: Addition, row: ComparisonRow) -> None:
@@ -214,10 +170,12 @@ def add_verdict(added: Addition, row: VerdictRow) -> None:
 
 
 def add_choice(added: Addition, told: VerdictRow, comparison: Comparison, rater: Rater) -> None:
+    aspect = aspect_meant(added, told)
+    refuse_second_way(added, rater, aspect, Score)
     verdict = Verdict(
         rater=rater,
         comparison=comparison,
-        aspect=aspect_meant(added, told),
+        aspect=aspect,
         sample=told.sample or 0,
         shown=told.shown,
         choice=Choice.TIE if told.choice == INCONSISTENT else told.choice,
@@ -303,52 +261,13 @@ def as_stored(row: VerdictRow, comparison: Comparison) -> VerdictRow:
     return sorted_by_name(row)
 
 
-def rater_meant(added: Addition, row: VerdictRow) -> Rater:
-    around = added.batch.around
-    rater = around.raters.get((row.rater_kind, row.rater))
-    if rater is not None:
-        refuse_own_rater(rater)
-        return rater
-    rater = Rater(evaluation=around.evaluation, kind=row.rater_kind, name=row.rater)
-    if row.rater_kind == RaterKind.JUDGE:
-        rater.judge = imported_judge(added, row.rater)
-    return added.name(around.raters, (str(row.rater_kind), row.rater), rater)
-
-
-def refuse_own_rater(rater: Rater) -> None:
-    """Nobody else's verdicts are put into the mouth of a person or judge who works here."""
-    if rater.user_id:
-        raise RowRefused(f"“{rater.name}” has an account here: give the imported person another name")
-    if rater.judge is not None and rater.judge.kind != JudgeKind.IMPORTED:
-        raise RowRefused(f"“{rater.name}” is a judge that runs here: give the imported judge another name")
-
-
-def imported_judge(added: Addition, name: str) -> Judge:
-    around = added.batch.around
-    if len(name) > MAX_JUDGE_NAME:
-        raise RowRefused(f"a judge's name has {len(name)} characters; at most {MAX_JUDGE_NAME} can be kept")
-    if name in around.judge_names:
-        raise RowRefused(f"“{name}” is a judge that runs here: give the imported judge another name")
-    return Judge(
-        evaluation=around.evaluation,
-        name=name,
-        kind=JudgeKind.IMPORTED,
-        fingerprint=content_sha256([JudgeKind.IMPORTED, name]),
-    )
-
-
 def aspect_meant(added: Addition, row: VerdictRow) -> Aspect:
-    around = added.batch.around
-    offered = around.offered.get(row.aspect)
+    offered = added.batch.around.offered.get(row.aspect)
     if offered is None:
         added.imported_aspects.add(row.aspect)
     elif row.choice in tuple(Choice) and row.choice not in offered:
         raise RowRefused(f"the rubric does not offer {row.choice} for {row.aspect}")
-    aspect = around.aspects.get(row.aspect)
-    if aspect is None:
-        name = row.aspect.replace("_", " ").capitalize()
-        aspect = added.name(around.aspects, row.aspect, Aspect(evaluation=around.evaluation, key=row.aspect, name=name))
-    return aspect
+    return named_aspect(added, row.aspect)
 
 
 def in_batches(items: Iterator[Entry | BadRow], most: int) -> Iterator[list[Entry | BadRow]]:

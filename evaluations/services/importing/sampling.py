@@ -2,18 +2,21 @@
 
 from typing import Any, Final
 
-from evaluations.domain import Choice, ComparisonRow, ResponseRow, Row, VerdictRow, text_of
+from evaluations.domain import Choice, ComparisonRow, ResponseRow, Row, ScoreRow, VerdictRow, text_of
 from evaluations.formats.reading import Entry
 
 SAMPLE_LETTERS: Final = 400
+SAMPLE_SCORES: Final = 6  # of a row that brings many
 
 
 def sample(entry: Entry) -> dict[str, Any]:
     """A row as the page shows it before it is stored."""
-    told: dict[str, Any] = {"line": entry.line, "verdicts": []}
+    told: dict[str, Any] = {"line": entry.line, "verdicts": [], "scores": []}
     for row in entry.rows:
         if isinstance(row, VerdictRow):
             told["verdicts"].append(sample_verdict(row))
+        elif isinstance(row, ScoreRow):
+            told["scores"] += [sample_score(row)] if len(told["scores"]) < SAMPLE_SCORES else []
         else:
             told.update(sample_of(row))
     return told
@@ -44,6 +47,17 @@ def sample_verdict(row: VerdictRow) -> dict[str, Any]:
         "aspect": row.aspect,
         "choice": row.choice,
         "chosen": sides.get(Choice(row.choice)) if row.choice in tuple(Choice) else None,
+    }
+
+
+def sample_score(row: ScoreRow) -> dict[str, Any]:
+    return {
+        "key": row.query_key,
+        "candidate": row.candidate,
+        "rater": row.rater,
+        "kind": row.rater_kind,
+        "aspect": row.aspect,
+        "value": row.value,
     }
 
 

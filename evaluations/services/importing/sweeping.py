@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from evaluations.domain import ImportState, InputRefused
 from evaluations.models import (
     Aspect,
+    Ballot,
     Call,
     Candidate,
     Comparison,
@@ -22,6 +23,7 @@ from evaluations.models import (
     Query,
     Rater,
     Response,
+    Score,
     User,
     Verdict,
 )
@@ -34,7 +36,7 @@ ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
 INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
 DEAD_AFTER: Final = timedelta(minutes=1)
 # In the order in which rows lean on each other: those first that nothing else points at.
-OWNED: Final = (Verdict, Call, Comparison, Response, Query)
+OWNED: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
 NAMED: Final[Mapping[str, type[models.Model]]] = {
     "rater": Rater,
     "judge": Judge,

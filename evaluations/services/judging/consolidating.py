@@ -1,12 +1,15 @@
 """A judge's one verdict on a comparison, made when it is read from every order and sample."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evaluations.domain import Choice, Folded, Shown, derived_choice, fold
+from django.db.models import Q
+
+from evaluations.domain import Choice, Folded, JudgeKind, ScoreRule, Shown, fold
 from evaluations.models import Call, Comparison, Rater, RubricAspect, Score, Verdict
+from evaluations.services.importing.scaling import score_rules
 
 Choices = Mapping[int, Mapping[str, Folded]]
 
@@ -17,11 +20,11 @@ class Derivation:
 
     score_a: float
     score_b: float
-    margin: float
+    rule: ScoreRule
 
     @property
     def choice(self) -> Choice:
-        choice = derived_choice(self.score_a, self.score_b, self.margin)
+        choice = self.rule.choice(self.score_a, self.score_b)
         assert choice is not None
         return choice
 
@@ -34,9 +37,26 @@ def judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> Choices:
 def judges_choices(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, Choices]:
     """By rater id what each judge says, in the same few queries however many they are."""
     wanted = list(comparison_ids)
-    scoring = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
-    choosing = [rater for rater in raters if rater not in scoring]
-    return {**(chosen(choosing, wanted) if choosing else {}), **(scored(scoring, wanted) if scoring else {})}
+    choosing = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
+    scoring = scorers(raters)
+    told = chosen(choosing, wanted) if choosing else {}
+    for rater, choices in (scored(scoring, wanted) if scoring else {}).items():
+        told[rater] = together(told[rater], choices) if rater in told else choices
+    return told
+
+
+def scorers(raters: Sequence[Rater]) -> list[Rater]:
+    """Those that may have given scores: judges of single responses, and imported ones where scores were imported."""
+    asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
+    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
+    if imported and not score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
+        return asked
+    return [*asked, *imported]
+
+
+def together(one: Choices, other: Choices) -> Choices:
+    """What an imported judge chose, and on other aspects scored."""
+    return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
 
 
 def chosen(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
@@ -57,7 +77,7 @@ def chosen(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, 
 
 
 def scored(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
-    """Of judges of single responses."""
+    """Of judges that scored single responses."""
     return {
         rater: {pk: {key: Folded(one.choice) for key, one in said.items()} for pk, said in derived.items()}
         for rater, derived in derivations(raters, sides_of(comparison_ids)).items()
@@ -89,7 +109,7 @@ def derivations(
 ) -> Mapping[int, Mapping[int, Mapping[str, Derivation]]]:
     """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
 
-    The raters are judges of single responses; the same two queries however many they and the comparisons are.
+    The raters are judges that scored single responses; the same few queries however many they and the comparisons are.
     """
     responses = {response for pair in sides.values() for response in pair}
     given: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -97,14 +117,22 @@ def derivations(
     columns = scores.values_list("rater_id", "aspect_id", "aspect__key", "response_id", "value")
     for rater_id, aspect, key, response, value in columns:
         given[rater_id, aspect, key][response].append(value)
-    margins = margins_of(raters)
+    rules = rules_of(raters)
     told: dict[int, dict[int, dict[str, Derivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, aspect, key), values in given.items():
-        margin = margins.get((rater_id, aspect), 0.0)
+        rule = rules.get((rater_id, aspect), ScoreRule())
         for pk, (a, b) in sides.items():
             if a in values and b in values:
-                told[rater_id][pk][key] = Derivation(fmean(values[a]), fmean(values[b]), margin)
+                told[rater_id][pk][key] = Derivation(fmean(values[a]), fmean(values[b]), rule)
     return told
+
+
+def rules_of(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
+    """How scores are held against each other, by rater id and aspect id: of imported judges as their files said."""
+    rules = {place: ScoreRule(margin) for place, margin in margins_of(raters).items()}
+    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
+    brought = score_rules(Q(aspect__evaluation=imported[0].evaluation_id)) if imported else {}
+    return rules | {(rater.pk, aspect): rule for rater in imported for aspect, rule in brought.items()}
 
 
 def margins_of(raters: Iterable[Rater]) -> dict[tuple[int, int], float]:

@@ -9,6 +9,7 @@ from django.db import connection
 from evaluations.domain import AspectSpec, Stage
 from evaluations.models import Score, Verdict
 from evaluations.models.many import insert_many
+from evaluations.services import balloting
 from evaluations.services.judging.working import Bout, Outcome
 
 # Columns that have no default of the database's own are named, empty ones too.
@@ -29,6 +30,7 @@ def write_answers(bout: Bout, outcomes: Sequence[Outcome], now: datetime) -> Non
     scores = [row for outcome in outcomes for row in score_rows(bout, outcome, offered, now)]
     insert_many(Verdict, VERDICT_COLUMNS, verdicts)
     insert_many(Score, SCORE_COLUMNS, scores)
+    balloting.write_calls([row for outcome in outcomes for row in ballot_rows(bout, outcome)], now)
     if verdicts or scores:
         note_change(bout.rater_id, now)
 
@@ -43,6 +45,15 @@ def verdict_rows(
         about = (bout.rater_id, held.comparison_id, bout.aspect_ids[key], held.sample)
         what = (held.shown.value, choice.value, outcome.weighted.get(key))
         yield (now, *about, *what, held.call_id, Stage.FIRST.value, False, "", "", "")
+
+
+def ballot_rows(bout: Bout, outcome: Outcome) -> list[tuple[Any, ...]]:
+    """The same choices packed."""
+    held = outcome.held
+    if held.comparison_id is None or not outcome.choices:
+        return []
+    choices = {bout.aspect_places[key]: choice for key, choice in outcome.choices.items()}
+    return balloting.call_rows(bout.rater_id, held.comparison_id, held.shown, held.sample, held.call_id, choices)
 
 
 def score_rows(

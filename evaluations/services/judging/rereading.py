@@ -32,6 +32,7 @@ from evaluations.judge.replying import is_verdict_alone
 from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Event, Judge, Run, Score, User, Verdict
 from evaluations.models.many import update_many
+from evaluations.services import balloting
 from evaluations.services.judging.filing import note_change, write_answers
 from evaluations.services.judging.judging import texts_of
 from evaluations.services.judging.working import Bout, Held, Outcome, bout_of
@@ -175,6 +176,7 @@ class Rereading:
         """The calls and their answers as they are read now; what was there before is counted."""
         outcomes = [one.outcome for one in changed if one.outcome]
         ids, now = [outcome.held.call_id for outcome in outcomes], timezone.now()
+        balloting.forget_calls(ids)
         Verdict.all_rows.filter(call__in=ids).delete()
         Score.all_rows.filter(call__in=ids).delete()
         columns = ("id", "state", "error", "rationale", "repaired")

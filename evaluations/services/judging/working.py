@@ -42,6 +42,7 @@ class Bout:
     spec: RubricSpec
     rater_id: int
     aspect_ids: Mapping[str, int]
+    aspect_places: Mapping[str, int]
     patience: Patience = field(default_factory=Patience)
     price: Price | None = None
     schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
@@ -150,12 +151,14 @@ def begin(run_id: int, patience: Patience) -> Bout | None:
 def bout_of(run: Run, patience: Patience) -> Bout:
     version = run.judge.rubric_version
     assert version is not None  # only imported judges have none, and they have no runs
+    aspects = list(version.asked.values_list("aspect__key", "aspect_id", "aspect__place"))
     return Bout(
         run=run,
         judge=run.judge,
         spec=version.spec(),
         rater_id=Rater.objects.values_list("pk", flat=True).get(judge=run.judge),
-        aspect_ids=dict(version.asked.values_list("aspect__key", "aspect_id")),
+        aspect_ids={key: pk for key, pk, _ in aspects},
+        aspect_places={key: place for key, _, place in aspects},
         patience=patience,
         price=price_for(run.judge),
     )

@@ -29,7 +29,7 @@ FewShot = Sequence[Mapping[str, Any]]
 
 # What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
 LATER_IN_SPEC: Final = {"rationale_key": "rationale", "choices_key": "choices"}
-LATER_IN_ASPECT: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": ""}
+LATER_IN_ASPECT: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": "", "lower_is_better": False}
 
 
 def create_evaluation(
@@ -143,7 +143,8 @@ def next_version(rubric: Rubric, spec: RubricSpec, *, user: User | None, for_rev
     """
     if spec.kind != rubric.kind:
         raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
-    refuse_unusable(spec)
+    if rubric.origin != RubricOrigin.IMPORTED:  # that one is never put to a judge
+        refuse_unusable(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)
     rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
     latest = rubric.versions.order_by("-number").first()
@@ -200,6 +201,7 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
             scale_labels=list(asked.scale_labels.items()),
             tie_margin=asked.tie_margin,
             reply_key=asked.reply_key,
+            lower_is_better=asked.lower_is_better,
         )
     return version
 

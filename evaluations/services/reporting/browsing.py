@@ -18,6 +18,7 @@ from evaluations.models import (
     Score,
     Verdict,
 )
+from evaluations.services.importing.preferring import preferences
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def progress(comparison_ids: Collection[int]) -> Mapping[int, Progress]:
 
 
 def with_scores(told: dict[int, Progress], comparison_ids: Collection[int]) -> Mapping[int, Progress]:
-    """The same with the judges that score: one has answered where it scored both responses."""
+    """The same with those that score: judges and whoever came with a file, where they scored both responses."""
     sides = responses_of(comparison_ids)
     responses = {response for pair in sides.values() for response in pair}
     scored = scored_by(responses)
@@ -107,11 +108,14 @@ def with_scores(told: dict[int, Progress], comparison_ids: Collection[int]) -> M
         failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
     )
     counts = {response: (waiting, failed) for response, waiting, failed in open_or_failed}
+    in_files = scored_in_files(comparison_ids)
     for comparison_id, (a, b) in sides.items():
         one, other = counts.get(a, (0, 0)), counts.get(b, (0, 0))
         now = told[comparison_id]
         told[comparison_id] = replace(
             now,
+            people=now.people + len(in_files[comparison_id, RaterKind.HUMAN]),
+            gold=now.gold + len(in_files[comparison_id, RaterKind.GOLD]),
             judges=now.judges + len(scored[a] & scored[b]),
             waiting=now.waiting + one[0] + other[0],
             failed=now.failed + one[1] + other[1],
@@ -130,4 +134,12 @@ def scored_by(responses: Collection[int]) -> Mapping[int, set[int]]:
     scores = Score.objects.filter(response__in=responses, rater__kind=RaterKind.JUDGE).order_by()
     for response, rater in scores.values_list("response_id", "rater_id").distinct():
         found[response].add(rater)
+    return found
+
+
+def scored_in_files(comparison_ids: Collection[int]) -> Mapping[tuple[int, RaterKind], set[int]]:
+    """Comparison and kind → the people, or gold, whose imported scores say something of it."""
+    found: dict[tuple[int, RaterKind], set[int]] = defaultdict(set)
+    for one in preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
+        found[one.comparison, one.kind].add(one.rater)
     return found

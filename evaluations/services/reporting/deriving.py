@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from evaluations.domain import CallState
 from evaluations.models import Call, Comparison, Rater, Score
 from evaluations.services.judging.consolidating import margins_of
-from evaluations.services.reporting.packing import STATE_WIDTH, code, groups, split_states
+from evaluations.services.reporting.packing import Rows, code, groups
 from evaluations.stats.coding import FOLDED, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
 from evaluations.stats.deriving import from_scores, means
@@ -50,15 +50,17 @@ class Sides:
 
     def comparisons_with(self, places: IntArray) -> tuple[IntArray, IntArray]:
         """Every comparison in which one of these responses stands, and the number of the response in ``places``."""
-        item, number = [], []
-        for side in (self.a, self.b):
-            order = np.argsort(side, kind="stable")
-            first, last = (np.searchsorted(side[order], places, edge) for edge in ("left", "right"))
-            count = last - first
-            start = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
-            item.append(order[start + np.arange(count.sum())])
-            number.append(np.repeat(np.arange(len(places)), count))
-        return np.concatenate(item), np.concatenate(number)
+        (item_a, number_a), (item_b, number_b) = (on_side(side, places) for side in (self.a, self.b))
+        return np.concatenate([item_a, item_b]), np.concatenate([number_a, number_b])
+
+
+def on_side(side: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+    """Every comparison that has one of these responses on this side, and the number of the response in ``places``."""
+    order = np.argsort(side, kind="stable")
+    first, last = (np.searchsorted(side[order], places, edge) for edge in ("left", "right"))
+    count = last - first
+    start = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+    return order[start + np.arange(count.sum())], np.repeat(np.arange(len(places)), count)
 
 
 def read_scored(
@@ -107,7 +109,7 @@ def read_calls(
     """Calls without a score, their states, and how many verdicts were repaired, each by rater id."""
     rater_of = {rater.judge_id: rater.pk for rater in judges}
     wanted = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
-    packed = F("sample") * STATE_WIDTH + code("state", STATES, len(STATES))
+    packed = code("state", STATES, len(STATES))
     calls = wanted.filter(judge__in=list(rater_of)).order_by().values_list("judge_id", "response_id", packed)
     rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL)
     place, known = sides.known(rows["response"])
@@ -116,7 +118,13 @@ def read_calls(
     for (judge,), part in groups(rows[known], "judge"):
         rater = rater_of[judge]
         part, repaired[rater] = split_states(part)
-        sample, states[rater] = np.divmod(part["packed"], STATE_WIDTH)
+        states[rater] = part["packed"]
         item, number = sides.comparisons_with(part["response"])
-        unanswered[rater] = Unanswered(item, np.full(len(item), FOLDED), sample[number], states[rater][number])
+        unanswered[rater] = Unanswered(item, np.full(len(item), FOLDED), states[rater][number])
     return unanswered, states, repaired
+
+
+def split_states(rows: Rows) -> tuple[Rows, int]:
+    """The calls without an answer, and how many others there are: those that were answered after a repair."""
+    answered = rows["packed"] == len(STATES)
+    return rows[~answered], int(answered.sum())

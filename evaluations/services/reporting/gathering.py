@@ -1,134 +1,108 @@
-"""Verdicts from the database into arrays: a handful of queries, however many verdicts there are."""
+"""Verdicts from the database into arrays: the same few queries, however many verdicts there are."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
-from django.db.models.expressions import Combinable
+from django.db.models import QuerySet
 
-from evaluations.domain import CallState, RaterKind
-from evaluations.models import Call, Comparison, Rater, Verdict
+from evaluations.domain import RaterKind
+from evaluations.models import Aspect, Comparison, Rater
 from evaluations.services.reporting.deriving import FromScores, read_scored
-from evaluations.services.reporting.packing import (
-    CHOICE_WIDTH,
-    MARK_WIDTH,
-    ORDER_WIDTH,
-    STATE_WIDTH,
-    Rows,
-    code,
-    groups,
-    read,
-    split_states,
-)
-from evaluations.services.reporting.voting import (
-    PeopleRows,
-    ShownJudges,
-    read_confirmed,
-    read_scored_votes,
-    read_shown_judges,
-    read_votes,
-    together,
-)
+from evaluations.services.reporting.preferring import Preferred, read_preferred
+from evaluations.services.reporting.scoring_votes import joined, read_scored_votes
+from evaluations.services.reporting.unpacking import JudgeBallots, Places, read_judges
+from evaluations.services.reporting.voting import PeopleBallots, PeopleRows, read_confirmed, read_people
 from evaluations.stats.anchoring import Confirmed
-from evaluations.stats.coding import CHOICES, ORDERS, IntArray
-from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
+from evaluations.stats.coding import IntArray
+from evaluations.stats.consolidation import Unanswered, Verdicts
 
 
 @dataclass(frozen=True)
 class Gathered:
     """``comparisons``: their ids in order; a comparison's place in it is its item number everywhere else.
 
-    The rest by aspect id, or by rater id and aspect id; a call belongs to every aspect of its rater. What was
-    ``confirmed`` is by the id of the judge that was ``shown`` and aspect id.
-    Choices that judges of single responses did not give themselves are among the verdicts; ``scored``
-    tells where they come from. ``repaired`` counts calls that were answered when asked a second time.
+    ``judges``: by rater id, of those that were asked about pairs; ``scored`` has the others. ``scored_votes``: what
+    people's scores say, by aspect id. ``confirmed``: by the id of the judge that was shown, and the aspect's place.
     """
 
     comparisons: IntArray
-    people: Mapping[int, PeopleRows]
-    shown: ShownJudges
+    people: PeopleBallots
+    scored_votes: Mapping[int, PeopleRows]
     confirmed: Mapping[tuple[int, int], Confirmed]
-    gold: Mapping[int, PeopleRows]
-    verdicts: Mapping[tuple[int, int], Verdicts]
-    unanswered: Mapping[int, Unanswered]
-    repaired: Mapping[int, int]
+    gold: PeopleBallots
+    judges: Mapping[int, JudgeBallots]
     scored: FromScores
+    preferred: Preferred
 
-    def aspects(self) -> set[int]:
-        return {*self.people, *self.gold, *(aspect for _, aspect in self.verdicts)}
+    def votes(self, aspect: Aspect) -> PeopleRows:
+        """People's votes on an aspect, given as choices or as scores."""
+        scores = (self.scored_votes.get(aspect.pk), self.preferred.people.get(aspect.pk))
+        return joined([self.people.on(aspect.place), *(one for one in scores if one is not None)])
+
+    def gold_votes(self, aspect: Aspect) -> PeopleRows:
+        scores = self.preferred.gold.get(aspect.pk)
+        return joined([self.gold.on(aspect.place), *([] if scores is None else [scores])])
+
+    def aspects(self, known: Iterable[Aspect]) -> set[int]:
+        """The ids of those on which somebody said something."""
+        places = self.people.aspects | self.gold.aspects
+        places = places.union(*(ballots.aspects for ballots in self.judges.values()))
+        of_scores = {*self.scored_votes, *self.preferred.people, *self.preferred.gold}
+        of_scores |= {aspect for _, aspect in (*self.scored.verdicts, *self.preferred.verdicts)}
+        return of_scores | {aspect.pk for aspect in known if aspect.place in places}
+
+    def said_by(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
+        """The ids of the aspects on which a judge said something."""
+        chosen = self.judges[rater.pk].aspects if rater.pk in self.judges else set()
+        derived = (*self.scored.verdicts, *self.preferred.verdicts)
+        return {aspect.pk for aspect in known if aspect.place in chosen} | {
+            aspect for judge, aspect in derived if judge == rater.pk
+        }
+
+    def said(self, rater: Rater, aspect: Aspect) -> tuple[Verdicts, Unanswered]:
+        """What a judge said on an aspect, and its calls without an answer on it."""
+        if (rater.pk, aspect.pk) in self.preferred.verdicts:
+            return self.preferred.verdicts[rater.pk, aspect.pk], NO_CALLS
+        if rater.pk in self.judges:
+            return self.judges[rater.pk].verdicts(aspect.place), self.judges[rater.pk].unanswered(aspect.place)
+        scored = self.scored
+        return scored.verdicts.get((rater.pk, aspect.pk), Verdicts()), scored.unanswered.get(rater.pk, NO_CALLS)
+
+    def states(self, rater: Rater, unanswered: Unanswered) -> IntArray:
+        """The state of each of these calls, once: a call on a response stands with every comparison it is in."""
+        return unanswered.state if rater.pk in self.judges else self.scored.states.get(rater.pk, NOTHING)
+
+    def repaired(self, rater: Rater) -> int:
+        """How many of a judge's calls were answered when asked a second time."""
+        return self.judges[rater.pk].repaired if rater.pk in self.judges else self.scored.repaired.get(rater.pk, 0)
+
+    def was_asked(self, rater: Rater) -> bool:
+        if rater.pk in self.judges and self.judges[rater.pk].was_asked:
+            return True
+        if any(judge == rater.pk for judge, _ in self.preferred.verdicts):
+            return True
+        return rater.pk in self.scored.unanswered or any(judge == rater.pk for judge, _ in self.scored.verdicts)
 
 
-def gather(comparisons: QuerySet[Comparison], raters: Iterable[Rater], aspect: int | None = None) -> Gathered:
-    """Everything that these raters said on these comparisons, or on one aspect of them."""
-    ids = np.fromiter(comparisons.order_by("pk").values_list("pk", flat=True).iterator(), dtype=np.int64)
+NOTHING: Final = np.empty(0, dtype=np.int64)
+NO_CALLS: Final = Unanswered(NOTHING, NOTHING, NOTHING)
+
+
+def gather(places: Places, comparisons: QuerySet[Comparison], raters: Iterable[Rater]) -> Gathered:
+    """Everything that these raters said on these comparisons; ``places`` holds their ids."""
     by_kind = {kind: [rater for rater in raters if rater.kind == kind] for kind in RaterKind}
-    verdicts = Verdict.objects.filter(comparison__in=comparisons.order_by().values("pk"))
-    if aspect is not None:
-        verdicts = verdicts.filter(aspect=aspect)
-    place = {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.HUMAN])}
-    pointwise = [rater for rater in by_kind[RaterKind.JUDGE] if rater.judge and rater.judge.is_pointwise]
-    pairwise = [rater for rater in by_kind[RaterKind.JUDGE] if rater not in pointwise]
-    scored = read_scored(comparisons, ids, pointwise, aspect)
-    unanswered, repaired = read_unanswered(comparisons, pairwise, ids)
-    shown = read_shown_judges(comparisons, place)
+    people, judges = by_kind[RaterKind.HUMAN], by_kind[RaterKind.JUDGE]
+    pointwise = [rater for rater in judges if rater.judge and rater.judge.is_pointwise]
+    number = {rater.pk: place for place, rater in enumerate(people)}
     return Gathered(
-        comparisons=ids,
-        people=together(read_votes(verdicts, place, ids), read_scored_votes(comparisons, place, ids, aspect)),
-        shown=shown,
-        confirmed=read_confirmed(verdicts, place, ids, shown),
-        gold=read_votes(verdicts, {rater.pk: place for place, rater in enumerate(by_kind[RaterKind.GOLD])}, ids),
-        verdicts={**read_verdicts(verdicts, pairwise, ids), **scored.verdicts},
-        unanswered={**unanswered, **scored.unanswered},
-        repaired={**repaired, **scored.repaired},
-        scored=scored,
+        comparisons=places.ids,
+        people=read_people(people, places),
+        scored_votes=read_scored_votes(comparisons, number, places.ids),
+        confirmed=read_confirmed(people, places),
+        gold=read_people(by_kind[RaterKind.GOLD], places),
+        judges=read_judges([rater for rater in judges if rater not in pointwise], places),
+        scored=read_scored(comparisons, places.ids, pointwise),
+        preferred=read_preferred(comparisons, places.ids, by_kind),
     )
-
-
-def packed_verdict() -> Combinable:
-    marked = Case(When(inconsistent=True, then=Value(1)), default=Value(0), output_field=IntegerField())
-    order_and_choice = code("shown", ORDERS) * CHOICE_WIDTH + code("choice", CHOICES)
-    return F("sample") * (ORDER_WIDTH * CHOICE_WIDTH * MARK_WIDTH) + order_and_choice * MARK_WIDTH + marked
-
-
-def read_verdicts(
-    verdicts: QuerySet[Verdict], judges: Iterable[Rater], ids: IntArray
-) -> dict[tuple[int, int], Verdicts]:
-    raters = [rater.pk for rater in judges]
-    if not raters:
-        return {}
-    chosen = verdicts.filter(rater__in=raters)
-    rows = read(chosen.values_list("rater_id", "comparison_id", "aspect_id", packed_verdict()), ids)
-    return {(key[0], key[1]): unpacked_verdicts(part) for key, part in groups(rows, "rater", "aspect")}
-
-
-def unpacked_verdicts(rows: Rows) -> Verdicts:
-    rest, marked = np.divmod(rows["packed"], MARK_WIDTH)
-    rest, choice = np.divmod(rest, CHOICE_WIDTH)
-    sample, shown = np.divmod(rest, ORDER_WIDTH)
-    return Verdicts(rows["comparison"], shown, sample, choice, marked.astype(bool))
-
-
-def read_unanswered(
-    comparisons: QuerySet[Comparison], judges: Iterable[Rater], ids: IntArray
-) -> tuple[dict[int, Unanswered], dict[int, int]]:
-    """By rater id the calls without an answer, and how many others were repaired.
-
-    Calls that were answered at once are left unread: their verdicts tell of them.
-    """
-    rater_of = {rater.judge_id: rater.pk for rater in judges}
-    if not rater_of:
-        return {}, {}
-    calls = Call.objects.filter(comparison__in=comparisons.order_by().values("pk"), judge__in=list(rater_of))
-    packed = (F("sample") * ORDER_WIDTH + code("shown", ORDERS)) * STATE_WIDTH + code("state", STATES, len(STATES))
-    wanted = calls.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value))
-    rows = read(wanted.values_list("judge_id", "comparison_id", Value(0), packed), ids)
-    parts = {rater_of[judge]: split_states(part) for (judge,), part in groups(rows, "rater")}
-    unanswered = {rater: unpacked_calls(without) for rater, (without, _) in parts.items()}
-    return unanswered, {rater: repaired for rater, (_, repaired) in parts.items()}
-
-
-def unpacked_calls(rows: Rows) -> Unanswered:
-    rest, state = np.divmod(rows["packed"], STATE_WIDTH)
-    sample, shown = np.divmod(rest, ORDER_WIDTH)
-    return Unanswered(rows["comparison"], shown, sample, state)

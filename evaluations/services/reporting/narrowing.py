@@ -63,4 +63,16 @@ def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
     if raters and not matching:
         raise InputRefused(f"No rater's name matches “{rules.raters}”.")
     narrowed = {kind for kind in RaterKind if any(rater.kind == kind and rater.pk in matching for rater in raters)}
-    return [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]
+    kept = [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]
+    kept = named(kept, RaterKind.JUDGE, rules.judges)
+    return named(kept, RaterKind.HUMAN, rules.reviewers)
+
+
+def named(raters: Sequence[Rater], kind: RaterKind, names: Sequence[str]) -> list[Rater]:
+    """Of this kind only those of these names, where there are any; every other kind stays."""
+    known = {rater.name for rater in raters if rater.kind == kind}
+    for name in names:
+        if name not in known:
+            what = "judge" if kind == RaterKind.JUDGE else "reviewer"
+            raise InputRefused(f"There is no {what} “{name}” here.")
+    return [rater for rater in raters if rater.kind != kind or not names or rater.name in names]

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from evaluations.domain import SAVED_REVIEW_STATES, SAW_VERDICTS, RaterKind, ReviewState
 from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Review, Score, User, Verdict
+from evaluations.services.importing.preferring import preferences
 from evaluations.services.recording import record
 from evaluations.services.reporting.browsing import scored_by
 from evaluations.services.reviewing.presenting import was_revealed
@@ -36,6 +37,7 @@ def spoken_of(user: User, comparisons: Collection[Comparison], *, judges: bool) 
     found = set(said.values_list("comparison_id", flat=True))
     scored = Score.objects.filter(review__comparison__in=ids).exclude(rater__user=user)
     found.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
+    found.update(one.comparison for one in preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
     for told in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
         found.update(told.filter(comparison__in=ids).values_list("comparison_id", flat=True))
     return found | scored_among(comparisons) if judges else found

@@ -16,14 +16,25 @@ from evaluations.domain import (
     BASELINE_REMARK,
     Choice,
     InputRefused,
+    Part,
     RaterKind,
     ReviewState,
+    RubricKind,
+    RubricOrigin,
     Rules,
-    derived_remark,
+    ScoreRule,
+    Seen,
 )
 from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, Run
+from evaluations.services.importing.scaling import asked_so_far
 from evaluations.services.reporting.gathering import Gathered, gather
+from evaluations.services.reporting.grading import read_scores
+from evaluations.services.reporting.items import Known as KnownComparisons
+from evaluations.services.reporting.items import items_of, known_comparisons, places_of
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
+from evaluations.services.reporting.remembering import remembered
+from evaluations.services.reporting.trusting import read_weights
+from evaluations.services.reporting.unpacking import Places
 from evaluations.services.reporting.voting import (
     BLIND,
     BLIND_ARM,
@@ -34,25 +45,27 @@ from evaluations.services.reporting.voting import (
     UNKNOWN,
     PeopleRows,
 )
+from evaluations.services.reporting.weighing import read_probability
 from evaluations.stats.agreement import Block as Block
 from evaluations.stats.anchoring import Confirmed, Seeing
-from evaluations.stats.coding import CHOICES, A, B
-from evaluations.stats.consolidation import Unanswered, Verdicts, consolidate
+from evaluations.stats.coding import CHOICES, TIE, A, B
+from evaluations.stats.consolidation import consolidate
 from evaluations.stats.deriving import Derived
+from evaluations.stats.items import Items
 from evaluations.stats.judges import JudgeMaterial
+from evaluations.stats.known import Known
 from evaluations.stats.majority import majority
 from evaluations.stats.numbers import Number as Number
-from evaluations.stats.report import AspectMaterial, aspect_report, summaries
+from evaluations.stats.parts import AspectScores, Weights
+from evaluations.stats.report import AspectMaterial
 from evaluations.stats.report import AspectReport as AspectReport
-from evaluations.stats.report import Report as Report
-from evaluations.stats.rules import in_words
-from evaluations.stats.votes import Votes
+from evaluations.stats.whole import Report as Report
+from evaluations.stats.whole import whole_report
 
-NOTHING: Final = np.empty(0, dtype=np.int64)
-NO_PEOPLE: Final = PeopleRows(Votes(NOTHING, NOTHING, NOTHING, NOTHING), NOTHING, NOTHING, NOTHING, NOTHING)
-NONE_CONFIRMED: Final = Confirmed(NOTHING, NOTHING, NOTHING)
-NO_VERDICTS: Final = Verdicts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
-NO_CALLS: Final = Unanswered(NOTHING, NOTHING, NOTHING, NOTHING)
+ALL_PARTS: Final = tuple(Part)
+# Whose votes count: of imported ones it is not known whether they were blind.
+KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
+NONE_CONFIRMED: Final = Confirmed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True)
@@ -68,36 +81,71 @@ class Asked:
         return [row for row in rows if row.version_id in self.used] or rows
 
 
+def report_for(evaluation: Evaluation, rules: Rules, *, parts: tuple[Part, ...] = ALL_PARTS) -> Report:
+    """The report on everything, for whoever may see it: made once for each state of the evaluation."""
+    return remembered(evaluation, (rules, parts), lambda: make_report(evaluation, None, rules, parts=parts))
+
+
 def make_report(
     evaluation: Evaluation,
-    comparisons: QuerySet[Comparison],
+    comparisons: QuerySet[Comparison] | None,
     rules: Rules,
     *,
     with_judges: bool = True,
     only_judge: int | None = None,
+    parts: tuple[Part, ...] = ALL_PARTS,
 ) -> Report:
-    """Every number on the comparisons that the reader may see; with all judges, none, or one by its rater id."""
-    wanted = comparisons_where(comparisons, rules.where)
+    """Every number on the comparisons that the reader may see, None being all of them.
+
+    With all judges, none, or one by its rater id.
+    """
+    everything = Comparison.objects.filter(evaluation=evaluation)
+    wanted = comparisons_where(everything if comparisons is None else comparisons, rules.where)
     raters = [rater for rater in raters_of(evaluation, rules) if is_wanted(rater, with_judges, only_judge)]
-    gathered = gather(wanted, raters)
+    known = known_comparisons(evaluation)
+    places = places_of(known, None if comparisons is None and not rules.where else wanted)
+    gathered = gather(places, wanted, raters)
     asked = what_was_asked(evaluation, wanted, raters)
-    judged = judged_aspects(gathered, raters, asked)
-    panels = panels_of(evaluation, raters)
     aspects = aspects_in_order(evaluation, asked)
-    heard = gathered.aspects().union(*judged.values())
-    reports = {
-        aspect.key: aspect_report(material(aspect, gathered, raters, asked, judged, panels), rules)
+    judged = judged_aspects(gathered, raters, asked, aspects)
+    panels = panels_of(evaluation, raters)
+    heard = gathered.aspects(aspects).union(*judged.values())
+    people = [rater for rater in raters if rater.kind == RaterKind.HUMAN]
+    probability = read_probability(gathered.people, places, people)
+    items = items_of(evaluation, known, places, probability)
+    families = {rater.name: rater.judge.family for rater in raters if rater.judge}
+    materials = {
+        aspect.key: material(aspect, gathered, items, raters, asked, judged, panels, rules)
         for aspect in aspects
         if aspect.pk in heard
     }
-    return Report(
-        evaluation=evaluation.slug,
-        comparisons=len(gathered.comparisons),
-        judges=summaries(reports),
-        aspects=reports,
+    return whole_report(
+        evaluation.slug,
+        materials,
+        Known(items, families),
+        rules,
+        parts,
+        weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
+        scores_by_aspect(raters, known, places, aspects) if Part.SCORES in parts else {},
         no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
-        rules=in_words(rules),
     )
+
+
+def weights_by_aspect(
+    raters: Sequence[Rater], places: Places, aspects: Sequence[Aspect]
+) -> dict[str, dict[str, Weights]]:
+    names, keys = {rater.pk: rater.name for rater in raters}, {aspect.pk: aspect.key for aspect in aspects}
+    found: dict[str, dict[str, Weights]] = defaultdict(dict)
+    for (rater, aspect), weights in read_weights(raters, places).items():
+        found[keys[aspect]][names[rater]] = weights
+    return found
+
+
+def scores_by_aspect(
+    raters: Sequence[Rater], known: KnownComparisons, places: Places, aspects: Sequence[Aspect]
+) -> dict[str, AspectScores]:
+    keys = {aspect.pk: aspect.key for aspect in aspects}
+    return {keys[aspect]: scores for aspect, scores in read_scores(raters, known, places).items()}
 
 
 def is_wanted(rater: Rater, with_judges: bool, only_judge: int | None) -> bool:
@@ -125,6 +173,7 @@ def what_was_asked(evaluation: Evaluation, comparisons: QuerySet[Comparison], ra
     reviews = finished.filter(comparison__in=comparisons.order_by().values("pk")).order_by()
     used = set(reviews.values_list("rubric_version_id", flat=True).distinct())
     used |= {rater.judge.rubric_version_id for rater in raters if rater.judge and rater.judge.rubric_version_id}
+    used |= {asked.version_id for asked in asked_so_far(evaluation)}
     return Asked(list(rows.order_by("version__rubric__name", "version__number")), frozenset(used))
 
 
@@ -135,51 +184,70 @@ def aspects_in_order(evaluation: Evaluation, asked: Asked) -> list[Aspect]:
     return sorted(aspects, key=lambda aspect: place.get(aspect.pk, len(place)))
 
 
-def judged_aspects(gathered: Gathered, raters: Sequence[Rater], asked: Asked) -> dict[int, set[int]]:
+def judged_aspects(
+    gathered: Gathered, raters: Sequence[Rater], asked: Asked, aspects: Sequence[Aspect]
+) -> dict[int, set[int]]:
     """By rater id the aspects that each judge was asked about here.
 
     An imported judge has no rubric: where it only failed, its failures count on every aspect that has verdicts.
     """
     judged: dict[int, set[int]] = {}
     for rater in raters:
-        if rater.judge is None:
-            continue
-        given = {aspect for judge, aspect in gathered.verdicts if judge == rater.pk}
-        if rater.pk in gathered.unanswered or given:
+        if rater.judge is not None and gathered.was_asked(rater):
             of_rubric = {row.aspect_id for row in asked.rows if row.version_id == rater.judge.rubric_version_id}
-            judged[rater.pk] = given | of_rubric or gathered.aspects() or {row.aspect_id for row in asked.rows}
+            said = gathered.said_by(rater, aspects) | of_rubric
+            judged[rater.pk] = said or gathered.aspects(aspects) or {row.aspect_id for row in asked.rows}
     return judged
 
 
 def material(
     aspect: Aspect,
     gathered: Gathered,
+    items: Items,
     raters: Sequence[Rater],
     asked: Asked,
     judged: Mapping[int, set[int]],
     panels: Mapping[str, tuple[str, ...]],
+    rules: Rules,
 ) -> AspectMaterial:
-    people = gathered.people.get(aspect.pk, NO_PEOPLE)
+    people = gathered.votes(aspect).between(rules.since, rules.until)
+    counted = people.counted(*KNEW[rules.seen])
     rows = asked.about(aspect.pk)
     return AspectMaterial(
         name=aspect.name,
         items=len(gathered.comparisons),
-        people=people.where(BLIND, UNKNOWN),
-        late=people.where(SAW_JUDGE),
+        cluster=items.cluster,
+        people=people.votes.where(counted),
+        days=people.day[counted],
+        active_seconds=np.where(people.active[counted] > 0, people.active[counted] / 1000, np.nan),
+        late=people.where(*(() if rules.seen is Seen.JUDGE else (SAW_JUDGE,))),
+        undrawn=people.votes.where(people.picked == NOT_DRAWN),
         seeing=seeing(aspect, people, gathered, raters),
-        gold=gathered.gold.get(aspect.pk, NO_PEOPLE).votes,
-        blind=len(people.where(BLIND).item),
+        gold=gathered.gold_votes(aspect).votes,
+        blind=len(people.where(BLIND).item) if rules.seen is not Seen.JUDGE else 0,
         not_drawn=people.excluded(NOT_DRAWN),
         calibration=people.excluded(CALIBRATION),
         judges=tuple(
-            judge_material(rater, aspect, gathered) for rater in raters if aspect.pk in judged.get(rater.pk, ())
+            judge_material(rater, aspect, gathered, rules) for rater in raters if aspect.pk in judged.get(rater.pk, ())
         ),
         panels=panels,
         names=tuple(rater.name for rater in raters if rater.kind == RaterKind.HUMAN),
-        offered=offered_by(rows),
-        rubric_versions=tuple(f"{row.version.rubric.name}, version {row.version.number}" for row in rows),
+        offered=offered_by(rows, gathered.preferred.has_tie(aspect.pk)),
+        rubric_versions=tuple(version_name(row) for row in rows),
         warnings=warnings_about(rows),
     )
+
+
+def version_name(row: RubricAspect) -> str:
+    """As the report prints it; of imported scores with the rule by which choices are derived from them."""
+    rule = ScoreRule(row.tie_margin, row.lower_is_better)
+    remark = f" ({rule.remark})" if is_of_imported_scores(row) else ""
+    return f"{row.version.rubric.name}, version {row.version.number}{remark}"
+
+
+def is_of_imported_scores(row: RubricAspect) -> bool:
+    rubric = row.version.rubric
+    return rubric.origin == RubricOrigin.IMPORTED and rubric.kind == RubricKind.POINTWISE
 
 
 def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Sequence[Rater]) -> dict[str, Seeing]:
@@ -187,34 +255,47 @@ def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Seque
     names = {rater.judge_id: rater.name for rater in raters if rater.judge_id}
     return {
         names[judge]: Seeing(
-            blind=people.in_arm(BLIND_ARM, judge, gathered.shown),
-            shown=people.in_arm(SHOWN_ARM, judge, gathered.shown),
-            confirmed=gathered.confirmed.get((judge, aspect.pk), NONE_CONFIRMED),
+            blind=people.in_arm(BLIND_ARM, judge),
+            shown=people.in_arm(SHOWN_ARM, judge),
+            confirmed=gathered.confirmed.get((judge, aspect.place), NONE_CONFIRMED),
         )
-        for judge in gathered.shown.judges & names.keys()
+        for judge in names.keys() & set(np.unique(people.judge).tolist())
     }
 
 
-def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered) -> JudgeMaterial:
+def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, rules: Rules) -> JudgeMaterial:
     assert rater.judge is not None
-    margin = gathered.scored.margins.get((rater.pk, aspect.pk), 0.0) if rater.judge.is_pointwise else None
-    derived = None if margin is None else derived_remark(margin)
+    verdicts, unanswered = gathered.said(rater, aspect)
+    rule = score_rule(rater, aspect, gathered)
+    derived = rule.remark if rule else None
     return JudgeMaterial(
         name=rater.name,
         rater_id=rater.pk,
         kind=rater.judge.kind,
         label=BASELINE_REMARK if rater.judge.is_baseline else derived,
-        verdicts=gathered.verdicts.get((rater.pk, aspect.pk), NO_VERDICTS),
-        unanswered=gathered.unanswered.get(rater.pk, NO_CALLS),
-        repaired=gathered.repaired.get(rater.pk, 0),
-        derived=None if margin is None else Derived("scores", margin=margin),
-        states=None if margin is None else gathered.scored.states.get(rater.pk, NOTHING),
+        verdicts=verdicts,
+        own=consolidate(verdicts, unanswered, len(gathered.comparisons), rules.failed),
+        states=gathered.states(rater, unanswered),
+        repaired=gathered.repaired(rater),
+        derived=None if rule is None else Derived("scores", margin=rule.margin),
     )
 
 
-def offered_by(rows: Sequence[RubricAspect]) -> frozenset[int]:
-    """The codes of the choices that any of these versions offers. A and B always are."""
-    return frozenset({A, B, *(CHOICES.index(choice) for row in rows for choice in row.choices)})
+def score_rule(rater: Rater, aspect: Aspect, gathered: Gathered) -> ScoreRule | None:
+    """How this judge's choices on the aspect are derived; None where it gave them itself."""
+    if rater.judge is not None and rater.judge.is_pointwise:
+        return ScoreRule(gathered.scored.margins.get((rater.pk, aspect.pk), 0.0))
+    return gathered.preferred.rules.get((rater.pk, aspect.pk))
+
+
+def offered_by(rows: Sequence[RubricAspect], scores_tie: bool) -> frozenset[int]:
+    """The codes of the choices that any of these versions offers. A and B always are.
+
+    Of imported scores nobody knows whether they could be equal: a tie is offered where one occurs.
+    """
+    asked = [row for row in rows if not is_of_imported_scores(row)]
+    offered = {A, B, *(CHOICES.index(choice) for row in asked for choice in row.choices)}
+    return frozenset({*offered, TIE} if scores_tie else offered)
 
 
 def warnings_about(rows: Sequence[RubricAspect]) -> tuple[str, ...]:
@@ -240,15 +321,16 @@ def comparisons_in_cell(
     if about is None:
         raise InputRefused(f"This evaluation has no aspect “{aspect}”.")
     raters = [rater for rater in raters_of(evaluation, rules) if is_wanted(rater, True, judge_rater_id)]
-    gathered = gather(comparisons_where(comparisons, rules.where), raters, about.pk)
+    wanted = comparisons_where(comparisons, rules.where)
+    gathered = gather(places_of(known_comparisons(evaluation), wanted), wanted, raters)
     items = len(gathered.comparisons)
-    people = gathered.people.get(about.pk, NO_PEOPLE).where(BLIND, UNKNOWN)
+    people = gathered.votes(about).between(rules.since, rules.until).where(*KNEW[rules.seen])
     human = majority(people.item, people.choice, items, rules.split_rule).choice
-    verdicts = gathered.verdicts.get((judge_rater_id, about.pk), NO_VERDICTS)
-    unanswered = gathered.unanswered.get(judge_rater_id, NO_CALLS).without(verdicts)
-    judge = consolidate(verdicts, unanswered, items, rules.failed).choice
-    in_cell = (judge == row) & (human == column)
-    return [int(found) for found in gathered.comparisons[in_cell]]
+    judge = next((rater for rater in raters if rater.pk == judge_rater_id), None)
+    if judge is None:
+        return []
+    own = consolidate(*gathered.said(judge, about), items, rules.failed).choice
+    return [int(found) for found in gathered.comparisons[(own == row) & (human == column)]]
 
 
 def choice_code(choice: str) -> int:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from evaluations.domain import FAILURE_STATES, CallState, Choice, Folded, RaterKind, Shown, Stage, fold
 from evaluations.models import Aspect, Call, Comparison, Judge, Rater, RubricAspect, Verdict
 from evaluations.services.labelling import Label, labels
-from evaluations.services.reporting.scoring import Scored, ScoredByPerson, scores_of, scores_of_people
+from evaluations.services.reporting.scoring import (
+    Scored,
+    ScoredByPerson,
+    ScoredInFile,
+    scores_in_files,
+    scores_of,
+    scores_of_people,
+)
 
 KINDS_IN_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
 
@@ -76,13 +83,17 @@ def table_of(comparison: Comparison, *, with_judges: bool) -> Table:
     said = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
     verdicts = [one for one in said.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
     scores, scored = scores_of(comparison) if with_judges else {}, scores_of_people(comparison)
+    in_files = scores_in_files(comparison)
     calls = calls_on(comparison) if with_judges else []
-    about = {one.aspect for one in verdicts}.union(*scores.values(), *(one.first for one in scored))
+    about = {one.aspect for one in verdicts}.union(
+        *scores.values(), *(one.first for one in scored), *(one.scores for one in in_files)
+    )
     aspects = aspects_of(comparison, about)
     rows = [
         *verdict_rows(verdicts, calls, aspects),
         *(scored_row(rater, given, calls, aspects, comparison) for rater, given in scores.items()),
         *(person_row(one, aspects) for one in scored),
+        *(file_row(one, aspects) for one in in_files),
     ]
     silent = {call.judge for call in calls} - {row.judge for row in rows}
     rows += [unanswered(judge, calls, aspects, comparison) for judge in silent]
@@ -149,6 +160,12 @@ def person_row(one: ScoredByPerson, aspects: Iterable[Aspect]) -> Row:
     return Row(one.review.rater.name, RaterKind.HUMAN, None, cells, notes=notes)
 
 
+def file_row(one: ScoredInFile, aspects: Iterable[Aspect]) -> Row:
+    """One sample of scores that came with an import."""
+    cells = tuple(scored_cell(one.scores[aspect]) if aspect in one.scores else None for aspect in aspects)
+    return Row(one.rater.name, RaterKind(one.rater.kind), None, cells)
+
+
 def scored_by_person(one: ScoredByPerson, aspect: Aspect) -> Cell:
     now, before = one.final.get(aspect, one.first[aspect]), one.first[aspect].choice
     cell = scored_cell(now)
@@ -156,7 +173,7 @@ def scored_by_person(one: ScoredByPerson, aspect: Aspect) -> Cell:
 
 
 def scored_cell(scored: Scored) -> Cell:
-    return Cell((scored.choice,) if scored.choice else (), scored=scored)
+    return Cell((scored.choice,) if scored.choice else (), note=scored.rationale, scored=scored)
 
 
 def unanswered(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect], of: Comparison) -> Row:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from evaluations.domain import SAVED_REVIEW_STATES, Choice, Shown, derived_remark
+from evaluations.domain import SAVED_REVIEW_STATES, Choice, Shown
 from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Review, Verdict
-from evaluations.services.judging.consolidating import Derivation, derivations, judge_choices
+from evaluations.services.judging.consolidating import Derivation, derivations, judge_choices, scorers
 from evaluations.services.reviewing.saying import Scores, turned
 
 
@@ -61,6 +61,8 @@ def judge_answer(
         return None
     if rater.judge.is_pointwise:
         return derived_answer(rater, rater.judge, comparison, aspects, shown)
+    sides = {comparison.pk: (comparison.response_a_id, comparison.response_b_id)}
+    derived = derivations(scorers([rater]), sides).get(rater.pk, {}).get(comparison.pk, {})
     told = judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
     answered = {key: folded for key, folded in told.items() if key in aspects}
     if not answered:
@@ -75,6 +77,7 @@ def judge_answer(
         )
         for key, folded in answered.items()
     }
+    choices |= {key: choice_derived(one, shown) for key, one in derived.items() if key in answered}
     return JudgeAnswer(rater.judge, choices, rationales(verdicts, shown))
 
 
@@ -84,11 +87,7 @@ def derived_answer(
     """What its scores of the two responses say, with them and the margin."""
     sides = (comparison.response_a_id, comparison.response_b_id)
     told = derivations([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
-    choices = {
-        key: JudgeChoice(turned(one.choice, shown), False, 0, "", remark_on(one, shown), scores_shown(one, shown))
-        for key, one in told.items()
-        if key in aspects
-    }
+    choices = {key: choice_derived(one, shown) for key, one in told.items() if key in aspects}
     if not choices:
         return None
     calls = Call.objects.filter(judge=judge, response__in=sides).exclude(rationale="").order_by("sample", "pk")
@@ -99,9 +98,13 @@ def derived_answer(
     )
 
 
+def choice_derived(one: Derivation, shown: Shown) -> JudgeChoice:
+    return JudgeChoice(turned(one.choice, shown), False, 0, "", remark_on(one, shown), scores_shown(one, shown))
+
+
 def remark_on(derived: Derivation, shown: Shown) -> str:
     scores = scores_shown(derived, shown)
-    return f"{scores.left:.10g} to {scores.right:.10g}, {derived_remark(derived.margin)}"
+    return f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
 
 
 def scores_shown(derived: Derivation, shown: Shown) -> Scores:

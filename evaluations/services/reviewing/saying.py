@@ -24,6 +24,7 @@ from evaluations.domain import (
 )
 from evaluations.judge.scales import ends_of, meanings_of, placed, range_shown, values_of
 from evaluations.models import Aspect, Review, Score, Verdict
+from evaluations.services import balloting
 
 # A scale with more values than this is a field to write in.
 MOST_BUTTONS: Final = 11
@@ -154,6 +155,7 @@ def write(
         else:
             scores += score_rows(review, aspects[key], stage, given, words)
     Verdict.objects.bulk_create(verdicts)
+    balloting.keep_review(review, verdicts)
     Score.objects.bulk_create(scores)
 
 
@@ -182,6 +184,7 @@ def score_rows(review: Review, aspect: Aspect, stage: Stage, scores: Scores, wor
 
 def forget(review: Review, stage: Stage | None = None) -> None:
     """Delete what is stored of one stage, or of both."""
+    balloting.forget_review(review, stage)
     for rows in (review.verdicts.all(), review.scores.all()):
         (rows.filter(stage=stage) if stage else rows).delete()
 

@@ -1,7 +1,7 @@
 """The labels that people's votes and adjudications make, kept in the transaction that changed them.
 
-A vote is a final choice: of a saved review that is no calibration, derived where it was given as
-two scores, or a verdict of a person that came with an import which is done. Who reviewed a comparison
+A vote is a final choice: of a saved review that is no calibration, or of a person that came with an
+import which is done; derived where it was given as two scores. Who reviewed a comparison
 again, by another version of the rubric, has one vote all the same: that of the newest review.
 """
 
@@ -28,6 +28,7 @@ from evaluations.models import (
     Adjudication,
     Aspect,
     Comparison,
+    Evaluation,
     Import,
     Label,
     Review,
@@ -35,12 +36,13 @@ from evaluations.models import (
     Score,
     Verdict,
 )
+from evaluations.models.material import finished_imports
+from evaluations.services.importing.preferring import preferences
+from evaluations.services.importing.recounting import TALLIED_TO
 from evaluations.services.importing.sweeping import DEAD_AFTER, rows_at_once
 from evaluations.services.pacing import paced, time_is_up
 
 COUNTED: Final = [picked_by.value for picked_by in PickedBy if picked_by is not PickedBy.CALIBRATION]
-# How far the labels of an import are kept: the last comparison, in the import's summary.
-TALLIED_TO: Final = "tallied_to"
 
 Subject = tuple[int, int]  # a comparison's id and an aspect's
 Votes = Mapping[Subject, Mapping[Choice, int]]
@@ -123,9 +125,10 @@ def counted(votes: Mapping[Choice, int]) -> Kept:
 
 
 def votes_on(comparison_ids: Sequence[int]) -> Votes:
-    """How often people finally made each choice, in two queries, or three where people gave scores."""
+    """How often people finally made each choice, in three queries, or a few more where people gave scores."""
     votes: dict[Subject, Counter[Choice]] = defaultdict(Counter)
-    for vote in one_of_each_person((*choices_made(comparison_ids), *choices_derived(comparison_ids))):
+    given = (*choices_made(comparison_ids), *choices_derived(comparison_ids), *choices_imported(comparison_ids))
+    for vote in one_of_each_person(given):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
 
@@ -174,6 +177,11 @@ def choices_derived(comparison_ids: Sequence[int]) -> Iterator[Vote]:
             yield Vote(made.comparison_id, aspect, made.rater_id, pk, choice)
 
 
+def choices_imported(comparison_ids: Sequence[int]) -> Iterator[Vote]:
+    """From the scores of people that came with imports, two of one sample each."""
+    return (Vote(one.comparison, one.aspect, one.rater, None, one.choice) for one in preferences(comparison_ids))
+
+
 def margins_of(versions: Collection[int]) -> dict[tuple[int, int], float]:
     """The margin of a tie by rubric version and aspect."""
     rows = RubricAspect.objects.filter(version__in=versions).order_by()
@@ -184,10 +192,12 @@ def margins_of(versions: Collection[int]) -> dict[tuple[int, int], float]:
 # ---- the votes of an import: counted once everything is stored, a little at a time ------------
 
 
-def imports_left_off() -> list[int]:
+def imports_left_off(evaluation: Evaluation | None = None) -> list[int]:
     """Those that are done, whose votes are not all counted yet, and at which nobody seems to be."""
     quiet = Q(seen_at__isnull=True) | Q(seen_at__lt=Now() - DEAD_AFTER)
     left = Import.objects.filter(quiet, state=ImportState.DONE, tallied=False)
+    if evaluation is not None:
+        left = left.filter(evaluation=evaluation)
     return list(left.order_by("pk").values_list("pk", flat=True))
 
 
@@ -197,9 +207,7 @@ def tally_import(importing: Import, seconds: float | None = None) -> bool:
     importing.refresh_from_db()
     if importing.state != ImportState.DONE or importing.tallied:
         return False
-    brought = Verdict.objects.filter(source_import=importing, rater__kind=RaterKind.HUMAN)
-    left = brought.filter(comparison__gt=importing.summary.get(TALLIED_TO, 0)).order_by("comparison_id")
-    ids = list(left.values_list("comparison_id", flat=True).distinct())
+    ids = left_to_tally(importing)
     for some in chunks(ids, comparisons_at_once(importing)):
         with paced(), transaction.atomic():
             tally(some)
@@ -207,9 +215,28 @@ def tally_import(importing: Import, seconds: float | None = None) -> bool:
             Import.objects.filter(pk=importing.pk).update(summary=importing.summary, seen_at=Now())
         if some[-1] != ids[-1] and time_is_up(until):
             return True
-    importing.tallied = True
-    importing.save(update_fields=["tallied"])
-    return False
+    return not all_tallied(importing, ids)
+
+
+def left_to_tally(importing: Import) -> list[int]:
+    """The comparisons that its people voted on, by choices or by scores, and whose labels do not know it yet."""
+    brought = {"source_import": importing, "rater__kind": RaterKind.HUMAN}
+    ids = set(Verdict.objects.filter(**brought).order_by().values_list("comparison_id", flat=True).distinct())
+    for comparison in ("response__comparisons_as_a", "response__comparisons_as_b"):
+        scored = Score.objects.filter(finished_imports(f"{comparison}__"), **brought).order_by()
+        ids.update(scored.filter(**{f"{comparison}__isnull": False}).values_list(comparison, flat=True).distinct())
+    return sorted(pk for pk in ids if pk > importing.summary.get(TALLIED_TO, 0))
+
+
+@transaction.atomic
+def all_tallied(importing: Import, ids: Sequence[int]) -> bool:
+    """Write that down, unless its votes were called to be counted anew meanwhile."""
+    now = Import.objects.select_for_update().get(pk=importing.pk)
+    if ids and TALLIED_TO not in now.summary:
+        return False
+    now.tallied = True
+    now.save(update_fields=["tallied"])
+    return True
 
 
 def chunks(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:

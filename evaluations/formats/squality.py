@@ -1,0 +1,66 @@
+"""SQuALITY: its human evaluation, responses with the ratings and ranks that reviewers gave them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evaluations.domain import QueryPart, RaterKind, Reading, ResponseRow, Row, ScoreRow
+from evaluations.formats.rows import prefixed
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text, response
+
+ASPECTS: Final = ("correctness", "selection", "overall")
+# What a reviewer gave for each aspect: the end of its name in the file, and that of the aspect here.
+# Of ranks the lower one is better, of ratings (0 to 100) the higher one.
+GIVEN: Final = (("-rank", "", True), ("-rating", "_rating", False))
+
+
+def passage_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """One story: its questions with a response of each system, and three reviewers' scores of every response."""
+    passage = required_text(record.values, "passage-id")
+    cluster = prefixed(passage, reading)
+    rows: list[Row] = []
+    for number, question in objects_of(record.values.get("questions"), "questions"):
+        query = query_part(passage, number, cluster, prefixed(f"{passage}-{number}", reading))
+        for system, told in objects_of(question, f"question {number}"):
+            rows += response_rows(record, query, system, told)
+    return tuple(rows)
+
+
+def query_part(passage: str, number: str, cluster: str, key: str) -> QueryPart:
+    """The file numbers the questions from 0 and leaves their words out."""
+    words = f"Question {number}, counted from 0, on the story {passage}. Its words are not in the file of scores."
+    return QueryPart(key=key, cluster=cluster, messages=[{"role": "user", "content": words}], is_stand_in=True)
+
+
+def response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[Row]:
+    if len(system) > MAX_KEY:
+        raise RowRefused(f"a system's name has {len(system)} characters; at most {MAX_KEY} can be kept")
+    yield ResponseRow(record.line, query, system, response(told, "response"))
+    reviews = told.get("reviews")
+    if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
+        raise RowRefused(f"reviews of {system} on question {query.key} must be a list of objects")
+    for review in reviews:
+        yield from scores(record, query, system, review)
+
+
+def scores(record: Record, query: QueryPart, system: str, review: Mapping[str, Any]) -> Iterator[ScoreRow]:
+    reviewer = required_text(review, "worker_id", MAX_KEY)
+    for aspect in ASPECTS:
+        for column, ending, lower_is_better in GIVEN:
+            yield ScoreRow(
+                line=record.line,
+                query_key=query.key,
+                candidate=system,
+                rater=reviewer,
+                rater_kind=RaterKind.HUMAN,
+                aspect=f"{aspect}{ending}",
+                value=required_number(review, f"{aspect}{column}"),
+                lower_is_better=lower_is_better,
+            )
+
+
+def objects_of(value: object, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The entries of an object of objects."""
+    if not isinstance(value, dict) or not value or not all(isinstance(one, dict) for one in value.values()):
+        raise RowRefused(f"{where} must be an object of objects")
+    yield from value.items()

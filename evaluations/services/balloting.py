@@ -1,0 +1,174 @@
+"""Ballots, kept in the transaction that writes, changes or deletes the Verdicts they are made of."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, marked, packed
+from evaluations.models import Aspect, Ballot, Comparison, Review, Verdict
+from evaluations.models.many import insert_many
+
+# Columns that have no default of the database's own are named, empty ones too.
+COLUMNS: Final = (
+    *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
+    *("block", "first", "final", "inconsistent", "day"),
+)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Source(NamedTuple):
+    """What one ballot, of one block or several, is made of."""
+
+    rater: int
+    comparison: int
+    shown: str
+    sample: int
+    call: int | None
+    review: int | None
+    source_import: int | None
+
+
+@dataclass
+class Given:
+    """The choices of one source by the aspect's place, and where they were marked inconsistent."""
+
+    first: dict[int, str] = field(default_factory=dict)
+    final: dict[int, str] = field(default_factory=dict)
+    inconsistent: set[int] = field(default_factory=set)
+    day: int = 0
+
+    def rows(self, source: Source) -> list[Ballot]:
+        first, final, marks = packed(self.first), packed(self.final), marked(self.inconsistent)
+        return [
+            Ballot(
+                rater_id=source.rater,
+                comparison_id=source.comparison,
+                shown=ORDER_CODE[source.shown],
+                sample=source.sample,
+                call_id=source.call,
+                review_id=source.review,
+                source_import_id=source.source_import,
+                block=block,
+                first=first.get(block, 0),
+                final=final.get(block, 0),
+                inconsistent=marks.get(block, 0),
+                day=self.day,
+            )
+            for block in sorted({*first, *final})
+        ]
+
+
+def day_of(moment: datetime | None) -> int:
+    """Days since 1970-01-01 UTC; 0 where there is no moment."""
+    return (moment - EPOCH).days if moment else 0
+
+
+def places(evaluation_id: int) -> dict[int, int]:
+    """Aspect id → its place."""
+    return dict(Aspect.objects.filter(evaluation=evaluation_id).values_list("pk", "place"))
+
+
+# ---- of a judge's calls: many at once, past the ORM
+
+
+def call_rows(
+    rater_id: int, comparison_id: int, shown: Shown, sample: int, call_id: int, choices: Mapping[int, Choice]
+) -> list[tuple[Any, ...]]:
+    """``choices``: by the aspect's place."""
+    about = (rater_id, comparison_id, ORDER_CODE[shown], sample, call_id)
+    return [(*about, block, first, 0, 0) for block, first in packed(choices).items()]
+
+
+def write_calls(rows: Sequence[tuple[Any, ...]], now: datetime) -> None:
+    insert_many(Ballot, COLUMNS, [(now, *row, day_of(now)) for row in rows])
+
+
+def forget_calls(call_ids: Collection[int]) -> None:
+    Ballot.all_rows.filter(call__in=call_ids).delete()
+
+
+# ---- of a person's review
+
+
+def keep_review(review: Review, verdicts: Sequence[Verdict]) -> None:
+    """What was just written of this review: first choices, final ones, or both."""
+    if not verdicts:  # scores, which have rows of their own
+        return
+    if all(verdict.stage == Stage.FINAL for verdict in verdicts):
+        for row in made_of(verdicts, review.comparison.evaluation_id):
+            Ballot.all_rows.filter(review=review, block=row.block).update(final=row.final)
+    else:
+        Ballot.all_rows.bulk_create(made_of(verdicts, review.comparison.evaluation_id))
+
+
+def forget_review(review: Review, stage: Stage | None = None) -> None:
+    """One stage of it, or all."""
+    rows = Ballot.all_rows.filter(review=review)
+    if stage is Stage.FINAL:
+        rows.update(final=0)
+    else:
+        rows.delete()
+
+
+# ---- of an import
+
+
+def keep_imported(verdicts: Sequence[Verdict]) -> None:
+    """Verdicts of one import. What belongs to a ballot of an earlier part of the file joins it."""
+    if not verdicts:
+        return
+    due = made_of(verdicts, verdicts[0].comparison.evaluation_id)
+    raters, comparisons = {row.rater_id for row in due}, {row.comparison_id for row in due}
+    importing = verdicts[0].source_import_id
+    earlier = Ballot.all_rows.filter(source_import=importing, rater__in=raters, comparison__in=comparisons)
+    known = {key_of(row): row for row in earlier}
+    grown = [joined(known[key_of(row)], row) for row in due if key_of(row) in known]
+    Ballot.all_rows.bulk_update(grown, ["first", "inconsistent"])
+    Ballot.all_rows.bulk_create([row for row in due if key_of(row) not in known])
+
+
+def key_of(row: Ballot) -> tuple[int, ...]:
+    return row.rater_id, row.comparison_id, row.sample, row.shown, row.block
+
+
+def joined(earlier: Ballot, row: Ballot) -> Ballot:
+    earlier.first |= row.first
+    earlier.inconsistent |= row.inconsistent
+    return earlier
+
+
+# ---- what the rows are to say
+
+
+def made_of(verdicts: Iterable[Verdict], evaluation_id: int) -> list[Ballot]:
+    """The ballots that these verdicts make together."""
+    place = places(evaluation_id)
+    given: dict[Source, Given] = defaultdict(Given)
+    for one in verdicts:
+        source = Source(
+            *(one.rater_id, one.comparison_id, one.shown, one.sample),
+            *(one.call_id, one.review_id, one.source_import_id),
+        )
+        said = given[source]
+        said.day = day_of(told_at(one))
+        about = said.final if one.stage == Stage.FINAL else said.first
+        about[place[one.aspect_id]] = one.choice
+        if one.inconsistent:
+            said.inconsistent.add(place[one.aspect_id])
+    return [row for source, said in given.items() for row in said.rows(source)]
+
+
+def told_at(verdict: Verdict) -> datetime | None:
+    """When the choice was made: of a review its first save, of an import what the file says, else when it came in."""
+    return verdict.review.first_saved_at if verdict.review else verdict.created_at
+
+
+def recount(comparisons: Iterable[Comparison]) -> list[Ballot]:
+    """What the rows of these comparisons are to say, from their verdicts alone."""
+    found = []
+    for comparison in comparisons:
+        said = Verdict.all_rows.filter(comparison=comparison).select_related("review").order_by("pk")
+        found += made_of(said, comparison.evaluation_id)
+    return found

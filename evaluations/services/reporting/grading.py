@@ -1,0 +1,63 @@
+"""Scores of single responses as they were given, so that raters of responses can be held against each other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from django.db.models import F, Q, QuerySet
+
+from evaluations.domain import SAVED_REVIEW_STATES, PickedBy, RaterKind, Stage
+from evaluations.models import Rater, Score
+from evaluations.services.reporting.items import Known, numbered
+from evaluations.services.reporting.packing import Rows, groups
+from evaluations.services.reporting.unpacking import Places, unfinished_imports
+from evaluations.stats.deriving import means
+from evaluations.stats.parts import AspectScores
+from evaluations.stats.several_scores import Scores
+
+NUMBERS: Final = ("rater", "response", "aspect", "query", "cluster")
+SCORE: Final = np.dtype([*((name, np.int64) for name in NUMBERS), ("value", np.float64)])
+
+
+def read_scores(raters: Sequence[Rater], known: Known, places: Places) -> dict[int, AspectScores]:
+    """By aspect id: people's first scores, those that came in files, and judges', on the queries compared here."""
+    wanted = [rater for rater in raters if rater.kind != RaterKind.GOLD]
+    rows = np.fromiter(given_by(wanted).iterator(chunk_size=10_000), dtype=SCORE)
+    if len(places.ids) < len(known):
+        queries = known["query"][np.searchsorted(known["comparison"], places.ids)]
+        rows = rows[np.isin(rows["query"], queries)]
+    return {about: on_aspect(part, wanted) for (about,), part in groups(rows, "aspect")}
+
+
+def given_by(raters: Sequence[Rater]) -> "QuerySet[Score, Any]":
+    saved = [state.value for state in SAVED_REVIEW_STATES]
+    given = Score.all_rows.filter(Q(review__isnull=True) | Q(review__state__in=saved), rater__in=raters)
+    given = given.exclude(review__isnull=False, review__picked_by=PickedBy.CALIBRATION.value)
+    if hidden := unfinished_imports({rater.evaluation_id for rater in raters}):
+        given = given.exclude(source_import__in=hidden)
+    columns = ("rater_id", "response_id", "aspect_id", F("response__query_id"), F("response__query__cluster_number"))
+    return given.filter(stage=Stage.FIRST.value).order_by("pk").values_list(*columns, "value")
+
+
+def on_aspect(rows: Rows, raters: Sequence[Rater]) -> AspectScores:
+    """Responses numbered from 0; a judge's samples as their mean, NaN where it has none."""
+    responses, first, unit = np.unique(rows["response"], return_index=True, return_inverse=True)
+    people = [rater for rater in raters if rater.kind == RaterKind.HUMAN]
+    number = {rater.pk: place for place, rater in enumerate(people)}
+    by_person = np.isin(rows["rater"], list(number))
+    whose = np.array([number[one] for one in rows["rater"][by_person].tolist()], dtype=np.int64)
+    return AspectScores(
+        people=Scores(unit[by_person], whose, rows["value"][by_person]),
+        names=tuple(rater.name for rater in people),
+        judges=means_of(rows, unit, len(responses), raters),
+        cluster=numbered(rows["cluster"][first]),
+    )
+
+
+def means_of(rows: Rows, unit: Any, responses: int, raters: Sequence[Rater]) -> Mapping[str, Any]:
+    found = {}
+    for rater in raters:
+        own = rows["rater"] == rater.pk
+        if rater.kind == RaterKind.JUDGE and own.any():
+            found[rater.name] = means(unit[own], rows["value"][own], responses)
+    return found

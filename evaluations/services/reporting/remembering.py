@@ -1,0 +1,55 @@
+"""A report is kept as long as nothing that it was made of has changed."""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache as once
+from pathlib import Path
+from typing import Final, TypeVar
+
+from django.core.cache import caches
+from django.db.models import Max
+
+from evaluations import stats
+from evaluations.domain import ACTIVE_RUN_STATES
+from evaluations.models import Evaluation, Event, Rater, Run
+
+Made = TypeVar("Made")
+
+KEPT_SECONDS: Final = 24 * 60 * 60
+
+
+def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
+    """What ``make`` gives, made once for each state of the evaluation. ``asked``: everything else it depends on."""
+    state = state_of(evaluation)
+    if state is None:
+        return make()
+    key = hashlib.sha256(repr((evaluation.pk, asked, state, version_of_numbers())).encode()).hexdigest()
+    kept = caches["reports"]
+    found: Made | None = kept.get(key)
+    if found is None:
+        found = make()
+        kept.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def state_of(evaluation: Evaluation) -> tuple[object, ...] | None:
+    """Anything that differs once something was said, added or changed; None while a run changes its calls.
+
+    Every rater says for itself when it last gave a verdict, and every change by a person is an Event, so that no
+    row is shared by all who write.
+    """
+    runs = list(Run.objects.filter(evaluation=evaluation).values_list("pk", "state").order_by("pk"))
+    if any(state in ACTIVE_RUN_STATES for _, state in runs):
+        return None
+    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk").values_list("pk", "verdicts_changed_at")
+    last_event = Event.objects.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"]
+    changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
+    return tuple(runs), tuple(raters), last_event, changed
+
+
+@once
+def version_of_numbers() -> str:
+    """What the rules of the numbers are by now: a report of an older version of the program is none."""
+    folders = (Path(stats.__file__).parent, Path(__file__).parent)
+    files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,225 @@
+"""Ballots of judges from the database into arrays: the same few queries however many there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+
+from evaluations.domain import (
+    BITS,
+    PLACES_A_BLOCK,
+    CallState,
+    ImportState,
+    block_of,
+    shift_of,
+)
+from evaluations.models import Ballot, Call, Import, Rater, Run
+from evaluations.services.reporting.columns import columns
+from evaluations.services.reporting.packing import code
+from evaluations.stats.coding import MISSING, ORDERS, BoolArray, IntArray
+from evaluations.stats.consolidation import STATES, Answers, Choices, Unanswered, Verdicts
+
+ONE: Final = (1 << BITS) - 1
+# Up to so many comparisons are looked up one by one; of more, everything that the rater said is read at once.
+LOOKED_UP: Final = 5_000
+BLOCKS: Final = 1 << 12
+NOTHING: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The comparisons that a report is about, by id in order, and where in that order each id stands."""
+
+    ids: IntArray
+
+    def of(self, comparisons: IntArray) -> tuple[IntArray, BoolArray | None]:
+        """The place of each id, and which of them are among these; None where all are."""
+        if len(comparisons) == len(self.ids) and np.array_equal(comparisons, self.ids):
+            return np.arange(len(self.ids)), None
+        place = np.minimum(np.searchsorted(self.ids, comparisons), max(len(self.ids) - 1, 0))
+        known = self.ids[place] == comparisons if len(self.ids) else np.zeros(len(comparisons), dtype=bool)
+        return place, None if known.all() else known
+
+
+@dataclass(frozen=True)
+class Part:
+    """The ballots of one order and block: the comparison's place and the packed choices."""
+
+    shown: int
+    block: int
+    item: IntArray
+    first: IntArray
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether no comparison has two of them."""
+        return bool((np.bincount(self.item) <= 1).all())
+
+
+@dataclass(frozen=True)
+class JudgeBallots:
+    """All that one judge said. ``marked``: by block, where which aspects are marked inconsistent.
+
+    ``item``, ``shown`` and ``state``: of each call without an answer; ``answered`` by block, the choices that an
+    import brought beside it all the same. ``repaired``: calls answered when asked a second time.
+    """
+
+    parts: tuple[Part, ...] = ()
+    marked: tuple[Part, ...] = ()
+    item: IntArray = field(default_factory=lambda: NOTHING)
+    shown: IntArray = field(default_factory=lambda: NOTHING)
+    state: IntArray = field(default_factory=lambda: NOTHING)
+    answered: IntArray = field(default_factory=lambda: NOTHING)
+    repaired: int = 0
+
+    @cached_property
+    def aspects(self) -> set[int]:
+        """The places of the aspects on which it chose something."""
+        found = set()
+        for part in self.parts:
+            bits = int(np.bitwise_or.reduce(part.first)) if len(part.first) else 0
+            found |= {part.block * PLACES_A_BLOCK + at for at in range(PLACES_A_BLOCK) if bits >> at * BITS & ONE}
+        return found
+
+    @property
+    def was_asked(self) -> bool:
+        return bool(self.parts) or bool(len(self.item))
+
+    def verdicts(self, place: int) -> Verdicts:
+        answers = [answers_in(part, place) for part in self.parts if part.block == block_of(place)]
+        bit = place % PLACES_A_BLOCK
+        marked = [part.item[part.first >> bit & 1 == 1] for part in self.marked if part.block == block_of(place)]
+        return Verdicts(tuple(one for one in answers if len(one.item)), np.concatenate(marked) if marked else None)
+
+    def unanswered(self, place: int) -> Unanswered:
+        """The calls without an answer on this aspect: imported verdicts stand aspect by aspect."""
+        if block_of(place) or not self.answered.any():
+            return Unanswered(self.item, self.shown, self.state)
+        lacking = self.answered >> shift_of(place) & ONE == 0
+        return Unanswered(self.item[lacking], self.shown[lacking], self.state[lacking])
+
+
+def answers_in(part: Part, place: int) -> Answers:
+    choice = choices_at(part.first, place)
+    given = choice != MISSING
+    if given.all():
+        return Answers(part.shown, part.item, choice, part.is_single)
+    return Answers(part.shown, part.item[given], choice[given], part.is_single)
+
+
+def choices_at(packed: IntArray, place: int) -> Choices:
+    """The codes of the choices at one place, MISSING where there is none."""
+    return ((packed >> shift_of(place) & ONE) - 1).astype(np.int8)
+
+
+# ---- reading
+
+
+def read_judges(raters: Sequence[Rater], places: Places) -> dict[int, JudgeBallots]:
+    """By rater id those that were asked about pairs of responses."""
+    ballots = ballots_of(raters, places)
+    is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
+    # One number for whose it is, its block and order, and whether it is marked.
+    told = ((F("rater_id") * BLOCKS + F("block")) * len(ORDERS) + F("shown")) * 2 + is_marked
+    item, first, told_of_each = inside(places, *columns(ballots.values_list("comparison_id", "first", told), 3))
+    rest, marks = np.divmod(told_of_each, 2)
+    whose, block_and_order = np.divmod(rest, BLOCKS * len(ORDERS))
+    marked = read_marked(ballots, places) if marks.any() else {}
+    unanswered = read_unanswered(raters, places)
+    found = {}
+    for rater in raters:
+        own = whose == rater.pk
+        of = (item, first, block_and_order) if own.all() else (item[own], first[own], block_and_order[own])
+        found[rater.pk] = JudgeBallots(parts_of(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
+    return found
+
+
+def read_marked(ballots: "QuerySet[Ballot]", places: Places) -> dict[int, tuple[Part, ...]]:
+    """By rater id, where files say that an imported judge contradicted itself."""
+    rows = ballots.filter(inconsistent__gt=0).values_list("comparison_id", "inconsistent", "block", "rater_id")
+    item, marks, block, whose = inside(places, *columns(rows, 4))
+    return {
+        rater: parts_of(*(column[whose == rater] for column in (item, marks, block * len(ORDERS))))
+        for rater in np.unique(whose).tolist()
+    }
+
+
+def parts_of(item: IntArray, first: IntArray, told: IntArray) -> tuple[Part, ...]:
+    """``told``: block and order together."""
+    found = []
+    for one in np.flatnonzero(np.bincount(told)).tolist():
+        here = told == one
+        block, shown = divmod(one, len(ORDERS))
+        found.append(Part(shown, block, item[here], first[here]))
+    return tuple(found)
+
+
+def inside(places: Places, comparison: IntArray, *others: IntArray) -> tuple[IntArray, ...]:
+    """The rows about these comparisons, by their places."""
+    item, known = places.of(comparison)
+    if known is None:
+        return (item, *others)
+    return (item[known], *(column[known] for column in others))
+
+
+def ballots_of(raters: Sequence[Rater], places: Places) -> "QuerySet[Ballot]":
+    """Their ballots but for those of imports that are not done; by the index alone where everything is wanted."""
+    found = Ballot.all_rows.filter(rater__in=raters)
+    if hidden := unfinished_imports({rater.evaluation_id for rater in raters}):
+        found = found.exclude(source_import__in=hidden)
+    return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= LOOKED_UP else found
+
+
+def unfinished_imports(evaluations: set[int]) -> list[int]:
+    unfinished = Import.objects.filter(evaluation__in=evaluations).exclude(state=ImportState.DONE)
+    return list(unfinished.values_list("pk", flat=True))
+
+
+def read_unanswered(raters: Sequence[Rater], places: Places) -> dict[int, dict[str, Any]]:
+    """By rater id the calls without an answer, and how many others were repaired."""
+    judges = [rater.judge_id for rater in raters]
+    runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
+    imports = Import.objects.filter(evaluation__raters__in=raters, state=ImportState.DONE).distinct()
+    # By run and by import, each of which has an index; by judge every call would be looked at.
+    of_runs = Call.all_rows.filter(run__in=runs)
+    of_imports = Call.all_rows.filter(source_import__in=list(imports.values_list("pk", flat=True)), judge__in=judges)
+    found = [columns(unanswered_among(calls), 5) for calls in (of_runs, of_imports)]
+    item, *told, judge = inside(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    repaired = Call.all_rows.filter(judge__in=judges, repaired=True, state=CallState.ANSWERED.value)
+    rows = repaired.filter(comparison__isnull=False).values_list("comparison_id", "judge_id")
+    _, mended = inside(places, *columns(rows, 2))
+    names = ("item", "shown", "state", "answered")
+    return {
+        rater.pk: {
+            **{name: column[judge == rater.judge_id] for name, column in zip(names, (item, *told), strict=True)},
+            "repaired": int((mended == rater.judge_id).sum()),
+        }
+        for rater in raters
+    }
+
+
+def unanswered_among(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
+    """Comparison, order, state, the choices of an imported ballot of the same order and sample, and the judge."""
+    beside = Ballot.all_rows.filter(
+        rater__judge=OuterRef("judge"),
+        comparison=OuterRef("comparison"),
+        sample=OuterRef("sample"),
+        shown=OuterRef("order"),
+        block=0,
+    )
+    imported = When(source_import__isnull=False, then=Coalesce(Subquery(beside.values("first")[:1]), Value(0)))
+    return (
+        calls.filter(state__in=[state.value for state in STATES], comparison__isnull=False)
+        .annotate(order=code("shown", ORDERS))
+        .values_list(
+            "comparison_id",
+            "order",
+            code("state", STATES),
+            Case(imported, default=Value(0), output_field=BigIntegerField()),
+            "judge_id",
+        )
+    )

@@ -1,0 +1,78 @@
+"""Ballots: packed as they are read, and equal to a recount of the verdicts.
+
+The tests of everything that writes verdicts use the fixture `true_ballots`, which recounts after each of them.
+"""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluations.domain import CHOICES, PLACES_A_BLOCK, Markup, Shown, block_of, packed, shift_of
+from evaluations.models import Aspect, Ballot, Query, Response
+from evaluations.services.exemplifying import load_example
+from tests.ballots import assert_recounted, told
+from tests.importing import bring, comparison, verdict
+from tests.making import make_evaluation, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@given(st.dictionaries(st.integers(0, 3 * PLACES_A_BLOCK - 1), st.sampled_from(CHOICES)))
+def test_what_is_packed_is_found_again_at_its_place(choices: dict[int, str]) -> None:
+    blocks = packed(choices)
+    assert all(0 <= number < 1 << 60 for number in blocks.values())
+    for place in range(3 * PLACES_A_BLOCK):
+        code = blocks.get(block_of(place), 0) >> shift_of(place) & 7
+        assert (CHOICES[code - 1] if code else None) == choices.get(place)
+
+
+def test_an_import_whose_aspects_stand_far_apart_makes_one_ballot_of_them() -> None:
+    evaluation = make_evaluation()
+    keys = [f"q{number}" for number in range(70)]  # more than one batch holds
+    bring(evaluation, *(comparison(key) for key in keys))
+    rows = [
+        verdict(key, aspect=aspect, choice=choice)
+        for aspect, choice in (("safety", "A"), ("depth", "tie"))
+        for key in keys
+    ]
+    marks = [
+        verdict(keys[0], aspect="tone", rater="gpt", rater_kind="judge", choice="inconsistent", shown_swapped="folded")
+    ]
+    bring(evaluation, *rows, *marks)
+    assert_recounted()
+    assert Ballot.objects.count() == len(keys) + 1
+    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
+    both = packed({places["safety"]: "A", places["depth"]: "tie"})[0]
+    assert set(Ballot.objects.filter(rater__name="ann").values_list("first", "shown")) == {(both, 2)}
+    folded = Ballot.objects.get(rater__name="gpt")
+    assert (folded.first, folded.inconsistent) == (packed({places["tone"]: "tie"})[0], 1 << places["tone"])
+    assert list(Shown)[folded.shown] == Shown.FOLDED
+
+
+def test_responses_say_which_markdown_they_hold_and_a_migration_finds_it_again() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("q1", response_a="- one\n- two", response_b="# Head\n\n**Strong**"))
+    found = dict(Response.objects.values_list("candidate__name", "markup"))
+    assert found == {"alpha": Markup.LIST, "beta": Markup.HEADING | Markup.EMPHASIS}
+    Response.objects.update(markup=0)
+    migration = import_module("evaluations.migrations.0013_markup_filled")
+    migration.fill(apps, SimpleNamespace(connection=connection))
+    assert dict(Response.objects.values_list("candidate__name", "markup")) == found
+
+
+def test_the_example_has_true_ballots_and_a_migration_finds_them_again() -> None:
+    load_example(owner=make_user())
+    assert_recounted()
+    before, clusters = told(Ballot.all_rows.all()), dict(Query.objects.values_list("pk", "cluster_number"))
+    assert len(before) > 50
+    Ballot.all_rows.all().delete()
+    Query.objects.update(cluster_number=0)
+    migration = import_module("evaluations.migrations.0008_ballots_filled")
+    migration.fill(apps, SimpleNamespace(connection=connection))
+    assert told(Ballot.all_rows.all()) == before
+    assert dict(Query.objects.values_list("pk", "cluster_number")) == clusters

@@ -1,0 +1,366 @@
+"""Scores into an evaluation: the numbers as they are, the rubric that comes with them, and pairs to compare."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evaluations.domain import ImportState, InputRefused, RaterKind
+from evaluations.models import (
+    Aspect,
+    Candidate,
+    Comparison,
+    Evaluation,
+    Import,
+    Judge,
+    Query,
+    Rater,
+    Response,
+    Rubric,
+    RubricAspect,
+    Score,
+    Verdict,
+)
+from evaluations.services.importing.importing import begin, store
+from evaluations.services.importing.sweeping import AT_ONCE, cancel, sweep_imports
+from tests.importing import bring, check, comparison, jsonl, score, verdict
+from tests.making import make_evaluation, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
+
+
+@pytest.fixture(autouse=True)
+def batches_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AT_ONCE, "postgresql", AT_ONCE["sqlite"])
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    """One comparison of alpha and beta on q1."""
+    made = make_evaluation()
+    bring(made, comparison())
+    return made
+
+
+def response_row(key: str, candidate: str, **columns: Any) -> dict[str, Any]:
+    return {"query_id": key, "query": "Why?", "candidate": candidate, "response": f"{candidate}!", **columns}
+
+
+def one_reason(evaluation: Evaluation, *rows: dict[str, Any], **options: Any) -> str:
+    """The reason of the only bad row, which must be the last."""
+    (bad,) = check(evaluation, jsonl(rows), **options).bad_rows
+    assert bad["line"] == len(rows)
+    return str(bad["reason"])
+
+
+def scales(evaluation: Evaluation) -> list[tuple[int, str, float | None, float | None, float, bool]]:
+    """Version, aspect, lowest, highest, margin and direction in the rubrics of imported scores."""
+    asked = RubricAspect.objects.filter(version__rubric__evaluation=evaluation, version__rubric__kind="pointwise")
+    columns = ("version__number", "aspect__key", "scale_min", "scale_max", "tie_margin", "lower_is_better")
+    return list(asked.order_by("version__number", "position").values_list(*columns))
+
+
+# ---- rows -------------------------------------------------------------------------------------
+
+
+def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(evaluation: Evaluation) -> None:
+    importing = bring(evaluation, score(value=2.5, rationale="Thin."), score(candidate="beta", value=-1))
+    first, second = Score.objects.order_by("pk")
+    assert (first.value, first.response.candidate.name, first.rater.name, first.rater.kind) == (
+        *(2.5, "alpha"),
+        *("ann", "human"),
+    )
+    assert (first.aspect.key, first.sample, first.stage, first.rationale) == ("overall", 0, "first", "Thin.")
+    assert (second.value, first.rater.user, first.rater.verdicts_changed_at is not None) == (-1.0, None, True)
+    assert importing.summary["new"] == {"scores": 2}
+    assert importing.summary["warnings"] == [
+        "A rubric named imported scores comes with the scores of overall, with the scale seen in the file."
+    ]
+    assert importing.summary["notes"] == ["Higher scores are better: overall."]
+    rubric = Rubric.objects.get(evaluation=evaluation, origin="imported")
+    assert (rubric.name, rubric.kind) == ("imported scores", "pointwise")
+    assert rubric.versions.get().frozen_at is not None
+    assert scales(evaluation) == [(1, "overall", -1.0, 2.5, 0.0, False)]
+
+
+def test_ranks_stay_as_they_are_and_their_direction_stands_in_the_rubric(evaluation: Evaluation) -> None:
+    importing = bring(evaluation, score(value=1), score(candidate="beta", value=2), lower_is_better=True)
+    assert sorted(Score.objects.values_list("value", flat=True)) == [1.0, 2.0]
+    assert scales(evaluation) == [(1, "overall", 1.0, 2.0, 0.0, True)]
+    assert importing.summary["notes"] == ["Lower scores are better: overall."]
+
+
+def test_an_imported_judge_needs_no_endpoint(evaluation: Evaluation) -> None:
+    bring(evaluation, score(rater="reward", rater_kind="judge", value=0.25), score(rater="key", rater_kind="gold"))
+    judge = Judge.objects.get()
+    assert (judge.name, judge.kind, judge.endpoint) == ("reward", "imported", None)
+    assert sorted(Score.objects.values_list("rater__kind", flat=True)) == ["gold", "judge"]
+
+
+def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(evaluation: Evaluation) -> None:
+    rows = [score(), score(value=5), score(candidate="beta", value=0.1), score(rater="bob")]
+    assert bring(evaluation, *rows).rows_stored == 4
+    assert sorted(Score.objects.values_list("rater__name", "response__candidate__name", "sample", "value")) == [
+        ("ann", "alpha", 0, 4.0),
+        ("ann", "alpha", 1, 5.0),
+        ("ann", "beta", 0, 0.1),
+        ("bob", "alpha", 0, 4.0),
+    ]
+    again = bring(evaluation, *rows)
+    assert (again.rows_stored, again.rows_unchanged) == (0, 4)
+    assert len(scales(evaluation)) == 1
+    assert one_reason(evaluation, score(sample=1, value=4)) == (
+        "the same score stands here already with the value 5, not 4"
+    )
+    assert one_reason(evaluation, score(sample=7, value=0.1), score(sample=7, value=0.30000000000000004)) == (
+        "the same score stands in line 1 with the value 0.1, not 0.30000000000000004"
+    )
+
+
+def test_a_contradiction_is_found_across_batches_of_a_file(evaluation: Evaluation) -> None:
+    many = [score(sample=sample, value=sample % 5) for sample in range(2_100)]
+    assert one_reason(evaluation, *many, score(sample=3, value=9)) == (
+        "the same score stands in line 4 with the value 3, not 9"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ({"key": "q9"}, "there is no query “q9” in this evaluation"),
+        ({"candidate": "omega"}, "there is no candidate “omega” in this evaluation"),
+        ({"candidate": "gamma"}, "query “q1” has no response of “gamma”"),
+        ({"key": "q2", "candidate": "beta"}, "query “q2” has 2 responses of “beta”: which one is not clear"),
+    ],
+)
+def test_a_score_on_what_is_not_here_is_bad(evaluation: Evaluation, change: dict[str, Any], because: str) -> None:
+    bring(evaluation, comparison("q2", candidate_b="gamma"), comparison("q2"), comparison("q2", response_b="Dust."))
+    assert one_reason(evaluation, score(**change)) == because
+
+
+def test_nobody_who_works_here_is_given_imported_scores(evaluation: Evaluation) -> None:
+    Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name="ann", user=make_user())
+    assert one_reason(evaluation, score()) == "“ann” has an account here: give the imported person another name"
+    Judge.objects.create(
+        evaluation=evaluation, name="longest", kind="rule", rubric_version=evaluation.review_rubric, fingerprint="x"
+    )
+    assert one_reason(evaluation, score(rater="longest", rater_kind="judge")) == (
+        "“longest” is a judge that runs here: give the imported judge another name"
+    )
+
+
+def test_who_gave_verdicts_on_an_aspect_gives_it_no_scores_nor_the_other_way_round(evaluation: Evaluation) -> None:
+    bring(evaluation, verdict())
+    assert one_reason(evaluation, score(aspect="depth"), score(rater="bob"), score()) == (
+        "verdicts of “ann” on overall are here already, and would count beside these scores: "
+        "give the aspect of the scores another name"
+    )
+    bring(evaluation, score(aspect="depth"), score(rater="bob"))
+    assert one_reason(evaluation, verdict(rater="carl"), verdict(aspect="depth")) == (
+        "scores of “ann” on depth are here already, and would count beside these verdicts: "
+        "give the aspect of the verdicts another name"
+    )
+
+
+def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_their_own(evaluation: Evaluation) -> None:
+    before = Aspect.objects.count()
+    importing = bring(evaluation, score(aspect="Depth", value=80), score(aspect="depth", candidate="beta", value=60))
+    assert Aspect.objects.count() == before
+    assert Score.objects.earliest("pk").aspect == Aspect.objects.get(evaluation=evaluation, key="depth")
+    assert importing.summary["warnings"][0].startswith("A rubric named imported scores comes with")
+    assert scales(evaluation) == [(1, "depth", 60.0, 80.0, 0.0, False)]
+    bring(evaluation, verdict(rater="bob", aspect="depth"))
+    assert not Rubric.objects.filter(evaluation=evaluation, name="imported").exists()
+
+
+# ---- the rubric that comes with them ----------------------------------------------------------
+
+
+def test_the_scale_grows_by_versions_with_what_is_seen(evaluation: Evaluation) -> None:
+    bring(evaluation, score(value=3))
+    bring(evaluation, score(candidate="beta", value=5), score(candidate="beta", aspect="depth", value=0))
+    assert bring(evaluation, score(rater="bob", value=4)).summary["warnings"] == []
+    assert scales(evaluation) == [
+        (1, "overall", 3.0, 3.0, 0.0, False),
+        (2, "overall", 3.0, 5.0, 0.0, False),
+        (2, "depth", 0.0, 0.0, 0.0, False),
+    ]
+
+
+def test_bad_rows_are_no_part_of_the_scale(evaluation: Evaluation) -> None:
+    bring(evaluation, score(), score(candidate="omega", value=99), score(rater="bob", value="?"), skip_bad=True)
+    assert scales(evaluation) == [(1, "overall", 4.0, 4.0, 0.0, False)]
+
+
+def test_of_an_aspect_the_same_end_is_better_throughout(evaluation: Evaluation) -> None:
+    bring(evaluation, score(value=1), lower_is_better=True)
+    with pytest.raises(InputRefused) as refused:
+        check(evaluation, jsonl([score(candidate="beta", value=2)]))
+    assert str(refused.value) == (
+        "Of the scores of overall that are here already the lower one is better: "
+        "say the same of this file, or give its aspect another name."
+    )
+    bring(evaluation, score(candidate="beta", aspect="depth", value=2))
+    with pytest.raises(InputRefused, match="Of the scores of depth that are here already the higher one is better"):
+        check(evaluation, jsonl([score(aspect="depth")]), lower_is_better=True)
+
+
+def test_a_direction_that_was_settled_since_the_check_stores_nothing(evaluation: Evaluation) -> None:
+    importing = check(evaluation, jsonl([score(value=1)]))
+    bring(evaluation, score(rater="bob", value=1), lower_is_better=True)
+    begin(importing, skip_bad=False, user=None)
+    store(importing)
+    importing.refresh_from_db()
+    assert importing.state == ImportState.FAILED
+    assert importing.reason.startswith("Of the scores of overall that are here already the lower one is better")
+    assert Score.all_rows.get().rater.name == "bob"
+
+
+@pytest.mark.parametrize("margin", [-1.0, float("nan"), float("inf")])
+def test_a_margin_is_a_number_from_0_up(evaluation: Evaluation, margin: float) -> None:
+    with pytest.raises(InputRefused, match=r"The margin of a tie is a number from 0 up\."):
+        check(evaluation, jsonl([score()]), derive_pairs=margin)
+
+
+def test_a_margin_that_makes_all_scores_ties_is_refused(evaluation: Evaluation) -> None:
+    rows = jsonl([score(value=1), score(candidate="beta", value=5)])
+    with pytest.raises(InputRefused) as refused:
+        check(evaluation, rows, derive_pairs=4)
+    assert str(refused.value) == "A margin of 4 makes a tie of every two scores of overall: they lie between 1 and 5."
+    assert check(evaluation, rows, derive_pairs=3.5).rows_bad == 0
+    assert check(evaluation, jsonl([score()]), derive_pairs=3.5).rows_bad == 0  # one value says nothing of a scale
+
+
+def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(evaluation: Evaluation) -> None:
+    rows = [score(value=1), score(candidate="beta", value=5)]
+    bring(evaluation, *rows, derive_pairs=1)
+    Rater.objects.update(verdicts_changed_at=None)
+    assert bring(evaluation, *rows).summary["warnings"][1:] == []  # none given: it stays
+    assert Rater.objects.get(name="ann").verdicts_changed_at is None
+    again = bring(evaluation, *rows, derive_pairs=2)
+    assert again.rows_unchanged == 2
+    assert again.summary["warnings"][1:] == [
+        "The margin of a tie was 1 for overall and becomes 2: "
+        "choices derived from its scores that are here already change with it."
+    ]
+    assert [(version, margin) for version, _, _, _, margin, _ in scales(evaluation)] == [(1, 1.0), (2, 2.0)]
+    changed = Rater.objects.get(name="ann").verdicts_changed_at
+    assert changed is not None
+    assert changed <= timezone.now()
+
+
+# ---- pairs ------------------------------------------------------------------------------------
+
+
+def test_of_every_two_responses_to_a_scored_query_a_comparison_is_made_where_there_is_none() -> None:
+    evaluation = make_evaluation()
+    names = ("alpha", "beta", "gamma")
+    bring(evaluation, *(response_row(key, name) for key in ("q1", "q2") for name in names), pair="baseline:beta")
+    rows = [score(candidate="alpha", value=1), score(candidate="gamma", value=2)]
+    bring(evaluation, *rows)
+    assert Comparison.objects.count() == 4
+    importing = bring(evaluation, *rows, derive_pairs=0)
+    assert (importing.rows_unchanged, importing.summary["new"]) == (2, {"comparisons": 1})
+    made = Comparison.objects.get(source_import=importing)
+    assert (made.query.key, made.response_a.candidate.name, made.response_b.candidate.name, made.origin) == (
+        *("q1", "alpha"),
+        *("gamma", "paired"),
+    )
+    assert importing.summary["notes"][1] == (
+        "Of every two responses to a query with scores a comparison is made, where there is none. "
+        "Scores that differ by at most 0 make a tie."
+    )
+    assert bring(evaluation, *rows, derive_pairs=0).summary["new"] == {}
+
+
+def test_pairs_are_made_in_as_many_turns_as_it_takes() -> None:
+    evaluation = make_evaluation()
+    keys = [f"q{number}" for number in range(50)]
+    bring(evaluation, *(response_row(key, name) for key in keys for name in ("a", "b")), pair="baseline:a")
+    bring(evaluation, *(response_row(key, "c") for key in keys), pair="baseline:c")
+    assert Comparison.objects.count() == 150
+    Comparison.objects.filter(response_a__candidate__name="a", response_b__candidate__name="c").delete()
+    rows = [score(key, name) for key in keys for name in ("a", "c")]
+    importing = check(evaluation, jsonl(rows), derive_pairs=0)
+    begin(importing, skip_bad=False, user=None)
+    turns = 1
+    while store(importing, seconds=0):
+        assert not Score.objects.exists()
+        turns += 1
+    assert turns > 3
+    assert Comparison.objects.filter(source_import=importing).count() == 50
+
+
+# ---- invisible until done, and swept where it will never be ------------------------------------
+
+
+def half_stored(evaluation: Evaluation) -> Import:
+    rows = [score(rater=f"p{number}", aspect="tone", rater_kind="judge") for number in range(100)]
+    importing = check(evaluation, jsonl(rows))
+    begin(importing, skip_bad=False, user=None)
+    assert store(importing, seconds=0)
+    return importing
+
+
+def test_nobody_sees_a_score_before_the_last_step(evaluation: Evaluation) -> None:
+    half_stored(evaluation)
+    assert (Score.all_rows.count(), Score.objects.count()) == (64, 0)
+    assert not Rubric.objects.filter(name="imported scores").exists()
+
+
+def test_a_cancelled_import_of_scores_leaves_nothing(evaluation: Evaluation) -> None:
+    cancel(half_stored(evaluation), user=None)
+    assert sweep_imports() == []
+    assert not Score.all_rows.exists()
+    assert not Rater.objects.exists()
+    assert not Judge.objects.exists()
+    assert not Aspect.objects.filter(key="tone").exists()
+    assert Comparison.objects.count() == 1
+
+
+# ---- SQuALITY ---------------------------------------------------------------------------------
+
+REVIEW = {f"{aspect}-{what}": 1 for aspect in ("correctness", "selection", "overall") for what in ("rank", "rating")}
+
+
+def story(**systems: str) -> dict[str, Any]:
+    told = {name: {"response": text, "reviews": [{"worker_id": "3", **REVIEW}]} for name, text in systems.items()}
+    return {"passage-id": "50827", "questions": {"0": told}}
+
+
+def test_a_story_brings_its_responses_and_their_scores_at_once() -> None:
+    evaluation = make_evaluation()
+    importing = bring(evaluation, story(bart="x", human="y"), derive_pairs=0)
+    assert importing.summary["new"] == {"queries": 1, "responses": 2, "scores": 12, "comparisons": 1}
+    assert importing.summary["notes"][:2] == [
+        "Lower scores are better: correctness, overall, selection.",
+        "Higher scores are better: correctness_rating, overall_rating, selection_rating.",
+    ]
+    assert Query.objects.get().cluster == "50827"
+    assert bring(evaluation, story(bart="x", human="y"), derive_pairs=0).rows_unchanged == 1
+
+
+def test_a_question_whose_words_are_here_keeps_them() -> None:
+    evaluation = make_evaluation()
+    row = response_row("50827-0", "bart", query="What is the plot?", response="x", cluster="50827")
+    bring(evaluation, row)
+    importing = bring(evaluation, story(bart="x", human="y"), derive_pairs=0)
+    assert importing.summary["new"] == {"responses": 1, "scores": 12, "comparisons": 1}
+    assert Query.objects.get().text == "What is the plot?"
+    assert Candidate.objects.count() == Response.objects.count() == 2
+
+
+@pytest.mark.data
+def test_squality_is_stored_whole_and_the_second_time_not_at_all(acceptance_data: Path) -> None:
+    evaluation = make_evaluation()
+    content = (acceptance_data / "squality_human_eval" / "all-responses.jsonl").read_bytes()
+    for expected in ((20, 0), (0, 20)):
+        importing = check(evaluation, content, derive_pairs=0)
+        begin(importing, skip_bad=False, user=None)
+        store(importing)
+        importing.refresh_from_db()
+        assert (importing.rows_stored, importing.rows_unchanged) == expected
+    counts = {model: model.all_rows.count() for model in (Query, Response, Comparison, Score, Verdict)}
+    assert counts == {Query: 100, Response: 300, Comparison: 300, Score: 900 * 6, Verdict: 0}
+    assert {row[2:4] for row in scales(evaluation) if row[5]} == {(1.0, 3.0)}
