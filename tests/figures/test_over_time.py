@@ -1,0 +1,48 @@
+"""Agreement over time."""
+
+from datetime import date, timedelta
+
+from evaluations.figures.estimates import Dated, Estimate
+from evaluations.figures.over_time import beside, over_time, shortest_gap
+from evaluations.figures.plots import Caption
+from tests.figures.making import dated
+
+CAPTION = Caption("over-time", "Agreement over time")
+DAY = 86_400_000
+FIRST = 20_697 * DAY  # 1 September 2026: 56 years of 365 days, 14 leap days, 243 days
+
+
+def test_a_period_without_a_number_stays_so_that_the_line_ends() -> None:
+    plot = over_time(CAPTION, dated())
+    assert plot.spec is not None
+    values = [row["value"] for row in plot.spec["data"]["values"] if row["series"] == "gpt"]
+    assert values == [0.6, 0.6, None, 0.6]
+    assert "1 of 8 numbers is without a value: no reason given." in plot.notes
+
+
+def test_series_of_one_period_stand_beside_each_other() -> None:
+    # Three series over .3 of a week, which is 2.1 days: 1.05 before, on the day, 1.05 after.
+    apart = 0.3 * timedelta(days=7)
+    shown = [beside(date(2026, 9, 1), number, 3, apart) - FIRST for number in range(3)]
+    assert shown == [-1.05 * DAY, 0, 1.05 * DAY]
+    assert beside(date(2026, 9, 1), 0, 1, apart) == FIRST
+
+
+def test_the_shortest_time_between_two_periods_says_how_far_apart() -> None:
+    days = [date(2026, 9, 15), date(2026, 9, 1), date(2026, 9, 8), date(2026, 9, 8)]
+    assert shortest_gap(days) == timedelta(days=7)
+    assert shortest_gap(days[:1]) == timedelta(days=1)
+
+
+def test_periods_are_marked_where_they_begin() -> None:
+    plot = over_time(CAPTION, dated())
+    assert plot.spec is not None
+    axis = plot.spec["layer"][0]["encoding"]["x"]["axis"]
+    assert axis["values"] == [FIRST + 7 * DAY * week for week in range(4)]
+    assert "%-d %b" in axis["labelExpr"]
+
+
+def test_more_than_a_year_is_marked_by_month_and_year() -> None:
+    plot = over_time(CAPTION, [Dated(date(year, 3, 1), Estimate(str(year), "people", 0.5)) for year in (2025, 2026)])
+    assert plot.spec is not None
+    assert "%b %Y" in plot.spec["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]

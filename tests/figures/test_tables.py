@@ -1,0 +1,28 @@
+"""The table beside a plot."""
+
+from evaluations.figures.estimates import Estimate
+from evaluations.figures.media import PAGE
+from evaluations.figures.quantities import share
+from evaluations.figures.tables import rows_of
+from tests.figures.making import every_plot
+
+
+def test_a_file_has_every_figure_and_a_page_as_many_as_one_reads() -> None:
+    table = rows_of([Estimate("gpt", "people", 2 / 3, 0.5, 0.75, 1200)], share("Win rate"), "Candidate")
+    assert table.columns == ("candidate", "series", "value", "low", "high", "n", "note")
+    assert table.rows == (("gpt", "people", 2 / 3, 0.5, 0.75, 1200, ""),)
+    assert table.head == ("Candidate", "Of", "Win rate", "95 % interval", "n", "Note")
+    assert table.said == (("gpt", "people", "66.7%", "50.0% to 75.0%", "1,200", ""),)
+
+
+def test_a_column_that_would_be_empty_is_left_out_for_readers() -> None:
+    table = rows_of([Estimate("gpt", "", 0.5)], share("Win rate"), "Candidate")
+    assert table.head == ("Candidate", "Win rate", "95 % interval", "n", "Note")
+    assert table.said == (("gpt", "50.0%", "none", "0", ""),)
+    assert table.rows == (("gpt", "", 0.5, None, None, 0, ""),)
+
+
+def test_every_row_of_every_table_has_all_columns() -> None:
+    for plot in every_plot(PAGE):
+        assert {len(row) for row in plot.table.rows} == {len(plot.table.columns)}, plot.name
+        assert {len(row) for row in plot.table.said} == {len(plot.table.head)}, plot.name
