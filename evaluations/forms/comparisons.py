@@ -3,7 +3,8 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
-from evaluations.domain import FAILURE_STATES, Choice, FailedRule, Rules, SplitRule
+from evaluations.domain import FAILURE_STATES, Choice, FailedRule, Rules, Seen, SplitRule
+from evaluations.forms.candidates import candidates_where
 from evaluations.models import Candidate, Evaluation, Rater
 from evaluations.models.material import FLAGGED
 from evaluations.models.row import one_of
@@ -70,9 +71,21 @@ class CellForm(forms.Form):
     human_choice = forms.ChoiceField(choices=one_of(Choice))
     split_rule = forms.ChoiceField(choices=one_of(SplitRule), required=False)
     failed = forms.ChoiceField(choices=one_of(FailedRule), required=False)
+    seen = forms.ChoiceField(choices=one_of(Seen), required=False)
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
+    candidate_1 = forms.CharField(max_length=200, required=False)
+    candidate_2 = forms.CharField(max_length=200, required=False)
+    reviewer = forms.Field(required=False, widget=forms.MultipleHiddenInput)
 
     def rules(self) -> Rules:
+        told = self.cleaned_data
         return Rules(
-            split_rule=SplitRule(self.cleaned_data["split_rule"] or SplitRule.TIE),
-            failed=FailedRule(self.cleaned_data["failed"] or FailedRule.EXCLUDE),
+            reviewers=tuple(told["reviewer"]),
+            seen=Seen(told["seen"] or Seen.NOTHING),
+            since=told["since"],
+            until=told["until"],
+            where=candidates_where(told["candidate_1"], told["candidate_2"]),
+            split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
         )

@@ -2,7 +2,7 @@ from django import forms
 from django.db.models import Model, QuerySet
 from django.http import QueryDict
 
-from evaluations.domain import LabelPolicy, Reveal
+from evaluations.domain import LabelPolicy, Reveal, RubricKind, RubricOrigin
 from evaluations.forms.prose import ProseField
 from evaluations.models import Evaluation, Judge, RubricVersion
 
@@ -93,7 +93,11 @@ class SettingsForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, *, evaluation: Evaluation) -> None:
         super().__init__(data, initial={column: getattr(evaluation, column) for column in COLUMNS})
-        versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
+        versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).exclude(
+            # It only says what files held: of its scores the lower ones may be the better.
+            rubric__origin=RubricOrigin.IMPORTED,
+            rubric__kind=RubricKind.POINTWISE,
+        )
         self.choices_of("review_rubric", versions.select_related("rubric").order_by("rubric__name", "-number"))
         self.choices_of("shown_judge", Judge.objects.filter(evaluation=evaluation).order_by("name"))
 

@@ -12,8 +12,10 @@ FORMATS = [
     (FileFormat.COMPARISONS, "comparisons – a query and two responses in each row"),
     (FileFormat.RESPONSES, "responses – a query and one response in each row; pairs are made afterwards"),
     (FileFormat.VERDICTS, "verdicts – choices of people or judges on comparisons that are here already"),
+    (FileFormat.SCORES, "scores – numbers that people or judges gave to single responses that are here already"),
     (FileFormat.PANDALM, "PandaLM – its test set, or a judge’s results on it"),
     (FileFormat.LLMBAR, "LLMBar – its dataset, or a judge’s result.json"),
+    (FileFormat.SQUALITY, "SQuALITY – its human evaluation: responses, ratings and ranks"),
 ]
 PAIRINGS = [
     (ALL, "every two candidates of a query"),
@@ -36,7 +38,7 @@ class ImportForm(forms.Form):
         required=False,
         max_length=200,
         label="Rater",
-        help_text="Whose verdicts these are, where the file names nobody.",
+        help_text="Whose verdicts or scores these are, where the file names nobody.",
     )
     rater_kind = forms.ChoiceField(
         required=False, choices=[("", "as the file says"), *((kind, str(kind)) for kind in RaterKind)]
@@ -49,6 +51,14 @@ class ImportForm(forms.Form):
     )
     pair = forms.ChoiceField(choices=PAIRINGS, initial=ALL, required=False, label="Pairs made of responses")
     baseline = forms.CharField(required=False, max_length=200, label="The candidate to hold the others against")
+    lower_is_better = forms.BooleanField(required=False, label="Lower scores are better, as ranks are")
+    derive_pairs = forms.FloatField(
+        required=False,
+        min_value=0,
+        label="Margin of a tie",
+        help_text="Given one, a comparison is made of every two responses to a query with scores, where there is none, "
+        "and two scores that differ by at most this much make a tie.",
+    )
     pairs_each = forms.IntegerField(required=False, min_value=1, max_value=999_999, label="Pairs of each query")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -87,6 +97,7 @@ class ImportForm(forms.Form):
             mapping=self.cleaned_data["mapping"],
             rater=self.cleaned_data["rater"],
             rater_kind=RaterKind(kind) if kind else None,
+            lower_is_better=self.cleaned_data["lower_is_better"],
         )
 
     def pairing(self) -> str:

@@ -10,7 +10,7 @@ from evaluations.models import Evaluation, Import
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from evaluations.services.importing.sweeping import cancel, sweep
-from evaluations.services.reviewing.tallying import tally_import
+from evaluations.services.reviewing.tallying import imports_left_off, tally_import
 
 
 def add_file_arguments(parser: ArgumentParser) -> None:
@@ -24,6 +24,11 @@ def add_file_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--skip-bad", action="store_true", help="store the file without its bad rows")
 
 
+def add_rater_arguments(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument("--rater", metavar="NAME", help=f"whose {what} they are, where the file names nobody")
+    parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
+
+
 def reading_from(options: dict[str, Any]) -> Reading:
     kind = options.get("rater_kind")
     return Reading(
@@ -32,6 +37,7 @@ def reading_from(options: dict[str, Any]) -> Reading:
         mapping=mapping_from(options["map"]),
         rater=options.get("rater") or "",
         rater_kind=RaterKind(kind) if kind else None,
+        lower_is_better=options.get("lower_is_better", False),
     )
 
 
@@ -59,6 +65,7 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
                 reading=reading_from(options),
                 user=None,
                 pair=pair,
+                derive_pairs=options.get("derive_pairs"),
                 brings=brings,
             )
         store_or_discard(importing, out, skip_bad=options["skip_bad"])
@@ -83,7 +90,8 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
     importing.refresh_from_db()
     if importing.state != ImportState.DONE:
         raise CommandError(importing.reason)
-    tally_import(importing)
+    for pk in (importing.pk, *imports_left_off(importing.evaluation)):
+        tally_import(Import.objects.get(pk=pk))
     for told in (*importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
     out.write(f"{summary_of(importing)}\n")

@@ -26,7 +26,7 @@ def points(value: float | None) -> str:
 @register.filter
 def decimal(value: float | None) -> str:
     """Two places, with a minus sign that is as wide as a digit."""
-    return "n/a" if value is None else f"{value:.2f}".replace("-", "−")
+    return "n/a" if value is None else f"{value:z.2f}".replace("-", "−")
 
 
 @register.filter

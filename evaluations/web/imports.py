@@ -16,7 +16,7 @@ from evaluations.domain import ImportState, InputRefused
 from evaluations.forms.imports import ImportForm
 from evaluations.models import Evaluation, Import, User
 from evaluations.services.importing.importing import begin, progress
-from evaluations.services.importing.previewing import preview, receive
+from evaluations.services.importing.previewing import pairs_scored, preview, receive
 from evaluations.services.importing.sweeping import BUSY, cancel
 from evaluations.tasks import nudge, store_import
 from evaluations.web.paging import page_of
@@ -62,6 +62,7 @@ def received(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> 
         reading=form.reading(),
         user=cast(User, request.user),
         pair=form.pairing(),
+        derive_pairs=form.cleaned_data["derive_pairs"],
     )
     if not is_short:
         nudge(store_import, importing.pk)
@@ -91,6 +92,7 @@ def shown(request: HttpRequest, importing: Import, error: str = "") -> HttpRespo
         "import": importing,
         "busy": importing.state in BUSY,
         "progress": progress(importing) if importing.state in BUSY else None,
+        "pairs_scored": pairs_scored(importing),
         "error": error,
     }
     return render(request, "import/import.html", context, status=422 if error else 200)

@@ -29,6 +29,7 @@ from evaluations.web.evaluation_settings import evaluation_archive, evaluation_b
 from evaluations.web.evaluations import evaluations
 from evaluations.web.events import events
 from evaluations.web.exports import export_file, export_new, exports
+from evaluations.web.families import families
 from evaluations.web.guidelines import guidelines
 from evaluations.web.health import health
 from evaluations.web.help import help_page
@@ -47,6 +48,7 @@ from evaluations.web.judges import judges
 from evaluations.web.mentions import mentions
 from evaluations.web.people import people, people_link, people_remove, people_role
 from evaluations.web.report import report
+from evaluations.web.report_plot import report_plot
 from evaluations.web.review import review, review_comparison
 from evaluations.web.review_ahead import review_ahead
 from evaluations.web.review_diff import review_diff
@@ -110,6 +112,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/comparisons/<int:pk>", comparison, name="comparison"),
     # review
     path("e/<slug:slug>/guidelines", guidelines, name="guidelines"),
+    path("e/<slug:slug>/families", families, name="families"),
     path("e/<slug:slug>/review", review, name="review"),
     path("e/<slug:slug>/review/ahead", review_ahead, name="review_ahead"),
     path("e/<slug:slug>/review/<int:pk>", review_comparison, name="review_comparison"),
@@ -155,6 +158,8 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/exports/<int:pk>/file", export_file, name="export_file"),
     # report
     path("e/<slug:slug>/report", report, name="report"),
+    path("e/<slug:slug>/report/<slug:part>", report, name="report_part"),
+    path("e/<slug:slug>/report/plots/<slug:name>/file", report_plot, name="report_plot"),
     # judges, and where they are asked
     path("endpoints", endpoints, name="endpoints"),
     path("endpoints/new", endpoint_new, name="endpoint_new"),

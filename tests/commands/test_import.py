@@ -1,4 +1,4 @@
-"""``import_comparisons`` and ``import_verdicts``: one clear line, and never a traceback."""
+"""``import_comparisons``, ``import_verdicts``, ``import_scores``: one clear line, and never a traceback."""
 
 import io
 import json
@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluations.domain import ImportState
-from evaluations.models import Comparison, Evaluation, Import, Rater, Verdict
-from tests.importing import COMPARISON, comparison, jsonl, verdict
+from evaluations.models import Comparison, Evaluation, Import, Rater, RubricAspect, Score, Verdict
+from tests.importing import COMPARISON, comparison, jsonl, score, verdict
 from tests.making import make_evaluation
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +90,46 @@ def test_verdicts_that_name_nobody_are_given_a_rater(evaluation: Evaluation, wri
     assert Verdict.objects.get().rater.name == "gpt-3.5-turbo"
 
 
+def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison()])))
+    rows = [score(value=1), score(candidate="beta", value=2)]
+    path = written(jsonl([{**row, "rater": None, "rater_kind": None} for row in rows]), "ranks.jsonl")
+    options = ("--rater", "ann", "--rater-kind", "human", "--lower-is-better", "--derive-pairs", "0")
+    assert said("import_scores", path, *options) == (
+        "A rubric named imported scores comes with the scores of overall, with the scale seen in the file.\n"
+        "Lower scores are better: overall.\n"
+        "Of every two responses to a query with scores a comparison is made, where there is none. "
+        "Scores that differ by at most 0 make a tie.\n"
+        "ranks.jsonl: 2 rows read, 2 stored (scores 2), 0 unchanged, 0 bad.\n"
+    )
+    assert list(Score.objects.values_list("rater__name", "value")) == [("ann", 1.0), ("ann", 2.0)]
+    assert RubricAspect.objects.get(version__rubric__name="imported scores").lower_is_better
+
+
+def test_a_bad_score_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison()])))
+    path = written(
+        b"query_id,candidate,rater,rater_kind,value\nq1,alpha,ann,human,4\nq1,beta,ann,human,high\n", "s.csv"
+    )
+    out = io.StringIO()
+    with pytest.raises(CommandError) as error:
+        call_command("import_scores", "study", path, stdout=out)
+    assert str(error.value) == "s.csv has 1 bad row: mend the file, or store it without."
+    assert out.getvalue() == "line 3: value “high” is not a number such as 4 or 3.5\n"
+    assert not Score.all_rows.exists()
+    assert said("import_scores", path, "--skip-bad").endswith("2 rows read, 1 stored (scores 1), 0 unchanged, 1 bad.\n")
+
+
+def test_what_scores_cannot_mean_is_said_in_one_line(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison()])))
+    path = written(jsonl([score(value=1), score(candidate="beta", value=2)]))
+    assert refused("import_scores", path, "--derive-pairs", "-1") == "The margin of a tie is a number from 0 up."
+    assert refused("import_scores", path, "--derive-pairs", "1") == (
+        "A margin of 1 makes a tie of every two scores of overall: they lie between 1 and 2."
+    )
+    assert not Import.objects.filter(state=ImportState.PREVIEWED).exists()
+
+
 def test_columns_can_be_mapped_and_ids_prefixed(evaluation: Evaluation, written: Any) -> None:
     row = {**COMPARISON, "prompt": "Why?", "id": "1"}
     del row["query"], row["query_id"]
@@ -141,6 +181,12 @@ def test_a_baseline_that_is_nowhere_is_refused(evaluation: Evaluation, written: 
 def test_the_other_commands_material_is_refused(evaluation: Evaluation, written: Any) -> None:
     assert refused("import_verdicts", written(jsonl([comparison()]))) == (
         "rows.jsonl holds comparisons, not verdicts: import it as comparisons."
+    )
+    assert refused("import_scores", written(jsonl([verdict()]))) == (
+        "rows.jsonl holds verdicts, not scores: import it as verdicts."
+    )
+    assert refused("import_comparisons", written(jsonl([score()]))) == (
+        "rows.jsonl holds scores, not comparisons: import it as scores."
     )
 
 

@@ -61,6 +61,7 @@ TEXTS = [
 SHAPES = [
     *(("line-strong", ground) for ground in ("page", "surface")),
     *((shape, "surface") for shape in ("accent", "a", "b")),
+    *((f"series-{number}", "surface") for number in range(1, 8)),
 ]
 
 

@@ -63,7 +63,7 @@ class Door:
         return "slug" in self.parameters
 
     def address(self, slug: str = "", number: int = NUMBER) -> str:
-        values = {"slug": slug, "pk": number, "token": "x" * 43}
+        values = {"slug": slug, "pk": number, "token": "x" * 43, "part": "wins", "name": "agreement-aspects"}
         return reverse(self.name, kwargs={name: values[name] for name in self.parameters})
 
 

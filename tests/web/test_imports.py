@@ -14,7 +14,7 @@ from evaluations.models import Comparison, Evaluation, Import
 from evaluations.services.importing.importing import go_on
 from evaluations.services.importing.sweeping import give_up
 from evaluations.web import imports as pages
-from tests.importing import bring, comparison, jsonl, verdict
+from tests.importing import bring, comparison, jsonl, score, verdict
 from tests.making import make_evaluation, make_member
 
 pytestmark = pytest.mark.django_db
@@ -174,6 +174,43 @@ def test_verdicts_are_shown_in_the_words_of_the_file(manager: Client, evaluation
     assert "1 row names the candidates in the other order." in text
 
 
+def test_scores_are_shown_with_what_they_mean(manager: Client, evaluation: Evaluation) -> None:
+    bring(evaluation, comparison())
+    rows = jsonl([score(value=1), score(candidate="beta", value=2.5), score(candidate="omega")])
+    upload(manager, evaluation, rows, lower_is_better="on", derive_pairs="0.5")
+    importing = Import.objects.latest("pk")
+    text = page(manager, "import", importing)
+    assert "2 scores" in " ".join(text.split())
+    assert '<td>beta</td>\n                <td>ann <span class="muted">human</span></td>' in text
+    assert '<td class="number">2.5</td>' in text
+    assert "Lower scores are better: overall." in text
+    assert "Scores that differ by at most 0.5 make a tie." in text
+    assert "there is no candidate “omega” in this evaluation" in text
+    press(manager, "import_store", importing, skip_bad="1")
+    go_on(Import.objects.get(pk=importing.pk))
+    assert "See how raters agree" in page(manager, "import", importing)
+
+
+def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
+    manager: Client, evaluation: Evaluation
+) -> None:
+    rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("alpha", "beta")]
+    bring(evaluation, *rows, pair="random:1")
+    Comparison.objects.all().delete()
+    scores = [score(), score(candidate="beta")]
+    bring(evaluation, *scores)
+    upload(manager, evaluation, jsonl(scores))
+    assert "storing it changes nothing" in page(manager, "import", Import.objects.latest("pk"))
+    upload(manager, evaluation, jsonl(scores), derive_pairs="0")
+    importing = Import.objects.latest("pk")
+    text = page(manager, "import", importing)
+    assert "storing it changes nothing" not in text
+    assert "Make the comparisons" in text
+    press(manager, "import_store", importing)
+    go_on(Import.objects.get(pk=importing.pk))
+    assert Comparison.objects.count() == 1
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -208,6 +245,7 @@ def test_a_file_that_is_too_large_is_refused_with_the_limit(
         ({"mapping": "prompt"}, "“prompt” is not of the form column=field."),
         ({"pair": "baseline"}, "Name the candidate."),
         ({"pair": "random"}, "Say how many."),
+        ({"derive_pairs": "-1"}, "Ensure this value is greater than or equal to 0."),
     ],
 )
 def test_what_is_asked_for_must_be_whole(

@@ -1,6 +1,7 @@
 """What the report page tells whom."""
 
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -36,7 +37,7 @@ def comparison(evaluation: Evaluation) -> Comparison:
     return made
 
 
-def page(user: User, *, status: int = 200, **filters: str) -> str:
+def page(user: User, *, status: int = 200, **filters: str | list[str]) -> str:
     client = Client()
     client.force_login(user)
     answer = client.get(reverse("report", args=["study"]), filters)
@@ -73,6 +74,24 @@ def test_a_cell_opens_the_comparisons_behind_it(owner: User, comparison: Compari
     assert reverse("comparison", args=["study", comparison.pk]) in answer.content.decode()
 
 
+def test_a_cell_opens_its_comparisons_by_the_filters_in_force(owner: User, evaluation: Evaluation) -> None:
+    """ann chose A and ben B, so together they tie; the judge chose B. Of other candidates there is one like it."""
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    wanted, other = make_comparison(evaluation), make_comparison(evaluation, candidates=("alpha", "gamma"))
+    for comparison in (wanted, other):
+        person_says(ann, comparison, {"clarity": "A"})
+        person_says(ben, comparison, {"clarity": "B"})
+        judge_says(comparison, as_stored={"clarity": "B"}, swapped={"clarity": "B"})
+    shown = page(owner, reviewer="ann", candidate_1="beta", candidate_2="alpha")
+    (cell,) = [link for link in Links(shown).found if "judge_choice" in link]
+    assert "human_choice=A" in cell
+    client = Client()
+    client.force_login(owner)
+    listed = Links(client.get(cell).content.decode()).found
+    assert reverse("comparison", args=["study", wanted.pk]) in listed
+    assert reverse("comparison", args=["study", other.pk]) not in listed
+
+
 def test_first_and_second_shown_open_no_comparisons(owner: User, comparison: Comparison) -> None:
     assert not [link for link in Links(page(owner, coding="shown")).found if "judge_choice" in link]
 
@@ -80,20 +99,113 @@ def test_first_and_second_shown_open_no_comparisons(owner: User, comparison: Com
 def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
     judge_says(make_comparison(evaluation, category="chess"), judge="first", as_stored={"clarity": "A"})
     assert "first (baseline" in page(owner)
-    one_judge = page(owner, judge=str(Rater.objects.get(name="longest").pk))
+    one_judge = page(owner, judge="longest")
     assert "first (baseline" not in one_judge
     assert "longest (baseline" in one_judge
+    both = page(owner, judge=["longest", "first"])
+    assert "first (baseline" in both
+    assert "longest (baseline" in both
     chess = page(owner, category="chess", split_rule="drop", failed="tie")
     assert "Only comparisons where category is “chess”." in chess
     assert "the comparison is left out" in chess
     assert "counts as a tie, and as failed all the same" in chess
 
 
-@pytest.mark.parametrize("filters", [{"judge": "9999"}, {"category": "go"}, {"coding": "x"}, {"split_rule": "x"}])
-def test_a_filter_that_cannot_be_is_an_error_of_the_form(
-    owner: User, comparison: Comparison, filters: dict[str, str]
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        ({"judge": "nobody"}, "There is no judge “nobody” here."),
+        ({"reviewer": ["ann", "nobody"]}, "There is no reviewer “nobody” here."),
+        ({"category": "go"}, "There is no category “go” here."),
+        ({"candidate_1": "x"}, "There is no candidate “x” here."),
+        ({"aspect": "x"}, "There is no aspect “x” here."),
+        ({"coding": "x"}, "“x” is nothing that “Sides are” can be."),
+        ({"split_rule": "x"}, "“x” is nothing that “Split majorities” can be."),
+        ({"measure": "x"}, "“x” is nothing that “Measure” can be."),
+        ({"since": "yesterday"}, "“Votes from” is no day: write it as 2026-01-31."),
+        ({"since": "2026-02-01", "until": "2026-01-31"}, "The last day is before the first."),
+        ({"candidate_1": "alpha", "candidate_2": "alpha"}, "Choose two different candidates, or one and any other."),
+    ],
+)
+def test_a_filter_that_cannot_be_is_told_in_one_sentence(
+    owner: User, comparison: Comparison, filters: dict[str, str | list[str]], said: str
 ) -> None:
-    assert "Select a valid choice" in page(owner, status=422, **filters)
+    shown = page(owner, status=422, failed="tie", **filters)
+    assert shown.count(said) == 1
+    assert '<option value="tie" selected>' in shown  # what else was chosen is kept
+
+
+def test_two_candidates_name_one_pair_in_either_order(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    other = make_comparison(evaluation, candidates=("alpha", "gamma"))
+    person_says(make_human(evaluation, "cem"), other, {"clarity": "A"})
+    for one, two in (("alpha", "beta"), ("beta", "alpha")):
+        shown = page(owner, candidate_1=one, candidate_2=two)
+        assert "Only comparisons where candidate_a is “alpha” and candidate_b is “beta”." in shown
+    assert "Only comparisons where candidate is “alpha”." in page(owner, candidate_1="alpha")
+    assert "There are no" not in page(owner, candidate_2="gamma")
+
+
+def test_what_is_in_force_is_said_and_taken_out_one_by_one(owner: User, comparison: Comparison) -> None:
+    shown = page(owner, reviewer=["ann", "ben"], split_rule="drop", ties="without", seen="nothing", category="")
+    links = [link for link in Links(shown).found if link.startswith(reverse("report", args=["study"]))]
+    assert f"{reverse('report', args=['study'])}?reviewer=ben&split_rule=drop&ties=without" in links
+    assert f"{reverse('report', args=['study'])}?reviewer=ann&reviewer=ben&ties=without" in links
+    assert "People: ann" in shown
+    assert "Split majorities: are left out" in shown
+    assert "People had seen:" not in shown  # it holds anyway
+    assert "<details open>\n    <summary>More filters" in shown
+
+
+def test_tabs_carry_the_filters_to_every_part(owner: User, comparison: Comparison) -> None:
+    links = Links(page(owner, category="math", sort="people", measure="gwet_ac1")).found
+    for part in ("wins", "bias", "people", "judges", "scores"):
+        assert f"{reverse('report_part', args=['study', part])}?category=math" in links
+
+
+def test_a_part_that_is_none_is_not_found(owner: User, evaluation: Evaluation) -> None:
+    client = Client()
+    client.force_login(owner)
+    assert client.get(reverse("report_part", args=["study", "nonsense"])).status_code == 404
+
+
+def test_numbers_stand_with_and_without_ties(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    tied = make_comparison(evaluation, category="math")
+    for person in Rater.objects.filter(kind="human"):
+        person_says(person, tied, {"clarity": "tie"})
+    judge_says(tied, as_stored={"clarity": "tie"}, swapped={"clarity": "tie"})
+    assert "Weighted kappa" in page(owner)
+    without = page(owner, ties="without")
+    assert "Weighted kappa" not in without
+    assert "Prevalence" in without
+    assert '<td class="number">50%<sup' in without  # dropped: one of two
+
+
+def test_the_overview_is_sorted_by_what_was_asked(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    """The judge differs from people on clarity and agrees with them on depth."""
+    person_says(make_human(evaluation, "cem"), comparison, {"depth": "B"})
+    judge_says(comparison, judge="first", as_stored={"depth": "B", "clarity": "B"})
+
+    def aspects(shown: str) -> list[str]:
+        about = ("#aspect-clarity", "#aspect-depth")
+        return list(dict.fromkeys(link for link in Links(shown).found if link in about))
+
+    assert aspects(page(owner)) == ["#aspect-clarity", "#aspect-depth"]
+    assert aspects(page(owner, sort="judge")) == ["#aspect-depth", "#aspect-clarity"]
+
+
+def test_one_aspect_can_be_looked_at_alone(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    person_says(make_human(evaluation, "cem"), comparison, {"depth": "B"})
+    shown = page(owner, aspect="depth")
+    assert 'id="aspect-depth"' in shown
+    assert 'id="aspect-clarity"' not in shown
+
+
+def test_every_reason_stands_once_below_its_table(owner: User, comparison: Comparison) -> None:
+    shown = page(owner)
+    listed = shown.partition('<ol class="report-notes">')[2].partition("</ol>")[0]
+    assert listed.count("an interval is given from 40 on") == 1
 
 
 def test_a_category_of_which_a_reviewer_may_see_nothing_is_an_error_of_the_form(
@@ -161,7 +273,7 @@ def test_where_judges_are_never_shown_a_reviewer_reads_of_people_alone(
     assert "longest" not in shown
     assert "Each person" in shown
     assert "longest" in page(owner)
-    assert "Select a valid choice" not in page(user, judge=str(Rater.objects.get(name="longest").pk))
+    assert "longest" not in page(user, judge="longest").partition("<main")[2]
 
 
 def test_it_costs_the_same_queries_however_much_there_is(owner: User, evaluation: Evaluation) -> None:
@@ -180,3 +292,14 @@ def test_it_costs_the_same_queries_however_much_there_is(owner: User, evaluation
     for _ in range(4):
         more()
     assert cost() == few
+
+
+def test_a_report_that_nothing_changed_is_remembered(
+    owner: User, comparison: Comparison, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "report"}
+    settings.CACHES = {**settings.CACHES, "reports": local}
+    first = page(owner)
+    monkeypatch.setattr("evaluations.services.reporting.reporting.make_report", None)
+    assert "Agreement with ties" in first
+    assert "Cohen’s kappa without ties" in page(owner, measure="cohen_kappa", ties="without")

@@ -5,8 +5,7 @@ from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand
 
-from evaluations.domain import RaterKind
-from evaluations.management.file_import import add_file_arguments, import_file
+from evaluations.management.file_import import add_file_arguments, add_rater_arguments, import_file
 
 
 class Command(BaseCommand):
@@ -14,8 +13,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
-        parser.add_argument("--rater", metavar="NAME", help="whose verdicts they are, where the file names nobody")
-        parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
+        add_rater_arguments(parser, "verdicts")
 
     def handle(self, *args: Any, **options: Any) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="verdicts")

@@ -1,18 +1,19 @@
 """``manage.py report SLUG [--json] …``: the numbers of an evaluation, as JSON or as a table."""
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import Coding, FailedRule, InputRefused, Rules, SplitRule
-from evaluations.models import Comparison, Evaluation
-from evaluations.services.reporting.reporting import AspectReport, Block, Number, Report, make_report
+from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Seen, SplitRule
+from evaluations.models import Evaluation
+from evaluations.services.reporting.reporting import ALL_PARTS, AspectReport, Block, Number, Report, report_for
 
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
-WIDTHS = (44, 7, 7, 10, 7, 7, 13, 7, 8)
+WIDTHS = (44, 7, 7, 17, 20, 20, 17, 7, 8)
 
 
 class Command(BaseCommand):
@@ -30,13 +31,22 @@ class Command(BaseCommand):
             metavar="KEY=VALUE",
             help="only comparisons of this category, candidate or metadata",
         )
+        parser.add_argument("--judge", nargs="+", default=[], metavar="NAME", help="only these judges")
+        parser.add_argument(
+            "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these people"
+        )
+        parser.add_argument(
+            "--seen", choices=list(Seen), default=Seen.NOTHING, help="what people had seen of the judge"
+        )
+        parser.add_argument("--since", type=day, metavar="DAY", help="votes from this day on, as 2026-01-31")
+        parser.add_argument("--until", type=day, metavar="DAY", help="votes up to this day")
         parser.add_argument("--coding", choices=list(Coding), default=Coding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            report = report_on(slug, rules_from(options))
+            report = report_on(slug, rules_from(options), everything=options["json"])
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["json"]:
@@ -48,11 +58,23 @@ class Command(BaseCommand):
 def rules_from(options: dict[str, Any]) -> Rules:
     return Rules(
         raters=options["raters"],
+        judges=tuple(options["judge"]),
+        reviewers=tuple(options["reviewer"]),
+        seen=Seen(options["seen"]),
+        since=options["since"],
+        until=options["until"],
         where=tuple(key_and_value(pair) for pair in options["where"]),
         coding=Coding(options["coding"]),
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
     )
+
+
+def day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"“{text}” is no day: write it as 2026-01-31") from None
 
 
 def key_and_value(pair: str) -> tuple[str, str]:
@@ -62,11 +84,11 @@ def key_and_value(pair: str) -> tuple[str, str]:
     return key, value
 
 
-def report_on(slug: str, rules: Rules) -> Report:
+def report_on(slug: str, rules: Rules, *, everything: bool) -> Report:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation “{slug}”.")
-    return make_report(evaluation, Comparison.objects.filter(evaluation=evaluation), rules)
+    return report_for(evaluation, rules, parts=ALL_PARTS if everything else (Part.AGREEMENT,))
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -127,11 +149,15 @@ def columns(*texts: str) -> str:
 
 
 def figure(number: Number) -> str:
-    return "n/a" if number.value is None else f"{number.value:.3f}"
+    if number.value is None:
+        return "n/a"
+    return f"{number.value:.3f}{f' [{number.ci95[0]:.2f}, {number.ci95[1]:.2f}]' if number.ci95 else ''}"
 
 
 def percent(number: Number) -> str:
-    return "n/a" if number.value is None else f"{number.value:.1%}"
+    if number.value is None:
+        return "n/a"
+    return f"{number.value:.1%}{f' [{number.ci95[0]:.0%}–{number.ci95[1]:.0%}]' if number.ci95 else ''}"
 
 
 def reasons(aspect: AspectReport) -> list[str]:

@@ -1,0 +1,170 @@
+"""How the numbers of a report look: with their interval, and a mark where a reason is told below the table."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+from urllib.parse import urlencode
+
+from django import template
+from django.template import Context
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from evaluations.templatetags.intervals import HasInterval
+from evaluations.templatetags.numbers import decimal
+from evaluations.templatetags.remarks import Remarks
+
+register = template.Library()
+
+
+class Figure(HasInterval, Protocol):
+    @property
+    def n(self) -> int: ...
+    @property
+    def why(self) -> str | None: ...
+    @property
+    def ci95_why(self) -> str | None: ...
+    @property
+    def ci95_rule(self) -> str | None: ...
+
+
+@register.filter
+def whole_percent(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.0%}"
+
+
+@register.filter
+def hundredths(value: float) -> str:
+    return f"{100 * value:.0f}"
+
+
+def signed(value: float, places: int) -> str:
+    """With its sign, and none where nothing is left of it."""
+    said = f"{value:+.{places}f}"
+    return said[1:] if float(said) == 0 else said.replace("-", "−")
+
+
+# How a value of each kind is said alone, and at the ends of its interval.
+KINDS: Final[Mapping[str, tuple[Callable[[float], str], Callable[[float], str]]]] = {
+    "percent": (whole_percent, hundredths),
+    "decimal": (decimal, decimal),
+    "difference": (lambda value: signed(100 * value, 0), lambda value: signed(100 * value, 0)),
+    "points": (lambda value: f"{signed(100 * value, 0)} points", lambda value: signed(100 * value, 0)),
+    "signed": (lambda value: signed(value, 2), lambda value: signed(value, 2)),
+}
+
+# The numbers of a block with ties and without: name, head, kind.
+COLUMNS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "with": (
+        ("agreement", "Agreement", "percent"),
+        ("cohen_kappa", "Cohen’s kappa", "decimal"),
+        ("gwet_ac1", "AC1", "decimal"),
+        ("scott_pi", "Scott’s pi", "decimal"),
+        ("weighted_kappa", "Weighted kappa", "decimal"),
+        ("gwet_ac2", "AC2", "decimal"),
+    ),
+    "without": (
+        ("agreement", "Agreement", "percent"),
+        ("cohen_kappa", "Cohen’s kappa", "decimal"),
+        ("gwet_ac1", "AC1", "decimal"),
+        ("scott_pi", "Scott’s pi", "decimal"),
+        ("prevalence_index", "Prevalence", "decimal"),
+        ("bias_index", "Bias index", "decimal"),
+    ),
+}
+
+
+@register.simple_tag
+def notes() -> Remarks:
+    """``{% notes as reasons %}``: for the cells of one table; `report/_notes.html` tells them."""
+    return Remarks()
+
+
+@register.simple_tag
+def figure(number: Figure | None, kind: str, notes: Remarks | None = None) -> str:
+    """A value with its interval: 71% [66–76]."""
+    if number is None:
+        return SafeString('<span class="muted">–</span>')
+    if number.value is None:
+        return format_html('<span class="muted">n/a</span>{}', marked(number.why, notes))
+    alone, at_end = KINDS[kind]
+    return format_html("{}{}", alone(number.value), interval_of(number, at_end, notes))
+
+
+def interval_of(number: Figure, said: Callable[[float], str], notes: Remarks | None) -> SafeString:
+    if number.ci95 is None:
+        return marked(number.ci95_why, notes)
+    if notes is not None and number.ci95_rule:
+        notes.made_by(number.ci95_rule)
+    low, high = number.ci95
+    dash = "–" if low >= 0 and said(low)[0] not in "+−" else " to "
+    return format_html(
+        ' <span class="ci" title="{}">[{}{}{}]</span>', number.ci95_rule or "", said(low), dash, said(high)
+    )
+
+
+@register.simple_tag
+def marked(reason: str | None, notes: Remarks | None) -> SafeString:
+    return notes.mark(reason) if reason and notes is not None else SafeString("")
+
+
+@register.simple_tag
+def cell(number: Figure | None, kind: str, notes: Remarks | None = None, n: bool = False) -> str:
+    """The same as a cell of a table; ``n=True`` says how many it rests on."""
+    counted = format_html(' <small class="of">n {}</small>', f"{number.n:,}") if n and number is not None else ""
+    return format_html('<td class="number">{}{}</td>', figure(number, kind, notes), counted)
+
+
+@register.simple_tag
+def block_heads(ties: str) -> str:
+    """The heads of the cells that `block_cells` makes."""
+    heads = [(head,) for _, head, _ in COLUMNS[ties]] + [("n",)] + ([("Dropped",)] if ties == "without" else [])
+    return format_html_join("", '<th scope="col" class="number">{}</th>', heads)
+
+
+@register.simple_tag
+def block_cells(block: Any, ties: str, notes: Remarks) -> str:
+    """Every number of a block in one row, with ties or without."""
+    found = block.with_ties if ties == "with" else block.without_ties
+    dropped = cell(block.dropped, "percent", notes) if ties == "without" else ""
+    if not found.n:
+        why = found.agreement.why
+        return format_html(
+            '<td class="muted" colspan="{}">n/a: {}</td><td class="number">0</td>{}', len(COLUMNS[ties]), why, dropped
+        )
+    numbers = ((cell(getattr(found, name), kind, notes),) for name, _, kind in COLUMNS[ties])
+    return format_html('{}<td class="number">{}</td>{}', format_html_join("", "{}", numbers), f"{found.n:,}", dropped)
+
+
+@register.simple_tag
+def level(ceiling: Any, ties: str) -> Any:
+    """The ceiling with ties, or without."""
+    return ceiling.s1 if ties == "with" else ceiling.s2
+
+
+@register.simple_tag(takes_context=True)
+def changed(context: Context, **changes: str) -> str:
+    """The address of this page with these parameters changed; an empty value takes one out."""
+    asked = {**context["asked"], **{name: [str(value)] for name, value in changes.items()}}
+    return address(context["path"], asked)
+
+
+def address(path: str, asked: Mapping[str, list[str]]) -> str:
+    query = urlencode({name: values for name, values in asked.items() if any(values)}, doseq=True)
+    return f"{path}?{query}" if query else path
+
+
+@register.simple_tag(takes_context=True)
+def without(context: Context, asked: Mapping[str, list[str]]) -> str:
+    """The address of this page where only this is asked for."""
+    return address(context["path"], asked)
+
+
+@register.filter
+def asked_for(asked: Mapping[str, list[str]], name: str) -> list[str]:
+    return asked.get(name, [])
+
+
+@register.filter
+def share_of_row(count: int, row: list[int]) -> str:
+    """A cell of a matrix as a share of its row."""
+    return whole_percent(count / sum(row))

@@ -1,0 +1,98 @@
+"""Words and places for the parts of the report beside agreement."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from django import template
+
+from evaluations.templatetags.intervals import HasInterval, Scale
+
+register = template.Library()
+
+
+class Compared(Protocol):
+    @property
+    def judge(self) -> HasInterval: ...
+    @property
+    def people(self) -> HasInterval: ...
+
+
+class Tendency(Protocol):
+    @property
+    def votes(self) -> Compared: ...
+
+
+class Rate(Compared, Protocol):
+    @property
+    def corrected(self) -> HasInterval: ...
+
+
+def around_half(numbers: Iterable[HasInterval]) -> Scale:
+    """Of shares: a half in the middle, and equally far either way to the next tenth beyond all intervals."""
+    ends = [end for one in numbers if one.value is not None for end in (one.value, *(one.ci95 or ()))]
+    farthest = max((abs(end - 0.5) for end in ends), default=0.5)
+    length = min(max(math.ceil(farthest * 10 - 1e-9) / 10, 0.1), 0.5)
+    return Scale(0.5 - length, 0.5 + length, True, 0.5)
+
+
+@register.simple_tag
+def scale_of_places(boards: Mapping[str, Any]) -> Scale:
+    return around_half(board.position.first_shown for board in boards.values())
+
+
+@register.simple_tag
+def scale_of_tendencies(boards: Mapping[str, Any]) -> Scale:
+    found: list[Tendency] = [one for board in boards.values() for one in tendencies(board)]
+    return around_half(number for one in found for number in (one.votes.judge, one.votes.people))
+
+
+def tendencies(board: Any) -> list[Tendency]:
+    return [board.length.longer, *board.markup.values(), board.same_family, board.ties]
+
+
+@register.simple_tag
+def scale_of_rates(rates: Mapping[str, Rate]) -> Scale:
+    return around_half(number for one in rates.values() for number in (one.people, one.judge, one.corrected))
+
+
+@register.simple_tag
+def scale_of_people(rates: Mapping[str, HasInterval]) -> Scale:
+    return around_half(rates.values())
+
+
+MARKUP: Final = {
+    "any": "The one with Markdown of any kind",
+    "list": "The one with a list",
+    "heading": "The one with a heading",
+    "emphasis": "The one with bold or italics",
+    "table": "The one with a table",
+    "code": "The one with code",
+}
+
+
+@register.filter
+def markup_kind(kind: str) -> str:
+    return MARKUP.get(kind, f"The one with {kind}")
+
+
+@register.filter
+def mirrored(number: HasInterval) -> HasInterval:
+    """1 − a share: the win rate of the other one of two."""
+    if number.value is None:
+        return number
+    ends = None if number.ci95 is None else (1 - number.ci95[1], 1 - number.ci95[0])
+    return replace(number, value=1 - number.value, ci95=ends)  # type: ignore[type-var]
+
+
+@register.filter
+def p_value(p: float | None) -> str:
+    if p is None:
+        return "n/a"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+@register.filter
+def at(values: Sequence[Any], place: int) -> Any:
+    return values[place]

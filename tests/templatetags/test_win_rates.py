@@ -1,0 +1,45 @@
+"""Win rates as a matrix, and where a judge errs."""
+
+from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.win_rates import PairWinRate, WinRate
+from evaluations.templatetags.win_rates import as_matrix, can_err, errors
+
+
+def rate(judge: float | None, corrected: tuple[float, float, float] | None = None) -> WinRate:
+    """``corrected``: low, value, high."""
+    by_judge = undefined("It says nothing.") if judge is None else Number(judge, 100)
+    found = undefined("Nobody reviewed.")
+    if corrected:
+        found = Number(corrected[1], 40).within(corrected[0], corrected[2], "t over 40 clusters")
+    return WinRate(found, by_judge, found, 100, 0, 0, None, None)
+
+
+def test_a_matrix_has_each_pair_both_ways_and_nothing_where_two_never_met() -> None:
+    pairs = [PairWinRate("a", "b", rate(0.7)), PairWinRate("b", "c", rate(0.4))]
+    rows = dict(as_matrix(pairs))
+    said = {
+        (row, column): round(cell.judge.value, 6)
+        for row, cells in rows.items()
+        for column, cell in cells
+        if cell and cell.judge.value is not None
+    }
+    assert said == {("a", "b"): 0.7, ("b", "a"): 0.3, ("b", "c"): 0.4, ("c", "b"): 0.6}
+    assert [column for column, cell in rows["a"] if cell is None] == ["a", "c"]
+
+
+def test_a_judge_errs_where_it_is_outside_what_people_leave_possible() -> None:
+    rates = {
+        "high": rate(0.61, (0.45, 0.5, 0.6)),
+        "at the end": rate(0.6, (0.45, 0.5, 0.6)),
+        "low": rate(0.4, (0.45, 0.5, 0.6)),
+        "silent": rate(None, (0.45, 0.5, 0.6)),
+        "unreviewed": rate(0.9),
+    }
+    assert [(one.candidate, one.is_too_high) for one in errors(rates)] == [("high", True), ("low", False)]
+    assert can_err(rates)
+
+
+def test_without_an_interval_nothing_is_said_of_errors() -> None:
+    rates = {"unreviewed": rate(0.9), "silent": rate(None, (0.45, 0.5, 0.6))}
+    assert not errors(rates)
+    assert not can_err(rates)

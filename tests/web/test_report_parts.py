@@ -1,0 +1,133 @@
+"""The parts of the report beside agreement: each a page that answers one question, aspect by aspect."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import Part, Reveal, Role
+from evaluations.models import Evaluation, Rater, User
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.saying import judge_says, make_scorer, person_says, person_scores, scorer_says
+
+pytestmark = pytest.mark.django_db
+
+BESIDE = [part.value for part in Part if part is not Part.AGREEMENT]
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def reviewed(evaluation: Evaluation) -> Evaluation:
+    """On four comparisons ann and ben choose A twice and B twice for clarity; the judge chooses what is shown first."""
+    people = [make_human(evaluation, name) for name in ("ann", "ben")]
+    for number in range(4):
+        made = make_comparison(evaluation, category="math")
+        for person in people:
+            person_says(person, made, {"clarity": "A" if number < 2 else "B", "safety": "tie"})
+        judge_says(made, judge="first", as_stored={"clarity": "A"}, swapped={"clarity": "B"})
+        judge_says(made, judge="longest", as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    return evaluation
+
+
+def page(user: User, part: str, *, status: int = 200, **filters: str) -> str:
+    client = Client()
+    client.force_login(user)
+    answer = client.get(reverse("report_part", args=["study", part]), filters)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize("part", BESIDE)
+def test_every_part_answers_one_question_with_its_rules_below(owner: User, reviewed: Evaluation, part: str) -> None:
+    shown = page(owner, part)
+    assert shown.count('class="report-question"') == 1
+    assert "{%" not in shown
+    assert "{{" not in shown
+
+
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ("bias", "No judge to look at yet"),
+        ("wins", "longest"),
+        ("people", "Nobody has voted yet"),
+        ("judges", "No two judges to compare"),
+        ("scores", "No scores here"),
+    ],
+)
+def test_an_empty_part_says_how_to_fill_it(owner: User, evaluation: Evaluation, part: str, says: str) -> None:
+    made = make_comparison(evaluation)
+    if part == "bias":
+        person_says(make_human(evaluation, "ann"), made, {"clarity": "A"})
+    else:
+        judge_says(made, as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    assert says in page(owner, part)
+
+
+def test_the_first_aspect_with_data_is_shown_and_another_one_on_demand(owner: User, reviewed: Evaluation) -> None:
+    first = page(owner, "people", category="math")
+    assert 'href="/e/study/report/people?category=math&amp;aspect=clarity" aria-current="page"' in first
+    other = page(owner, "people", category="math", aspect="safety")
+    assert 'href="/e/study/report/people?category=math&amp;aspect=safety" aria-current="page"' in other
+    assert "Agreement of each person on Safety" in other
+
+
+def test_a_judge_that_always_takes_the_first_shown_is_seen_at_once(owner: User, reviewed: Evaluation) -> None:
+    rows = page(owner, "bias").partition('id="position"')[2].partition("</table>")[0]
+    first, longest = rows.partition("<tbody>")[2].split("</tr>")[:2]
+    # Both orders of all 4 comparisons: the first shown all 8 times; the other one A every time, which is half of them.
+    assert "100%" in first.split("<td")[4]
+    assert "50%" in longest.split("<td")[4]
+    assert "baseline, not an LLM" in first
+
+
+def test_win_rates_stand_side_by_side_and_name_the_judges_error(owner: User, reviewed: Evaluation) -> None:
+    shown = page(owner, "wins")
+    for column in ("People", "Judge alone", "Corrected", "Judge’s weight λ", "Width beside people’s"):
+        assert f">{column}</th>" in shown
+    assert "typically 4–15% narrower" in shown
+
+
+def test_judges_are_compared_and_none_is_called_better_without_a_test_part(owner: User, reviewed: Evaluation) -> None:
+    shown = page(owner, "judges")
+    assert "exploratory" in shown
+    assert "no judge is called better" in shown
+    assert "Better</th>" not in shown
+
+
+def test_the_alternative_annotator_test_says_which_condition_is_not_met(owner: User, reviewed: Evaluation) -> None:
+    assert "It needs 3 people with 30 comparisons or more each" in page(owner, "people")
+
+
+def test_scores_of_judges_and_people_stand_in_one_table(owner: User, evaluation: Evaluation) -> None:
+    scorer = make_scorer(evaluation)
+    people = [make_human(evaluation, name) for name in ("ann", "ben")]
+    for number in range(4):
+        made = make_comparison(evaluation)
+        for response in (made.response_a, made.response_b):
+            scorer_says(scorer, response, 1 + number)
+        for person in people:
+            person_scores(person, made, {"overall": (1 + number, 4 - number)})
+    shown = page(owner, "scores")
+    assert "scorer <span" in shown
+    assert "Each person <span" in shown
+    assert "Krippendorff’s alpha, interval" in shown
+
+
+def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: Evaluation) -> None:
+    reviewed.reveal = Reveal.NEVER
+    reviewed.save()
+    user = make_member(reviewed, Role.REVIEWER, "rea")
+    Rater.objects.filter(name="ann").update(user=user)
+    for part in ("bias", "judges"):
+        page(user, part, status=404)
+    for part in ("wins", "people", "scores"):
+        assert "longest" not in page(user, part).partition("<main")[2]
