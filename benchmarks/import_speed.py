@@ -2,7 +2,7 @@
 
     python benchmarks/import_speed.py [--rows 20000]
 
-Writes a file of comparisons of about one kilobyte each and one of verdicts on them, and imports both into
+Writes a file of comparisons of about one kilobyte each, one of verdicts and one of scores, and imports them into
 a database of its own (SQLite in a temporary folder, or the empty one of DATABASE_URL). Meanwhile another
 process writes one row every 30 ms, as a person who saves would. Prints one line of JSON for each step.
 """
@@ -63,6 +63,14 @@ def verdicts(rows: int) -> Iterator[dict[str, Any]]:
         for rater in ("ann", "bob"):
             names = {"candidate_a": "alpha", "candidate_b": "beta", "rater": rater, "rater_kind": "human"}
             yield {"query_id": f"q{number}", **names, "aspect": "helpfulness", "choice": rng.choice(["A", "B", "tie"])}
+
+
+def scores(rows: int) -> Iterator[dict[str, Any]]:
+    rng = random.Random(3)
+    for number in range(rows):
+        for candidate in ("alpha", "beta"):
+            named = {"candidate": candidate, "rater": "carl", "rater_kind": "human", "aspect": "depth"}
+            yield {"query_id": f"q{number}", **named, "value": rng.randint(1, 5)}
 
 
 def written(rows: Iterator[dict[str, Any]], name: str) -> Path:
@@ -131,7 +139,8 @@ def main() -> None:
     rows = parser.parse_args().rows
     call_command("migrate", verbosity=0)
     evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
-    files = [written(comparisons(rows), "comparisons.jsonl"), written(verdicts(rows), "verdicts.jsonl")]
+    made = {"comparisons": comparisons(rows), "verdicts": verdicts(rows), "scores": scores(rows)}
+    files = [written(one, f"{name}.jsonl") for name, one in made.items()]
     rests = Rests()
     connection.close()
     spawning = multiprocessing.get_context("fork")
@@ -139,7 +148,7 @@ def main() -> None:
     done = spawning.Event()
     other = spawning.Process(target=write_now_and_then, args=(waits, done))
     other.start()
-    for path in (files[0], files[0], files[1]):
+    for path in (files[0], *files):
         print(json.dumps(imported(evaluation, path, rests)), flush=True)
     done.set()
     seconds = waits.get()

@@ -1,0 +1,131 @@
+"""What a bias board costs, and how often its intervals hold with few clusters, beside a bootstrap of clusters.
+
+python benchmarks/bias_board.py [items …]
+"""
+
+import os
+import sys
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import numpy as np
+
+from evaluations.stats.bias.board import bias_board
+from evaluations.stats.bias.counts import CountsByStratum, sum_by_stratum
+from evaluations.stats.bias.ground import ground_of
+from evaluations.stats.bias.people import people_of
+from evaluations.stats.bias.shares import DIFFERENCE, linearised, ratios, shares
+from evaluations.stats.coding import TIE, IntArray
+from evaluations.stats.items import Items
+from evaluations.stats.majority import majority
+from evaluations.stats.numbers import Number
+from evaluations.stats.votes import Votes
+
+CANDIDATES, CATEGORIES = 6, 12
+REPLICATES, REPLICATES_DRAWN, RESAMPLES = 4_000, 400, 500
+EACH = np.array([1, 1, 1])
+
+
+def items_of(n: int, clusters: int, rng: np.random.Generator) -> Items:
+    a = rng.integers(0, CANDIDATES - 1, n)
+    b = a + 1 + (rng.random(n) * (CANDIDATES - 1 - a)).astype(np.int64)
+    characters = np.exp(rng.normal(6, 1, (2, n))).astype(np.int64)
+    markup = rng.integers(0, 32, (2, n)) * (rng.random((2, n)) < 0.5)
+    families = tuple("xy"[place % 2] for place in range(CANDIDATES))
+    candidates, categories = (tuple(str(one) for one in range(count)) for count in (CANDIDATES, CATEGORIES))
+    cluster, category = np.arange(n) * clusters // n, rng.integers(-1, CATEGORIES, n)
+    return Items(cluster, category, categories, a, b, candidates, families, *characters, *markup, np.ones(n))
+
+
+def times(n: int, clusters: int, reviewed: float) -> list[float]:
+    """Milliseconds of the process for what is worked out once, for what people said, and for a board.
+
+    Two people vote on this share of the items.
+    """
+    rng = np.random.default_rng(0)
+    as_stored = rng.choice(4, n, p=[0.4, 0.4, 0.15, 0.05]).astype(np.int8)
+    swapped = np.where(rng.random(n) < 0.8, as_stored, rng.choice(3, n)).astype(np.int8)
+    choice = np.where(as_stored == swapped, as_stored, TIE).astype(np.int8)
+    item = np.repeat(np.sort(rng.permutation(n)[: int(n * reviewed)]), 2)
+    votes = Votes(item, np.tile([0, 1], len(item) // 2), np.zeros_like(item), rng.choice(3, len(item)))
+    most = majority(votes.item, votes.choice, n).choice
+    items, found = items_of(n, clusters, rng), []
+    for _ in range(5):
+        began = process_time()
+        ground = ground_of(items)
+        laid = process_time()
+        people = people_of(ground, most, votes)
+        heard = process_time()
+        bias_board(ground, people, choice, as_stored, swapped, "x")
+        found.append((laid - began, heard - laid, process_time() - heard))
+    return [1_000 * median(column) for column in zip(*found, strict=True)]
+
+
+def clusters_drawn(clusters: int, size: int, alike: float, chances: list[float], rng: np.random.Generator) -> IntArray:
+    """Cells of three × replicates × clusters, of about ``size`` entries; ``alike``: their intraclass correlation."""
+    shape = (REPLICATES, clusters)
+    sizes = rng.integers(1, 2 * size, shape)
+    p = (
+        rng.dirichlet(np.array(chances) * (1 - alike) / alike, shape)
+        if alike
+        else np.broadcast_to(chances, (*shape, 3))
+    )
+    return np.moveaxis(rng.multinomial(sizes, p), -1, 0)
+
+
+def held(numbers: list[Number], truth: float) -> float:
+    intervals = [one.ci95 for one in numbers if one.ci95 is not None]
+    return sum(low <= truth <= high for low, high in intervals) / len(intervals)
+
+
+def held_by_bootstrap(cells: IntArray, part: IntArray, truth: float, rng: np.random.Generator) -> float:
+    clusters, covered = cells.shape[2], 0
+    for replicate in range(REPLICATES_DRAWN):
+        times_drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES)
+        of, n = times_drawn @ (part @ cells[:, replicate]), times_drawn @ cells[:, replicate].sum(axis=0)
+        low, high = np.quantile(of / n, (0.025, 0.975))
+        covered += low <= truth <= high
+    return covered / REPLICATES_DRAWN
+
+
+def coverage(clusters: int, size: int, alike: float, chances: list[float]) -> str:
+    """Of the share of the first cell, and of the difference of the first two, each beside the bootstrap."""
+    rng = np.random.default_rng(1)
+    cells = clusters_drawn(clusters, size, alike, chances, rng)
+    table, starts = cells.reshape(3, -1), np.arange(REPLICATES + 1) * clusters
+    counts = CountsByStratum(sum_by_stratum(table, starts), table, starts)
+    first, between = np.array([1, 0, 0]), np.array([1, -1, 0])
+    share, difference = chances[0], chances[0] - chances[1]
+    differences = [
+        linearised(Number(one.part / one.n, one.n), one.clusters, one.variance, DIFFERENCE)
+        for one in ratios(counts, between, EACH)
+    ]
+    told = (
+        held(shares(counts, first, EACH, ""), share),
+        held_by_bootstrap(cells, first, share, rng),
+        held(differences, difference),
+        held_by_bootstrap(cells, between, difference, rng),
+    )
+    return " | ".join(f"{100 * one:.1f}" for one in told)
+
+
+def main() -> None:
+    for n in [int(one) for one in sys.argv[1:]] or [10_000, 100_000, 1_000_000]:
+        for clusters, reviewed in ((n, 0.1), (n // 3, 0.1), (n // 3, 1.0)):
+            once, people, board = times(n, clusters, reviewed)
+            print(f"{n:,} items, {clusters:,} clusters, {reviewed:.0%} reviewed: ", end="")
+            print(f"once {once:.0f} ms, once per aspect {people:.0f} ms, a board {board:.0f} ms")
+    print("\n| clusters | entries in each | alike | chances | share | bootstrap | difference | bootstrap |")
+    for clusters in (5, 10, 20, 40, 100):
+        for size, alike in ((1, 0.0), (5, 0.3), (20, 0.2)):
+            for chances in ([0.5, 0.3, 0.2], [0.2, 0.1, 0.7]):
+                told = coverage(clusters, size, alike, chances)
+                print(f"| {clusters} | {size} | {alike} | {chances} | {told} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""How often the intervals of agreement hold the truth: 95 % are nominal, 93–97 % are promised.
+
+    python benchmarks/coverage.py [--replicates 2000] [--case NAME …]
+
+Each case is a population: clusters of a few items that are alike in what is true and in how hard they are, three
+people and a judge. What is true of a number is what a sample of 400,000 clusters gives. Every replicate goes
+the whole way from votes to the numbers of a report. Prints a line of JSON for each case: of each number the
+truth, how many replicates show an interval and how many of these are Wilson's, how many of those shown hold the
+truth, lie below it or above it, and their mean width. One process a core.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import numpy as np
+
+from evaluations.domain import SplitRule
+from evaluations.stats.agreement import block
+from evaluations.stats.ceiling import ceiling
+from evaluations.stats.coding import IntArray
+from evaluations.stats.contributions import crossed
+from evaluations.stats.numbers import Number
+from evaluations.stats.polls import poll
+from evaluations.stats.several import several
+from evaluations.stats.votes import Votes
+
+PEOPLE = 3
+CHOICES = 3  # A, B, tie
+CLUSTERS_FOR_TRUTH = 400_000
+REPLICATES_A_TASK = 50
+SEED = 5
+
+
+@dataclass(frozen=True)
+class Population:
+    """``items``: the fewest and the most in a cluster. ``prevalence``: of A, B and tie.
+
+    ``people`` and ``judge``: how often each knows what is true; else they choose by prevalence. How often varies from
+    cluster to cluster, by a beta distribution with this intraclass correlation, ``likeness``. With probability
+    ``shared`` an item has its cluster's truth in place of one of its own.
+    """
+
+    clusters: int
+    items: tuple[int, int]
+    prevalence: tuple[float, float, float] = (0.4, 0.4, 0.2)
+    people: float = 0.8
+    judge: float = 0.7
+    likeness: float = 0.2
+    shared: float = 0.4
+
+
+CASES: Mapping[str, Population] = {
+    "40 clusters": Population(40, (1, 4)),
+    "40 clusters of 20": Population(40, (20, 20), people=0.9, judge=0.8),
+    "60 clusters": Population(60, (1, 4)),
+    "60 clusters, high agreement": Population(60, (4, 8), (0.45, 0.45, 0.1), people=0.95, judge=0.9),
+    "100 clusters, a rare side": Population(100, (2, 5), (0.8, 0.1, 0.1)),
+    "200 clusters": Population(200, (1, 4)),
+    "1,000 clusters": Population(1_000, (1, 3)),
+    "2,500 clusters": Population(2_500, (1, 2)),
+    "2,500 clusters, high agreement": Population(2_500, (1, 2), (0.49, 0.49, 0.02), people=0.995, judge=0.98),
+    "200 clusters, few disagreements": Population(200, (1, 1), (0.49, 0.49, 0.02), people=0.99, judge=0.95),
+    "60 clusters, hardly a disagreement": Population(60, (1, 2), (0.49, 0.49, 0.02), people=0.99, judge=0.97),
+    "20 clusters": Population(20, (2, 5)),
+}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Shares of replicates, the last four of those ``shown``; ``missed_low``: the interval lies below the truth."""
+
+    truth: float
+    shown: float
+    wilson: float
+    covered: float | None
+    missed_low: float | None
+    missed_high: float | None
+    width: float | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    judge: IntArray
+    votes: Votes
+    cluster: IntArray
+
+
+def sample(population: Population, rng: np.random.Generator) -> Sample:
+    size = rng.integers(population.items[0], population.items[1] + 1, population.clusters)
+    cluster = np.repeat(np.arange(population.clusters), size)
+    items = len(cluster)
+    own = rng.choice(CHOICES, population.clusters, p=population.prevalence)[cluster]
+    alone = rng.choice(CHOICES, items, p=population.prevalence)
+    truth = np.where(rng.random(items) < population.shared, own, alone)
+    said = [
+        known(truth, knows, population, cluster, rng) for knows in (population.judge, *[population.people] * PEOPLE)
+    ]
+    item, rater = np.tile(np.arange(items), PEOPLE), np.repeat(np.arange(PEOPLE), items)
+    return Sample(said[0], Votes(item, rater, np.zeros_like(item), np.concatenate(said[1:])), cluster)
+
+
+def known(
+    truth: IntArray, knows: float, population: Population, cluster: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """What somebody chooses who knows so often what is true, more in some clusters than in others."""
+    weight = 1 / population.likeness - 1
+    of_cluster = rng.beta(knows * weight, (1 - knows) * weight, population.clusters)
+    guessed = rng.choice(CHOICES, len(truth), p=population.prevalence)
+    return np.where(rng.random(len(truth)) < of_cluster[cluster], truth, guessed)
+
+
+def numbers(found: Sample) -> dict[str, Number]:
+    """Of the judge beside the majority, of people together, and of the judge beside people left out."""
+    votes = poll(found.votes, found.cluster)
+    most, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
+    judge = block(crossed(found.judge, most.choice, votes.cluster_of_items), CHOICES)
+    people = several(votes, CHOICES)
+    level = ceiling(found.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
+    return {
+        "agreement": judge.with_ties.agreement,
+        "cohen_kappa": judge.with_ties.cohen_kappa,
+        "weighted_kappa": judge.with_ties.weighted_kappa,
+        "gwet_ac1": judge.with_ties.gwet_ac1,
+        "agreement_without_ties": judge.without_ties.agreement,
+        "cohen_kappa_without_ties": judge.without_ties.cohen_kappa,
+        "krippendorff_alpha": people.krippendorff_alpha,
+        "krippendorff_alpha_ordinal": people.krippendorff_alpha_ordinal,
+        "ceiling_people": level.people,
+        "ceiling_difference": level.difference,
+        "ceiling_difference_of_kappas": level.cohen_kappa.difference,
+    }
+
+
+def truths(population: Population, clusters: int = CLUSTERS_FOR_TRUTH) -> dict[str, float]:
+    many = replace(population, clusters=clusters)
+    found = numbers(sample(many, np.random.default_rng(SEED)))
+    return {name: number.value for name, number in found.items() if number.value is not None}
+
+
+def some_replicates(population: Population, first: int, last: int) -> list[dict[str, Number]]:
+    return [numbers(sample(population, np.random.default_rng([SEED, one]))) for one in range(first, last)]
+
+
+def coverage(truth: float, found: Iterable[Number]) -> Coverage:
+    all_found = list(found)
+    shown = [number for number in all_found if number.ci95 is not None]
+    low, high = np.array([number.ci95 for number in shown]).reshape(-1, 2).T
+    wilson = sum((number.ci95_rule or "").startswith("Wilson") for number in shown)
+    below, above = (float(missed.mean()) if shown else None for missed in (high < truth, low > truth))
+    return Coverage(
+        truth=round(truth, 4),
+        shown=len(shown) / len(all_found),
+        wilson=wilson / len(all_found),
+        covered=None if below is None or above is None else round(1 - below - above, 4),
+        missed_low=below,
+        missed_high=above,
+        width=round(float((high - low).mean()), 4) if shown else None,
+    )
+
+
+def covered(
+    population: Population, replicates: int, truth: Mapping[str, float], pool: ProcessPoolExecutor | None = None
+) -> dict[str, Coverage]:
+    starts = range(0, replicates, REPLICATES_A_TASK)
+    ends = [min(start + REPLICATES_A_TASK, replicates) for start in starts]
+    work = partial(some_replicates, population)
+    found = [one for some in (pool.map if pool else map)(work, starts, ends) for one in some]
+    return {name: coverage(value, (one[name] for one in found)) for name, value in truth.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--replicates", type=int, default=2_000)
+    parser.add_argument("--case", nargs="*", default=list(CASES), choices=list(CASES))
+    options = parser.parse_args()
+    with ProcessPoolExecutor() as pool:
+        for name in options.case:
+            found = covered(CASES[name], options.replicates, truths(CASES[name]), pool)
+            told = {number: asdict(one) for number, one in found.items()}
+            print(json.dumps({"case": name, "replicates": options.replicates, "numbers": told}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""How often the intervals of win rates, rankings and length-controlled win rates hold what is true.
+
+    python benchmarks/coverage_win_rates.py [replicates]
+
+Three candidates meet on every query; what a query's comparisons have in common makes them alike. People review a
+sample with unequal chances (where the judge sees a tie more often), the judge leans towards the last candidate and
+towards length. One line of JSON for each size of study; 2,000 replicates take about four minutes.
+"""
+
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import numpy as np
+
+from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
+from evaluations.stats.corrected_ranking import corrected_ranking
+from evaluations.stats.items import Items
+from evaluations.stats.length_control import Lengths, length_controlled_by_people
+from evaluations.stats.matches import Matches
+from evaluations.stats.numbers import Number
+from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.ranking import ranking_of_judge, ranking_of_people
+from evaluations.stats.win_rates import win_rates
+
+CANDIDATES = 3
+STRENGTHS = np.array([0.6, 0.1, -0.7])
+LENGTH = 0.8  # what a much longer response gains with people
+WORDINESS = 400.0  # characters that the last candidate writes more
+AVERAGE = 300_000  # queries from which the truth is taken
+NAMES = tuple(f"candidate {one}" for one in range(CANDIDATES))
+
+
+@dataclass(frozen=True)
+class Study:
+    matches: Matches
+    truth: IntArray
+    people: IntArray
+    judge: IntArray
+
+
+@dataclass
+class Held:
+    """How many intervals there were, how many held the truth, and how wide they were together."""
+
+    given: int = 0
+    held: int = 0
+    asked: int = 0
+    width: float = 0.0
+
+    def count(self, number: Number, truth: float) -> None:
+        self.asked += 1
+        if number.ci95 is not None:
+            self.given += 1
+            self.held += number.ci95[0] <= truth <= number.ci95[1]
+            self.width += number.ci95[1] - number.ci95[0]
+
+    def told(self) -> dict[str, float | None]:
+        coverage = round(self.held / self.given, 4) if self.given else None
+        width = round(self.width / self.given, 4) if self.given else None
+        return {"coverage": coverage, "withheld": round(1 - self.given / self.asked, 4), "width": width}
+
+
+def study(queries: int, reviewed: float, rng: np.random.Generator) -> Study:
+    """``reviewed``: the chance of a comparison to be reviewed; three times that where the judge sees a tie."""
+    first, second = np.triu_indices(CANDIDATES, 1)
+    a, b, cluster = np.tile(first, queries), np.tile(second, queries), np.repeat(np.arange(queries), len(first))
+    length = 1_500 + 400 * rng.normal(size=(queries, CANDIDATES)) + WORDINESS * np.eye(CANDIDATES)[-1]
+    worth = STRENGTHS + 0.5 * rng.normal(size=(queries, CANDIDATES)) + LENGTH * length / 600
+    truth = chosen(worth[cluster, a] - worth[cluster, b], rng)
+    biased = worth + 0.6 * np.eye(CANDIDATES)[-1] + length / 600
+    own = chosen(biased[cluster, a] - biased[cluster, b], rng)
+    judge = np.where(rng.random(len(a)) < 0.55, truth, own)
+    chance = np.minimum(np.where(judge == TIE, 3, 1) * reviewed, 1.0)
+    seen = rng.random(len(a)) < chance
+    items = items_of(a, b, cluster, length.round().astype(np.int64), np.where(seen, chance, np.nan))
+    return Study(Matches(items), truth, np.where(seen, truth, MISSING), judge)
+
+
+def chosen(log_odds: np.ndarray, rng: np.random.Generator) -> IntArray:
+    tied = rng.random(len(log_odds)) < 0.1
+    return np.where(tied, TIE, np.where(rng.random(len(log_odds)) < 1 / (1 + np.exp(-log_odds)), A, B))
+
+
+def items_of(a: IntArray, b: IntArray, cluster: IntArray, length: IntArray, probability: np.ndarray) -> Items:
+    nothing = np.zeros(len(a), dtype=np.int64)
+    return Items(
+        cluster=cluster,
+        category=nothing - 1,
+        categories=(),
+        candidate_a=a,
+        candidate_b=b,
+        candidates=NAMES,
+        families=("",) * CANDIDATES,
+        characters_a=length[cluster, a],
+        characters_b=length[cluster, b],
+        markup_a=nothing,
+        markup_b=nothing,
+        probability=probability,
+    )
+
+
+def numbers(one: Study) -> Iterator[tuple[str, str, Number]]:
+    """Every kind of number of every candidate."""
+    reviewed, judgement = Reviewed(one.matches, one.people), Judgement(one.matches, one.judge)
+    for name, rate in win_rates(reviewed, judgement).candidates.items():
+        yield "win rate, people", name, rate.people
+        yield "win rate, judge", name, rate.judge
+        yield "win rate, corrected", name, rate.corrected
+    rankings = {
+        "people": ranking_of_people(reviewed),
+        "judge": ranking_of_judge(judgement),
+        "corrected": corrected_ranking(reviewed, judgement),
+    }
+    for kind, ranking in rankings.items():
+        for name, standing in ranking.standings.items():
+            yield f"score, {kind}", name, standing.score
+    for name, number in length_controlled_by_people(reviewed, Lengths(one.matches)).win_rates.items():
+        yield "win rate at equal length, people", name, number
+
+
+def truths() -> dict[tuple[str, str], float]:
+    """What everyone says of very many queries."""
+    one = study(AVERAGE, 1.0, np.random.default_rng(1))
+    everyone = Study(one.matches, one.truth, one.truth, one.truth)
+    known = {(kind, name): number.value for kind, name, number in numbers(everyone) if number.value is not None}
+    sources = [kind.replace("corrected", "people").replace("judge", "people") for kind, _ in known]
+    return {key: known[source, key[1]] for key, source in zip(known, sources, strict=True)}
+
+
+def main() -> None:
+    replicates, known = int(sys.argv[1]) if sys.argv[1:] else 2_000, truths()
+    for queries, reviewed in ((60, 0.3), (150, 0.2), (400, 0.2), (2_100, 0.1)):
+        rng, tally = np.random.default_rng(queries), defaultdict[str, Held](Held)
+        for _ in range(replicates):
+            for kind, name, number in numbers(study(queries, reviewed, rng)):
+                tally[kind].count(number, known[kind, name])
+        told = {kind: held.told() for kind, held in tally.items()}
+        print(json.dumps({"queries": queries, "reviewed": reviewed, "replicates": replicates, **told}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""How long a report takes: fresh, and when nothing changed, at several sizes.
+
+    python benchmarks/report.py [--comparisons 10000 100000 1000000] [--share 0.1] [--people 2]
+
+For each size a study of six aspects in a database of its own (SQLite in a temporary folder, or the empty one of
+DATABASE_URL, then for one size): a judge in both orders on all, two people on a share of the comparisons. Each line of
+JSON says, as medians of five in a process of its own, the milliseconds of each part of the report made anew, of one
+that is remembered, and the memory that the process held at most.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ.setdefault("JUDGEWEB_DATA_DIR", tempfile.mkdtemp(prefix="judgeweb-benchmark-"))
+os.environ["DJANGO_SETTINGS_MODULE"] = "judgeweb.settings"
+
+import django
+
+django.setup()
+
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks.large_study import SLUG, make_large_study
+from evaluations.domain import Part, Rules
+from evaluations.models import Ballot, Comparison, Evaluation
+from evaluations.services.reporting.reporting import make_report, report_for
+
+
+def milliseconds(work: Callable[[], object], times: int = 5) -> float:
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - started)
+    return round(statistics.median(taken) * 1000, 1)
+
+
+def peak_megabytes() -> int:
+    """The most memory this process ever held."""
+    status = Path("/proc/self/status").read_text()
+    return round(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+
+
+def fill(comparisons: int, people: int, share: float) -> None:
+    call_command("migrate", verbosity=0)
+    make_large_study(comparisons, people=people, share=share)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+
+
+def measure() -> dict[str, object]:
+    evaluation = Evaluation.objects.get(slug=SLUG)
+    comparisons = Comparison.objects.filter(evaluation=evaluation)
+    idle = peak_megabytes()
+    make_report(evaluation, comparisons, Rules(), parts=(Part.AGREEMENT,))  # the first opens files and connections
+    with CaptureQueriesContext(connection) as queries:
+        make_report(evaluation, comparisons, Rules(), parts=(Part.AGREEMENT,))
+    fresh = {
+        part.value: milliseconds(partial(make_report, evaluation, comparisons, Rules(), parts=(part,))) for part in Part
+    }
+    report_for(evaluation, Rules(), parts=(Part.AGREEMENT,))
+    return {
+        "database": connection.vendor,
+        "comparisons": comparisons.count(),
+        "ballots": Ballot.objects.count(),
+        "fresh_ms": fresh,
+        "unchanged_ms": milliseconds(partial(report_for, evaluation, Rules(), parts=(Part.AGREEMENT,))),
+        "queries": len(queries),
+        "memory_idle_mb": idle,
+        "memory_peak_mb": peak_megabytes(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--comparisons", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--people", type=int, default=2)
+    parser.add_argument("--only", choices=["fill", "measure"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only == "fill":
+        fill(options.comparisons[0], options.people, options.share)
+    elif options.only == "measure":
+        print(json.dumps(measure()), flush=True)
+    else:
+        for size in options.comparisons:
+            at_size(size, options)
+
+
+def at_size(size: int, options: argparse.Namespace) -> None:
+    """Both halves in processes of their own, so that the memory is that of the report alone."""
+    with tempfile.TemporaryDirectory(prefix="judgeweb-benchmark-") as folder:
+        around = {**os.environ, "JUDGEWEB_DATA_DIR": folder}
+        for step in ("fill", "measure"):
+            told = ["--comparisons", str(size), "--people", str(options.people), "--share", str(options.share)]
+            subprocess.run([sys.executable, __file__, "--only", step, *told], env=around, check=True)
+
+
+if __name__ == "__main__":
+    main()
