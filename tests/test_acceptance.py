@@ -62,6 +62,9 @@ def test_pandalm_failures_are_left_out_and_shown_by_default(pandalm: str, capsys
     with_ties = judge["judge_human"]["majority"]["with_ties"]
     assert (with_ties["n"], judge["failed"]["unreadable"], judge["failed"]["incomplete"]) == (974, 25, 25)
     assert round(with_ties["agreement"]["value"], 4) == 0.7156
+    # 169 instructions, not 974 pairs, are what could have been others.
+    assert with_ties["cohen_kappa"]["ci95"] == pytest.approx([0.428, 0.558], abs=0.003)
+    assert with_ties["cohen_kappa"]["ci95_rule"] == "bootstrap, 2,000 resamples of 169 clusters"
 
 
 def test_pandalm_traps_are_all_kept(pandalm: str) -> None:
@@ -112,3 +115,51 @@ def test_llmbar_gptinst_comes_out_as_published(
 def test_gold_is_never_counted_among_people(acceptance_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = reported(capsys, llmbar(acceptance_data, "Natural", "GPT-4"))["human_human"]
     assert people["multi"]["units"] == people["votes"]["with_ties"]["n"] == 0
+
+
+# ---- SQuALITY: three reviewers rank three responses to each of 100 questions -------------------
+
+
+def alphas(capsys: pytest.CaptureFixture[str], slug: str) -> dict[str, float]:
+    capsys.readouterr()
+    call_command("report", slug, "--json")
+    aspects = json.loads(capsys.readouterr().out)["aspects"]
+    multi = {key: one["human_human"]["multi"] for key, one in aspects.items()}
+    assert {one["units"] for one in multi.values()} == {300}
+    return {key: round(one["krippendorff_alpha"]["value"], 4) for key, one in multi.items()}
+
+
+RANKED = {"correctness": 0.2730, "selection": 0.4003, "overall": 0.4390}
+
+
+def test_squality_reviewers_agree_on_ranks_as_published(
+    acceptance_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_evaluation(slug="squality")
+    file = acceptance_data / "squality_human_eval" / "all-responses.jsonl"
+    call_command("import_scores", "squality", str(file), derive_pairs=0.0)
+    assert Comparison.objects.count() == 300
+    assert {key: alpha for key, alpha in alphas(capsys, "squality").items() if key in RANKED} == RANKED
+
+
+def test_squality_ranks_as_rows_of_ones_own_come_out_the_same(
+    acceptance_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_evaluation(slug="squality")
+    responses, scores = tmp_path / "responses.jsonl", tmp_path / "scores.csv"
+    stories = (acceptance_data / "squality_human_eval" / "all-responses.jsonl").read_text().splitlines()
+    with responses.open("w") as first, scores.open("w") as second:
+        second.write("query_id,candidate,rater,rater_kind,aspect,value\n")
+        for story in map(json.loads, stories):
+            for number, question in story["questions"].items():
+                key = f"{story['passage-id']}-{number}"
+                for name, told in question.items():
+                    row = {"query_id": key, "query": key, "candidate": name, "response": told["response"]}
+                    first.write(json.dumps(row) + "\n")
+                    for review in told["reviews"]:
+                        for aspect in RANKED:
+                            rank = review[f"{aspect}-rank"]
+                            second.write(f"{key},{name},{review['worker_id']},human,{aspect},{rank}\n")
+    call_command("import_comparisons", "squality", str(responses), pair="baseline:human")
+    call_command("import_scores", "squality", str(scores), lower_is_better=True, derive_pairs=0.0)
+    assert alphas(capsys, "squality") == RANKED
