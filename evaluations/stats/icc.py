@@ -1,11 +1,14 @@
 """Intraclass correlations of single scores, from a two-way analysis of variance: responses × raters, none missing."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from evaluations.stats.cluster_sums import Clusters, ClusterSums, cluster_sums
 from evaluations.stats.contributions import FloatArray
+
+ROUNDING: Final = 1e-9  # of the mean squares together
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,20 @@ def icc_agreement(totals: FloatArray) -> FloatArray:
     """
     found, k = mean_squares(totals), totals.shape[-1] - 3
     lenient = k * (found.raters - found.rest) / totals[..., 0]
-    return np.asarray((found.responses - found.rest) / (found.responses + (k - 1) * found.rest + lenient))
+    return share(found.responses - found.rest, found.responses + (k - 1) * found.rest + lenient, found)
 
 
 def icc_consistency(totals: FloatArray) -> FloatArray:
     """ICC(3,1), ICC(C,1): the same with raters' leniency taken out. (MSR − MSE) ÷ (MSR + (k − 1) MSE)."""
     found, k = mean_squares(totals), totals.shape[-1] - 3
-    return np.asarray((found.responses - found.rest) / (found.responses + (k - 1) * found.rest))
+    return share(found.responses - found.rest, found.responses + (k - 1) * found.rest, found)
+
+
+def share(part: FloatArray, whole: FloatArray, of: MeanSquares) -> FloatArray:
+    """NaN where ``whole`` is 0 but for rounding: two raters who give two responses the same two scores crosswise."""
+    scale = of.responses + of.raters + of.rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(whole > ROUNDING * scale, part / whole, np.nan)
 
 
 def icc_sums(value: FloatArray, clusters: Clusters) -> ClusterSums:

@@ -66,3 +66,12 @@ def test_neither_moves_with_the_origin_or_the_unit_of_the_scale(value: FloatArra
         expected = float(icc(totals(value)))
         assume(np.isfinite(expected) and abs(expected) <= 1)
         assert icc(totals(shift + unit * value)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_two_raters_who_score_two_responses_crosswise_have_no_agreement_to_divide_by() -> None:
+    # Scores 1 0 and 0 1: MSR = MSC = 0, MSE = 1/2; the denominator of ICC(2,1) is 0 + 1/2 + 2 (0 − 1/2)/2 = 0,
+    # and that of ICC(3,1) is 1/2: −(1/2)/(1/2) = −1.
+    found = totals(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert np.isnan(icc_agreement(found))
+    assert icc_consistency(found) == pytest.approx(-1)
+    assert np.isnan(icc_agreement(totals(np.array([[10.1, 10.0], [10.0, 10.1]]))))
