@@ -4,6 +4,7 @@ import json
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -126,4 +127,4 @@ def expect_all_sent(page: Page) -> None:
 
 def unsent(page: Page) -> list[dict[str, Any]]:
     kept = page.evaluate("Object.entries(localStorage).filter(([name]) => name.startsWith('judgeweb outbox'))")
-    return [item for _, items in kept for item in json.loads(items)]
+    return sorted((json.loads(item) for _, item in kept), key=itemgetter("at"))

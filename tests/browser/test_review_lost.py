@@ -22,6 +22,14 @@ from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
+SEES_ONLY_WHAT_IT_WROTE = """
+  const own = new Map();
+  const { setItem, removeItem } = Storage.prototype;
+  Storage.prototype.setItem = function (name, value) { own.set(name, value); setItem.call(this, name, value); };
+  Storage.prototype.removeItem = function (name) { own.delete(name); removeItem.call(this, name); };
+  Storage.prototype.getItem = (name) => own.get(name) ?? null;
+"""
+
 
 @pytest.fixture(scope="module")
 def study(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Study:
@@ -245,6 +253,36 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     expect(other.locator("#workbench")).to_have_attribute("data-comparison", first)
     other.get_by_role("button", name="Dismiss").click()
     expect(other.locator("#unsent")).to_be_hidden()
+
+
+def test_a_tab_that_does_not_see_yet_what_another_wrote_takes_nothing_of_it_out(
+    desk: Page, study: Study, name: str
+) -> None:
+    """Pages of one browser see each other's storage late: one must never write over what it has not seen."""
+    held: list[Route] = []
+    go_on: list[bool] = []
+
+    def hold(route: Route) -> None:
+        if go_on:
+            route.continue_()
+        else:
+            held.append(route)
+
+    desk.context.route("**/save", hold)
+    other = desk.context.new_page()
+    other.add_init_script(SEES_ONLY_WHAT_IT_WROTE)
+    other.goto(study.address)
+    expect_next_is_here(other)
+    choose_all(desk, "a")
+    desk.keyboard.press("Enter")
+    choose_all(other, "b")
+    other.keyboard.press("Enter")
+    assert [item["words"][:13] for item in unsent(desk) if item["kind"] == "step"] == ["Helpfulness A", "Helpfulness B"]
+    go_on.append(True)
+    held.pop().continue_()
+    expect(desk.locator("#refused")).to_contain_text("Stored there: Helpfulness A")  # it sends both, in their order
+    expect_all_sent(desk)
+    assert len(study.reviews(name)) == 1
 
 
 # ---- the next one

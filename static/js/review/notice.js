@@ -1,14 +1,15 @@
 // What waits here and what was not taken: said calmly, until it is settled.
 
 import { LOST, SIGNED_OUT, SOMEONE_ELSE } from "./asking.js";
-import { counted, desk, one, show } from "./page.js";
+import { counted, desk, one, show, tab } from "./page.js";
 import * as outbox from "./outbox.js";
-import { nameOf, read, write } from "./storage.js";
+import { add, nameOf, read, remove } from "./storage.js";
 
 const ALL_SENT_FOR = 8000;
 
 let waited = 0;
 let timer = 0;
+let count = 0;
 
 const box = () => one("#unsent");
 const say = (words) => {
@@ -57,18 +58,18 @@ const name = () => nameOf("refused", desk().person, desk().evaluation);
 const refusals = () => read(name());
 
 export const refuse = (refusal) => {
-  write(name(), [...refusals(), refusal]);
+  add(name(), `${tab} ${(count += 1)}`, refusal);
   draw();
   show(box());
 };
 
-const dismiss = (index) => {
-  write(name(), refusals().filter((_, other) => other !== index));
+const dismiss = (id) => {
+  remove(name(), id);
   draw();
   if (!refusals().length && !outbox.troubled()) box().hidden = true;
 };
 
-const line = (refusal, index) => {
+const line = (refusal) => {
   const entry = one("#refused-words").content.firstElementChild.cloneNode(true);
   one("[data-message]", entry).textContent = refusal.message;
   one("[data-mine]", entry).textContent = refusal.mine;
@@ -76,7 +77,7 @@ const line = (refusal, index) => {
   one("[data-stored-line]", entry).hidden = !refusal.stored;
   one("[data-open]", entry).href = refusal.page;
   one("[data-open]", entry).hidden = !refusal.page;
-  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(index));
+  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(refusal.id));
   return entry;
 };
 

@@ -2,7 +2,7 @@
 
 import { DONE, LOST, REFUSED, postAnew } from "./asking.js";
 import { comparison, desk, one, tab } from "./page.js";
-import { keepOnlyOf, nameOf, read, write } from "./storage.js";
+import { add, keepOnlyOf, nameOf, read, remove } from "./storage.js";
 
 export const STEP = "step";
 export const DRAFT = "draft";
@@ -30,8 +30,8 @@ export const whenLate = (taker) => { late = taker; };
 
 const announce = () => document.dispatchEvent(new CustomEvent("outbox"));
 
-const change = (made) => {
-  write(name(), made(items()));
+const takeOut = (id) => {
+  remove(name(), id);
   announce();
 };
 
@@ -50,8 +50,12 @@ export const put = (item) => new Promise((resolve) => {
   const id = `${tab} ${(count += 1)}`;
   const replaced = items().filter(isReplacedBy(item));
   waiting.set(id, resolve);
-  change((list) => [...list.filter((other) => !replaced.some((gone) => gone.id === other.id)), { ...item, id, tab }]);
-  for (const gone of replaced) tell(gone.id, { kind: REPLACED });
+  add(name(), id, { ...item, tab });
+  for (const gone of replaced) {
+    remove(name(), gone.id);
+    tell(gone.id, { kind: REPLACED });
+  }
+  announce();
   flush();
 });
 
@@ -72,7 +76,7 @@ const send = async (item) => {
   if (answer.kind !== DONE && answer.kind !== REFUSED) return hold(item, answer);
   trouble = "";
   failures = 0;
-  change((list) => list.filter((other) => other.id !== item.id));
+  takeOut(item.id);
   if (!tell(item.id, answer)) late(item, answer);
   return true;
 };

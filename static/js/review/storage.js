@@ -1,7 +1,7 @@
 // What this browser keeps of a person's work, under a name that says whose it is.
 
 const PREFIX = "judgeweb";
-const memory = new Map(); // where the browser keeps nothing, or has no room left
+const memory = new Map(); // entry → item, where the browser keeps nothing, or has no room left
 
 const names = () => {
   try {
@@ -13,22 +13,42 @@ const names = () => {
 
 export const nameOf = (what, person, evaluation) => [PREFIX, what, person, evaluation].join(" ");
 
-export const read = (name) => {
-  if (memory.has(name)) return memory.get(name);
+// Each item has an entry of its own, so that no page writes over what another has just put there: pages see each
+// other's writing late. They are told apart by when they were put.
+const entriesOf = (name) => [...new Set([...names(), ...memory.keys()])].filter((entry) => entry.startsWith(`${name} `));
+
+const kept = (entry) => {
+  if (memory.has(entry)) return memory.get(entry);
   try {
-    return JSON.parse(localStorage.getItem(name)) ?? [];
+    return JSON.parse(localStorage.getItem(entry));
   } catch {
-    return [];
+    return null;
   }
 };
 
-export const write = (name, list) => {
+// One that another page has taken out meanwhile is not there any more.
+export const read = (name) => entriesOf(name).map(kept).filter(Boolean)
+  .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1));
+
+let last = 0;
+
+export const add = (name, id, item) => {
+  last = Math.max(Date.now(), last + 1);
+  const entry = `${name} ${id}`;
+  const timed = { ...item, id, at: last };
   try {
-    if (list.length) localStorage.setItem(name, JSON.stringify(list));
-    else localStorage.removeItem(name);
-    memory.delete(name);
+    localStorage.setItem(entry, JSON.stringify(timed));
   } catch {
-    memory.set(name, list);
+    memory.set(entry, timed);
+  }
+};
+
+export const remove = (name, id) => {
+  memory.delete(`${name} ${id}`);
+  try {
+    localStorage.removeItem(`${name} ${id}`);
+  } catch {
+    // it was in memory alone
   }
 };
 
@@ -39,4 +59,4 @@ export const keepOnlyOf = (person) => {
 
 export const forgetAll = () => names().forEach((name) => localStorage.removeItem(name));
 
-export const unsent = () => names().filter((name) => name.startsWith(`${PREFIX} outbox `)).flatMap(read).length;
+export const unsent = () => entriesOf(`${PREFIX} outbox`).length;
