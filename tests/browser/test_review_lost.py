@@ -255,6 +255,33 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     expect(other.locator("#unsent")).to_be_hidden()
 
 
+def test_a_draft_that_is_refused_while_its_save_is_on_its_way_is_not_told_twice(
+    desk: Page, study: Study, name: str, browser: Browser, new_page: NewPage
+) -> None:
+    first = shown(desk)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    desk.route("**/draft", hold)
+    with desk.expect_request("**/draft"):
+        choose_all(desk, "b")
+    elsewhere = new_page(storage_state=study.person(browser, name))
+    elsewhere.goto(study.address)
+    assert shown(elsewhere) == first
+    choose_all(elsewhere, "a")
+    elsewhere.keyboard.press("Enter")
+    expect_other_than(elsewhere, first)
+    expect_all_sent(elsewhere)
+    desk.keyboard.press("Enter")
+    expect_other_than(desk, first)
+    held.pop().continue_()
+    expect_all_sent(desk)
+    expect(desk.locator("#refused > li")).to_have_count(1)
+    assert len(study.reviews(name)) == 1
+
+
 def test_a_tab_that_does_not_see_yet_what_another_wrote_takes_nothing_of_it_out(
     desk: Page, study: Study, name: str
 ) -> None:

@@ -1,5 +1,6 @@
 """Scores that came in files in the report: what each rater's two scores say of two responses."""
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evaluations.domain import Rules
-from evaluations.models import Comparison, Evaluation, Rater
+from evaluations.models import Comparison, Evaluation, Import, Rater
 from evaluations.services.reporting.reporting import comparisons_in_cell, make_report
 from evaluations.stats.report import AspectReport
 from evaluations.stats.whole import Report
@@ -46,6 +47,15 @@ def votes(evaluation: Evaluation, **rules: Any) -> dict[str, int]:
 def test_of_two_scores_of_a_person_the_higher_one_wins(evaluation: Evaluation) -> None:
     bring(evaluation, *scored(5, 2), *scored(2, 5, "q2"), *scored(3, 3, "q3"), *scored(-1, -2, "q4"))
     assert votes(evaluation) == {"A": 2, "B": 1, "tie": 1, "both_bad": 0}
+
+
+def test_they_count_as_given_on_the_day_their_file_came_in(evaluation: Evaluation) -> None:
+    bring(evaluation, *scored(5, 2))
+    Import.objects.update(created_at=datetime(2026, 3, 4, 23, tzinfo=UTC))
+    assert votes(evaluation, since=date(2026, 3, 4), until=date(2026, 3, 4))["A"] == 1
+    assert not any(votes(evaluation, since=date(2026, 3, 5)).values())
+    (point,) = report(evaluation).people["overall"].timeline.points
+    assert (point.start, point.votes) == ("2026-03-04", 1)
 
 
 def test_of_two_ranks_the_lower_one_wins(evaluation: Evaluation) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from evaluations.domain import RaterKind, ScoreRule
-from evaluations.models import Comparison, Rater, Score
+from evaluations.models import Comparison, Import, Rater, Score
+from evaluations.services.balloting import day_of
 from evaluations.services.importing.scaling import score_rules
 from evaluations.services.reporting.deriving import Sides, on_side, read_sides
 from evaluations.services.reporting.packing import Rows, groups
@@ -30,7 +31,7 @@ from evaluations.stats.deriving import FloatArray, choice_of_scores, from_scores
 from evaluations.stats.votes import Votes
 
 SCORE: Final = np.dtype(
-    [(name, np.int64) for name in ("rater", "response", "aspect", "sample")] + [("value", np.float64)]
+    [(name, np.int64) for name in ("rater", "response", "aspect", "sample", "day")] + [("value", np.float64)]
 )
 NO_RULE: Final = ScoreRule()
 
@@ -74,15 +75,25 @@ def read_preferred(
 
 
 def read_scores(raters: Sequence[Rater], sides: Sides, aspect: int | None) -> Rows:
-    """In the order in which they were stored, responses by place."""
+    """In the order in which they were stored, responses by place; the day is that on which their file came in."""
     given = Score.objects.filter(rater__in=raters, source_import__isnull=False)
     if aspect is not None:
         given = given.filter(aspect=aspect)
-    columns = given.order_by("pk").values_list("rater_id", "response_id", "aspect_id", "sample", "value")
+    columns = given.order_by("pk").values_list(
+        "rater_id", "response_id", "aspect_id", "sample", "source_import_id", "value"
+    )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE)
+    rows["day"] = days_of_imports(rows["day"])
     place, known = sides.known(rows["response"])
     rows["response"] = place
     return rows[known]
+
+
+def days_of_imports(ids: IntArray) -> IntArray:
+    """When each of these imports came in, in days since 1970-01-01."""
+    found, which = np.unique(ids, return_inverse=True)
+    came = Import.objects.in_bulk(found.tolist())
+    return np.array([day_of(came[one].created_at) for one in found.tolist()], dtype=np.int64)[which]
 
 
 def of_raters(rows: Rows, raters: Sequence[Rater]) -> Rows:
@@ -101,16 +112,16 @@ def votes_of(
         item, at_a, at_b = pairs(part, sides)
         choice = by_rule(part["value"][at_a], part["value"][at_b], rules.get(about, NO_RULE))
         votes = Votes(item, numbered(part["rater"][at_a], place), np.full(len(item), coding.UNKNOWN), choice)
-        found[about] = as_imported(votes)
+        found[about] = as_imported(votes, part["day"][np.maximum(at_a, at_b)])
     return found
 
 
-def as_imported(votes: Votes) -> PeopleRows:
-    """Of no review, when and by whom shown what not being told."""
+def as_imported(votes: Votes, day: IntArray) -> PeopleRows:
+    """Of no review, and what was shown not being told."""
     same = np.ones_like(votes.item)
     none = np.zeros_like(votes.item)
     return PeopleRows(
-        votes, same * UNKNOWN, same * NO_ARM, same * DRAWN_AT_RANDOM, review=none, judge=none, day=none, active=none
+        votes, same * UNKNOWN, same * NO_ARM, same * DRAWN_AT_RANDOM, review=none, judge=none, day=day, active=none
     )
 
 

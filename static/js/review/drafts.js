@@ -74,7 +74,7 @@ let gone = () => {};
 export const whenGone = (taker) => { gone = taker; };
 
 export const receive = (item, answer) => {
-  if (!isShown(item)) return answer.kind === REFUSED && gone(item, answer);
+  if (!isShown(item)) return answer.kind === REFUSED && !outbox.isSaving(item.comparison) && gone(item, answer);
   if (answer.kind === DONE) take(JSON.parse(answer.text));
   else if (answer.kind === LOST || answer.kind === SIGNED_OUT) note().textContent = "Draft, kept in this browser for now";
   else if (answer.kind === REFUSED) refuse(answer);

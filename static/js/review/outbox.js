@@ -61,6 +61,9 @@ export const put = (item) => new Promise((resolve) => {
 
 export const draftFor = (pk) => items().findLast((item) => item.kind === DRAFT && item.comparison === pk);
 
+// Whether a save of this comparison is on its way, which holds all that a draft could say.
+export const isSaving = (pk) => items().some((item) => item.saves && item.comparison === pk);
+
 // The number is the one that this page has seen by now: the drafts before it were answered meanwhile.
 const fieldsOf = (item) => {
   const fields = [...item.fields, ["tab", item.tab]];
