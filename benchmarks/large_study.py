@@ -58,6 +58,8 @@ def make_large_study(comparisons: int, *, people: int = 2, share: float = 0.1, j
         with transaction.atomic():
             writer.write(first, min(first + QUERIES_AT_ONCE, queries))
     advance_sequences()
+    evaluation.comparisons_changed_at = NOW
+    evaluation.save()
     return evaluation
 
 
