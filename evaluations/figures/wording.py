@@ -18,7 +18,7 @@ def noted(estimates: Sequence[Estimate], rule: str, most_rows: int | None) -> It
     """How many each number rests on, what is not drawn, what has no interval, and the rule."""
     drawn = with_value(estimates)
     if drawn:
-        yield f"n is {between([one.n for one in drawn])}. Lines are 95 % intervals."
+        yield f"n is {between([one.n for one in drawn])}. Lines are 95% intervals."
     if missing := [one for one in estimates if one.value is None]:
         yield f"{counted(missing, estimates)} without a value: {reasons(missing)}."
     if hollow := [one for one in drawn if not one.has_interval]:

@@ -1,12 +1,15 @@
 """A paragraph for a paper's methods section, made of the rules in force and of what there is."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from evaluations.domain import Coding, FailedRule, Rules, Seen, SplitRule
+import numpy as np
+
+from evaluations.domain import Coding, FailedRule, Part, Rules, Seen, SplitRule
 from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
-from evaluations.stats.report import AspectMaterial, AspectReport
+from evaluations.stats.judges import failed
+from evaluations.stats.report import AspectMaterial
 
 SPLIT: Final = {
     SplitRule.TIE: "counted as a tie",
@@ -28,22 +31,70 @@ CEILING: Final = (
     "To compare a judge with people we leave out one person at a time and hold both the judge and that person against "
     "the majority of the remaining people on the same comparisons."
 )
-INTERVALS: Final = (
-    "All intervals are 95 % and treat clusters of comparisons as the sampling unit: a bias-corrected, accelerated "
-    f"bootstrap of clusters ({RESAMPLES:,} resamples with Poisson weights, fixed seed), above {BOOTSTRAP_UP_TO:,} "
-    f"clusters cluster-robust linearisation. Below {LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} "
-    "that hold a disagreement or an agreement, shares have Wilson's interval with the design effect, and coefficients "
-    "have none."
+INTERVALS: Final = "All intervals are 95% and treat clusters of comparisons as the sampling unit."
+# Of each part in its own words; those that name the bootstrap or Wilson's interval have it described after them.
+OF_PART: Final = {
+    Part.AGREEMENT: (
+        "Agreement and its coefficients have intervals by bootstrap; below "
+        f"{LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that hold a disagreement or an agreement, "
+        "shares have Wilson's interval and coefficients have none. How often a judge's two orders agree and how often "
+        "they contradict each other has Wilson's interval, and how often the response shown first is chosen is "
+        "linearised by cluster, with t."
+    ),
+    Part.WINS: (
+        "Win rates have intervals of t with the variance by cluster, and Wilson's where fewer than "
+        f"{LEAST_DISAGREEING} clusters hold anything but the commonest outcome. Win rates from people and judge "
+        "together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
+        "clusters. Scores of a ranking (Bradley and Terry 1952) have intervals by bootstrap; those corrected by "
+        "people, and win rates at equal length, are linearised by cluster, with t."
+    ),
+    Part.BIAS: (
+        "On the bias board shares have Wilson's interval; differences from people, slopes by length, and how often the "
+        f"response shown first is chosen are linearised by cluster, with t. Below {LEAST_CLUSTERS} clusters, or with "
+        f"fewer than {LEAST_DISAGREEING} that differ, the last has Wilson's and the others none."
+    ),
+    Part.PEOPLE: (
+        "Agreement of single people, and over time, has Wilson's interval; kappas of single people are linearised by "
+        "cluster, with t. The alternative annotator test (Calderon, Reichart and Dror 2025) is a one-sided t test over "
+        "comparisons, and over means of clusters where clusters repeat, corrected for several people by Benjamini and "
+        "Yekutieli (2001); the judge's mean advantage has its interval by bootstrap."
+    ),
+    Part.JUDGES: (
+        "Two judges are tested by exact McNemar where every cluster holds one comparison, else by flipping the signs "
+        "of whole clusters, corrected for several aspects by Holm (1979). Their agreement and its difference have "
+        f"intervals by bootstrap; below {LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that differ, "
+        "agreement has Wilson's and the difference none. How sure a judge is has Wilson's interval in each bin, "
+        "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
+    ),
+    Part.SCORES: (
+        "Numbers of scores have intervals by bootstrap; rank correlations and ordinal alpha of more than eleven values "
+        f"are linearised by cluster. Below {LEAST_CLUSTERS} clusters mean differences have intervals of t, and other "
+        "numbers have none."
+    ),
+}
+WILSON: Final = (
+    "Wilson's interval (Wilson 1927) has the design effect (Kish 1965) and t on clusters − 1 degrees of freedom."
+)
+BOOTSTRAP: Final = (
+    f"The bootstrap is of clusters, bias-corrected and accelerated ({RESAMPLES:,} resamples with Poisson weights, "
+    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters cluster-robust linearisation takes its place."
 )
 
 
-def methods(
-    materials: Mapping[str, AspectMaterial], aspects: Mapping[str, AspectReport], clusters: int, rules: Rules
-) -> str:
+def methods(materials: Mapping[str, AspectMaterial], clusters: int, rules: Rules, parts: Collection[Part]) -> str:
     """Empty where nobody has given a verdict."""
     if not materials:
         return ""
-    return " ".join([studied(materials, clusters), *said(materials, aspects, rules), COEFFICIENTS, CEILING, INTERVALS])
+    measured = [COEFFICIENTS, CEILING] if Part.AGREEMENT in parts else []
+    return " ".join([studied(materials, clusters), *said(materials, rules), *measured, *intervals(parts)])
+
+
+def intervals(parts: Collection[Part]) -> list[str]:
+    """How the numbers of these parts have theirs."""
+    told = [words for part, words in OF_PART.items() if part in parts]
+    described = [WILSON] * any("Wilson" in words for words in told)
+    described += [BOOTSTRAP] * any("bootstrap" in words for words in told)
+    return [INTERVALS, *told, *described] if told else []
 
 
 def studied(materials: Mapping[str, AspectMaterial], clusters: int) -> str:
@@ -53,23 +104,25 @@ def studied(materials: Mapping[str, AspectMaterial], clusters: int) -> str:
     return f"We compared {items:,} pairs of responses in {clusters:,} clusters {about}."
 
 
-def said(materials: Mapping[str, AspectMaterial], aspects: Mapping[str, AspectReport], rules: Rules) -> list[str]:
+def said(materials: Mapping[str, AspectMaterial], rules: Rules) -> list[str]:
     """Of people, of judges, and of what became of splits and failures."""
-    people = {name for one in materials.values() for name in one.names}
-    judges = sorted({judge.name for one in materials.values() for judge in one.judges})
-    votes = max((len(one.people) for one in materials.values()), default=0)
+    people = {one.names[rater] for one in materials.values() for rater in np.unique(one.people.rater).tolist()}
+    judges = [judge for one in materials.values() for judge in one.judges]
     sentences = []
-    if votes:
-        sentences.append(f"{len(people)} people gave up to {votes:,} votes on an aspect. {VOTES[rules.seen]}")
+    if people:
+        votes = max(len(one.people) for one in materials.values())
+        who = "1 person" if len(people) == 1 else f"{len(people):,} people"
+        sentences.append(f"{who} gave up to {votes:,} vote{'s' * (votes > 1)} on an aspect. {VOTES[rules.seen]}")
         sentences.append(
             "The reference is the plurality of their votes; where no choice leads alone the comparison was "
             f"{SPLIT[rules.split_rule]}."
         )
     if judges:
-        failures = max((judge.failed.calls for one in aspects.values() for judge in one.judges.values()), default=0)
+        failures = max(failed(judge.states, judge.own).calls for judge in judges)
         became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
+        names = sorted({judge.name for judge in judges})
         sentences.append(
-            f"The verdict of a judge ({listed(judges)}) is the plurality of its samples in each order; orders that "
+            f"The verdict of a judge ({listed(names)}) is the plurality of its samples in each order; orders that "
             f"differ make a tie. Verdicts missing because calls failed (up to {failures:,} of a judge) were {became}."
         )
     if rules.coding is Coding.SHOWN:

@@ -20,7 +20,7 @@ def is_deterministic(strategy: str) -> bool:
 
 @register.filter
 def chance(probability: float | None) -> str:
-    """A probability as people read it: ``25 %``; a dash where no chance decided."""
+    """A probability as people read it: ``25.0%``; a dash where no chance decided."""
     if probability is None:
         return "–"
     return f"{probability:.3g}" if probability < 0.001 else f"{probability:.1%}"

@@ -23,5 +23,43 @@ def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:
     assert "2,000 resamples" in told
 
 
+def test_failures_are_told_whatever_the_part() -> None:
+    evaluation = make_evaluation()
+    comparison = make_comparison(evaluation)
+    judge_says(comparison, as_stored={"clarity": "A"}, swapped="unreadable")
+    for part in Part:
+        told = make_report(evaluation, None, Rules(), parts=(part,)).methods
+        assert "(up to 1 of a judge) were left out" in told
+
+
+def test_people_are_those_who_voted() -> None:
+    evaluation = make_evaluation()
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})
+    make_human(evaluation, "ben")
+    assert "1 person gave up to 1 vote on" in make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+
+
+def test_without_votes_nothing_is_said_of_people() -> None:
+    evaluation = make_evaluation()
+    make_human(evaluation, "ben")
+    judge_says(make_comparison(evaluation), as_stored={"clarity": "A"})
+    told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+    assert "gave up to" not in told
+    assert "plurality of their votes" not in told
+
+
+def test_each_part_says_how_its_own_intervals_were_made() -> None:
+    evaluation = make_evaluation()
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})
+    told = {part: make_report(evaluation, None, Rules(), parts=(part,)).methods for part in Part}
+    assert all("All intervals are 95% and treat clusters" in words for words in told.values())
+    assert [part for part, words in told.items() if "bootstrap" not in words] == [Part.BIAS]
+    assert [part for part, words in told.items() if "Wilson" not in words] == [Part.SCORES]
+    assert [part for part, words in told.items() if "Cohen's kappa" in words] == [Part.AGREEMENT]
+    assert "one-sided t test" in told[Part.PEOPLE]
+    every = make_report(evaluation, None, Rules()).methods
+    assert every.count("The bootstrap is of clusters") == every.count("Wilson 1927") == 1
+
+
 def test_an_empty_evaluation_has_none() -> None:
     assert make_report(make_evaluation(), None, Rules()).methods == ""

@@ -200,7 +200,7 @@ def cost_of_one(price: Price, one: OneCall, is_batch: bool) -> Span:
 def said_of_price(judge: Judge, price: Price | None, is_batch: bool) -> str:
     if price is None:
         return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
-    part = f", of which the Batch API takes {price.batch_percent} %" if is_batch else ""
+    part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
     return (
         f"A million tokens cost USD {exact_usd(price.tokens_in)} in and {exact_usd(price.tokens_out)} out{part}; "
         "cached ones are counted as others."
