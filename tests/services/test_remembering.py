@@ -72,3 +72,23 @@ def test_nothing_is_kept_while_a_run_is_at_work(evaluation: Evaluation) -> None:
     assert [remembered(evaluation, "report", make) for _ in range(2)] == [1, 2]
     Run.objects.update(state=RunState.DONE)
     assert [remembered(evaluation, "report", make) for _ in range(2)] == [3, 3]
+
+
+def test_what_changes_while_it_is_made_is_not_remembered(evaluation: Evaluation) -> None:
+    """A backup that is restored brings the state back in which it was begun, but not what it saw of the next."""
+    make = Counter()
+
+    def make_while_ann_comes() -> int:
+        make_human(evaluation, "ann")
+        return make()
+
+    remembered(evaluation, "report", make_while_ann_comes)
+    Rater.objects.filter(evaluation=evaluation).delete()
+    assert [remembered(evaluation, "report", make) for _ in range(2)] == [2, 2]
+
+
+def test_an_evaluation_that_was_read_before_it_changed_has_a_report_of_its_own(evaluation: Evaluation) -> None:
+    make = Counter()
+    before = Evaluation.objects.get(pk=evaluation.pk)
+    change_evaluation(evaluation, {"name": "Other"}, user=None)
+    assert [remembered(one, "report", make) for one in (before, evaluation, before)] == [1, 2, 1]

@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet
 
 from evaluations.domain import SAVED_REVIEW_STATES, PickedBy, RaterKind, Stage
 from evaluations.models import Rater, Score
-from evaluations.services.reporting.items import Known, numbered
+from evaluations.services.reporting.items import Known, numbered, rows_at
 from evaluations.services.reporting.packing import Rows, groups
 from evaluations.services.reporting.unpacking import Places, unfinished_imports
 from evaluations.stats.deriving import means
@@ -23,9 +23,8 @@ def read_scores(raters: Sequence[Rater], known: Known, places: Places) -> dict[i
     """By aspect id: people's first scores, those that came in files, and judges', on the queries compared here."""
     wanted = [rater for rater in raters if rater.kind != RaterKind.GOLD]
     rows = np.fromiter(given_by(wanted).iterator(chunk_size=10_000), dtype=SCORE)
-    if len(places.ids) < len(known):
-        queries = known["query"][np.searchsorted(known["comparison"], places.ids)]
-        rows = rows[np.isin(rows["query"], queries)]
+    if len(places.ids) < len(known.rows):
+        rows = rows[np.isin(rows["query"], rows_at(known, places)["query"])]
     return {about: on_aspect(part, wanted) for (about,), part in groups(rows, "aspect")}
 
 

@@ -3,7 +3,10 @@
 It changes only when comparisons come in, and reading it joins four tables: it is kept in a file until then.
 """
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -31,35 +34,68 @@ COLUMNS: Final = np.dtype(
     ]
 )
 
-Known = npt.NDArray[np.void]
+HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
+
+
+@dataclass(frozen=True)
+class Known:
+    """``rows``: one for each comparison, by id. Their category is a place among ``categories``, or MISSING."""
+
+    rows: npt.NDArray[np.void]
+    categories: tuple[str, ...]
 
 
 def known_comparisons(evaluation: Evaluation) -> Known:
-    """A row for each comparison of the evaluation, by id."""
+    """All comparisons of the evaluation."""
     kept = file_of(evaluation)
     if kept is None:
         return read_known(evaluation)
-    if not kept.exists():
-        keep(kept, read_known(evaluation))
-    return np.asarray(np.load(kept, mmap_mode="r", allow_pickle=False))
+    try:
+        return load(kept)
+    except (FileNotFoundError, EOFError, ValueError):  # another reader may take it away at any moment
+        known = read_known(evaluation)
+        if file_of(evaluation) == kept:  # or comparisons came in meanwhile, and some of them are among these
+            keep(kept, known)
+        return known
 
 
 def file_of(evaluation: Evaluation) -> Path | None:
-    """Named by when comparisons last came in; None where that is not known."""
-    changed = evaluation.comparisons_changed_at
+    """Named by when comparisons last came in, as the database has it by now; None where that is not known."""
+    changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
     return settings.CACHE_DIR / f"comparisons-{evaluation.pk}-{changed:%Y%m%d%H%M%S%f}.npy" if changed else None
 
 
+def load(kept: Path) -> Known:
+    """ValueError or EOFError where it is no such file, or one of another version of the program."""
+    rows = np.load(kept, mmap_mode="r", allow_pickle=False)
+    if rows.dtype != COLUMNS:
+        raise ValueError(f"{kept} has the columns {rows.dtype}")
+    with kept.open("rb") as file:
+        file.seek(rows.offset + rows.nbytes)
+        names = np.load(file, allow_pickle=False)
+    return Known(np.asarray(rows), tuple(names.tolist()))
+
+
 def keep(kept: Path, known: Known) -> None:
-    """Written beside and moved into place: whoever reads meanwhile finds it whole or not at all."""
+    """The rows, then the categories; written beside and moved into place, so that it is found whole or not at all."""
     kept.parent.mkdir(parents=True, exist_ok=True)
-    older = list(kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*.npy"))
     beside = kept.with_name(f"{uuid4()}.part")
     with beside.open("wb") as file:
-        np.save(file, known)
+        np.save(file, known.rows)
+        np.save(file, np.array(known.categories, dtype=np.str_))
     beside.replace(kept)
-    for one in older:
-        one.unlink(missing_ok=True)
+    sweep(kept)
+
+
+def sweep(kept: Path) -> None:
+    """Takes away files of earlier states of the evaluation, and what killed processes left half written."""
+    for one in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*.npy"):
+        if one.name < kept.name:
+            one.unlink(missing_ok=True)
+    for part in kept.parent.glob("*.part"):
+        with suppress(FileNotFoundError):
+            if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:
+                part.unlink()
 
 
 def read_known(evaluation: Evaluation) -> Known:
@@ -78,12 +114,13 @@ def read_known(evaluation: Evaluation) -> Known:
         ),
         8,
     )
-    known = np.empty(len(marked), dtype=COLUMNS)
+    rows = np.empty(len(marked), dtype=COLUMNS)
     for name, column in zip(COLUMNS.names or (), told, strict=False):
-        known[name] = column
-    known["category"] = category_of(evaluation, categories(evaluation), known["query"])
-    known["markup_a"], known["markup_b"] = np.divmod(marked, MARKUPS)
-    return known[np.argsort(known["comparison"], kind="stable")]
+        rows[name] = column
+    names = tuple(categories(evaluation))
+    rows["category"] = category_of(evaluation, names, rows["query"])
+    rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUPS)
+    return Known(rows[np.argsort(rows["comparison"], kind="stable")], names)
 
 
 def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:
@@ -98,28 +135,33 @@ def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -
 def places_of(known: Known, comparisons: "QuerySet[Comparison] | None") -> Places:
     """The comparisons that a report is about: those of the queryset, or all that are known."""
     if comparisons is None:
-        return Places(known["comparison"])
+        return Places(known.rows["comparison"])
     (ids,) = columns(comparisons.values_list("pk"), 1)
-    return Places(np.intersect1d(ids, known["comparison"], assume_unique=True))
+    return Places(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
+
+
+def rows_at(known: Known, places: Places) -> npt.NDArray[np.void]:
+    """The rows of these comparisons, in their order."""
+    everything = len(places.ids) == len(known.rows)
+    return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
 
 
 def items_of(evaluation: Evaluation, known: Known, places: Places, probability: FloatArray) -> Items:
     """One entry for each of these comparisons, in their order."""
-    if len(places.ids) < len(known):
-        known = known[np.searchsorted(known["comparison"], places.ids)]
+    rows = rows_at(known, places)
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
     return Items(
-        cluster=numbered(known["cluster"]),
-        category=known["category"],
-        categories=tuple(categories(evaluation)),
-        candidate_a=place_among(candidates, known["candidate_a"]),
-        candidate_b=place_among(candidates, known["candidate_b"]),
+        cluster=numbered(rows["cluster"]),
+        category=rows["category"],
+        categories=known.categories,
+        candidate_a=place_among(candidates, rows["candidate_a"]),
+        candidate_b=place_among(candidates, rows["candidate_b"]),
         candidates=tuple(candidate.name for candidate in candidates),
         families=tuple(candidate.family for candidate in candidates),
-        characters_a=known["characters_a"],
-        characters_b=known["characters_b"],
-        markup_a=known["markup_a"].astype(np.int64),
-        markup_b=known["markup_b"].astype(np.int64),
+        characters_a=rows["characters_a"],
+        characters_b=rows["characters_b"],
+        markup_a=rows["markup_a"].astype(np.int64),
+        markup_b=rows["markup_b"].astype(np.int64),
         probability=probability,
     )
 

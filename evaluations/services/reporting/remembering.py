@@ -19,16 +19,22 @@ KEPT_SECONDS: Final = 24 * 60 * 60
 
 
 def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
-    """What ``make`` gives, made once for each state of the evaluation. ``asked``: everything else it depends on."""
+    """What ``make`` gives, made once for each state of the evaluation. ``asked``: everything else it depends on.
+
+    What changes while it is made may be in it or not: then it is for this one who asked, and for nobody else.
+    """
     state = state_of(evaluation)
     if state is None:
         return make()
-    key = hashlib.sha256(repr((evaluation.pk, asked, state, version_of_numbers())).encode()).hexdigest()
+    # Whoever asks may hold the evaluation's own columns as they were before its last change.
+    held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
+    key = hashlib.sha256(repr((held, asked, state, version_of_numbers())).encode()).hexdigest()
     kept = caches["reports"]
     found: Made | None = kept.get(key)
     if found is None:
         found = make()
-        kept.set(key, found, KEPT_SECONDS)
+        if state_of(evaluation) == state:
+            kept.set(key, found, KEPT_SECONDS)
     return found
 
 
