@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Final
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import BooleanField, F, Func, Q
 from django.db.models.functions import Now
 
 from evaluations.domain import (
+    FAILURE_STATES,
     AttemptOutcome,
     AttemptStep,
     BatchState,
@@ -83,6 +84,16 @@ class Batch(Row):
         return f"batch {self.pk} of {self.run}"
 
 
+FAILED: Final = [state.value for state in FAILURE_STATES]
+
+
+class CallQuerySet(models.QuerySet["Call"]):
+    def failed(self) -> "CallQuerySet":
+        """Those that ended without an answer, by an index of them alone: its condition must stand in the statement."""
+        words = ", ".join(f"'{state}'" for state in FAILED)
+        return self.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
+
+
 class Call(Row):
     """One question put to a judge: unique per judge, subject in one order, and sample."""
 
@@ -112,7 +123,7 @@ class Call(Row):
     rationale = models.TextField(blank=True)
 
     objects = FinishedManager["Call"]()
-    all_rows = models.Manager["Call"]()
+    all_rows = CallQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -139,6 +150,7 @@ class Call(Row):
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="call_leased"),
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
             models.Index(fields=["judge"], condition=Q(repaired=True), name="call_repaired"),
+            models.Index(fields=["judge"], condition=Q(state__in=FAILED), name="call_failed"),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluations.domain import (
     BASELINE_REMARK,
@@ -25,7 +25,7 @@ from evaluations.domain import (
     ScoreRule,
     Seen,
 )
-from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, Run
+from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, RubricVersion, Run
 from evaluations.services.importing.scaling import asked_so_far
 from evaluations.services.reporting.gathering import Gathered, gather
 from evaluations.services.reporting.grading import read_scores
@@ -65,6 +65,7 @@ from evaluations.stats.whole import whole_report
 ALL_PARTS: Final = tuple(Part)
 # Whose votes count: of imported ones it is not known whether they were blind.
 KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
+FINISHED: Final = (ReviewState.FIRST.value, ReviewState.FINAL.value)
 NONE_CONFIRMED: Final = Confirmed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
@@ -103,9 +104,10 @@ def make_report(
     wanted = comparisons_where(everything if comparisons is None else comparisons, rules.where)
     raters = [rater for rater in raters_of(evaluation, rules) if is_wanted(rater, with_judges, only_judge)]
     known = known_comparisons(evaluation)
-    places = places_of(known, None if comparisons is None and not rules.where else wanted)
+    narrowed = None if comparisons is None and not rules.where else wanted
+    places = places_of(known, narrowed)
     gathered = gather(places, wanted, raters)
-    asked = what_was_asked(evaluation, wanted, raters)
+    asked = what_was_asked(evaluation, narrowed, raters)
     aspects = aspects_in_order(evaluation, asked)
     judged = judged_aspects(gathered, raters, asked, aspects)
     panels = panels_of(evaluation, raters)
@@ -165,13 +167,16 @@ def panels_of(evaluation: Evaluation, raters: Sequence[Rater]) -> dict[str, tupl
     return {f"panel: {', '.join(one)}": one for one in members}
 
 
-def what_was_asked(evaluation: Evaluation, comparisons: QuerySet[Comparison], raters: Sequence[Rater]) -> Asked:
+def what_was_asked(evaluation: Evaluation, comparisons: QuerySet[Comparison] | None, raters: Sequence[Rater]) -> Asked:
+    """None: on all comparisons."""
     rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related(
         "version__rubric", "aspect"
     )
-    finished = Review.objects.filter(state__in=[ReviewState.FIRST.value, ReviewState.FINAL.value])
-    reviews = finished.filter(comparison__in=comparisons.order_by().values("pk")).order_by()
-    used = set(reviews.values_list("rubric_version_id", flat=True).distinct())
+    reviews = Review.objects.filter(rubric_version=OuterRef("pk"), state__in=FINISHED)
+    if comparisons is not None:
+        reviews = reviews.filter(comparison__in=comparisons.order_by().values("pk"))
+    versions = RubricVersion.objects.filter(Exists(reviews), rubric__evaluation=evaluation)
+    used = set(versions.values_list("pk", flat=True))
     used |= {rater.judge.rubric_version_id for rater in raters if rater.judge and rater.judge.rubric_version_id}
     used |= {asked.version_id for asked in asked_so_far(evaluation)}
     return Asked(list(rows.order_by("version__rubric__name", "version__number")), frozenset(used))

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from evaluations.domain import (
     BITS,
+    FAILURE_STATES,
     PLACES_A_BLOCK,
     CallState,
     ImportState,
@@ -182,16 +183,12 @@ def unfinished_imports(evaluations: set[int]) -> list[int]:
 def read_unanswered(raters: Sequence[Rater], places: Places) -> dict[int, dict[str, Any]]:
     """By rater id the calls without an answer, and how many others were repaired."""
     judges = [rater.judge_id for rater in raters]
-    runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
-    imports = Import.objects.filter(evaluation__raters__in=raters, state=ImportState.DONE).distinct()
-    # By run and by import, each of which has an index; by judge every call would be looked at.
-    of_runs = Call.all_rows.filter(run__in=runs)
-    of_imports = Call.all_rows.filter(source_import__in=list(imports.values_list("pk", flat=True)), judge__in=judges)
-    found = [columns(unanswered_among(calls), 5) for calls in (of_runs, of_imports)]
+    calls = Call.all_rows.filter(judge__in=judges)
+    found = [columns(unanswered_among(some), 5) for some in (in_sight(calls.failed()), *unfinished(judges))]
     item, *told, judge = inside(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
-    repaired = Call.all_rows.filter(judge__in=judges, repaired=True, state=CallState.ANSWERED.value)
-    rows = repaired.filter(comparison__isnull=False).values_list("comparison_id", "judge_id")
-    _, mended = inside(places, *columns(rows, 2))
+    # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
+    repaired = calls.filter(repaired=True, state=CallState.ANSWERED.value)
+    _, mended = inside(places, *columns(repaired.values_list(Coalesce("comparison_id", 0), "judge_id"), 2))
     names = ("item", "shown", "state", "answered")
     return {
         rater.pk: {
@@ -200,6 +197,20 @@ def read_unanswered(raters: Sequence[Rater], places: Places) -> dict[int, dict[s
         }
         for rater in raters
     }
+
+
+def in_sight(calls: "QuerySet[Call]") -> "QuerySet[Call]":
+    """But for those of imports that are not done."""
+    return calls.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE.value))
+
+
+def unfinished(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
+    """Calls of their runs that wait, are asked or were cancelled, if there are any: a run that is done has none."""
+    runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
+    calls = Call.all_rows.filter(
+        run__in=runs, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
+    )
+    return [calls] if calls.exists() else []
 
 
 def unanswered_among(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
@@ -212,14 +223,10 @@ def unanswered_among(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
         block=0,
     )
     imported = When(source_import__isnull=False, then=Coalesce(Subquery(beside.values("first")[:1]), Value(0)))
-    return (
-        calls.filter(state__in=[state.value for state in STATES], comparison__isnull=False)
-        .annotate(order=code("shown", ORDERS))
-        .values_list(
-            "comparison_id",
-            "order",
-            code("state", STATES),
-            Case(imported, default=Value(0), output_field=BigIntegerField()),
-            "judge_id",
-        )
+    return calls.annotate(order=code("shown", ORDERS)).values_list(
+        Coalesce("comparison_id", 0),
+        "order",
+        code("state", STATES),
+        Case(imported, default=Value(0), output_field=BigIntegerField()),
+        "judge_id",
     )
