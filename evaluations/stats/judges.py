@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, CallState, Rules
+from evaluations.stats.bias.strata import Strata
 from evaluations.stats.ceiling import Ceiling, ceiling
 from evaluations.stats.coding import MISSING, IntArray, cross_table
 from evaluations.stats.confusion import Confusion, confusion
@@ -89,16 +90,18 @@ def judge_report(
     gold: Reference,
     gold_choice: IntArray,
     cluster: IntArray,
+    everything: Strata,
     offered: Collection[int],
     rules: Rules,
 ) -> JudgeReport:
-    """``others``: of each vote of a person the majority of the others.
+    """``others``: of each vote of a person the majority of the others. ``everything``: the comparisons, undivided.
 
     ``gold_choice``: the gold label in terms of A and B whatever the coding; accuracy does not depend on it.
     """
     own = judge.own
     against_people, against_gold = (in_terms_of(own, held)[held.poll.items] for held in (people, gold))
     matrix = cross_table(against_people, people.majority.choice)
+    in_orders = position(own, everything)
     return JudgeReport(
         rater_id=judge.rater_id,
         kind=judge.kind,
@@ -109,9 +112,9 @@ def judge_report(
         judge_human=judge_human(against_people, people, len(offered), rules.coding),
         ceiling=ceiling(against_people, people.poll, others, people.names),
         judge_gold=judge_gold(against_gold, gold, offered, rules.coding),
-        each_order=each_order(judge.verdicts, own, gold_choice, cluster),
+        each_order=each_order(judge.verdicts, in_orders.consistency, gold_choice, cluster),
         confusion=confusion(matrix, offered, rules.coding, MAJORITY),
-        position=position(own, cluster),
+        position=in_orders,
         failed=failed(judge.states, own),
     )
 

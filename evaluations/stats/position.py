@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluations.stats.bias.shares import balances, shares
 from evaluations.stats.bias.sides import sides
-from evaluations.stats.bias.strata import Strata, undivided
+from evaluations.stats.bias.strata import Strata
 from evaluations.stats.coding import MISSING, ORDERS, IntArray
 from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
 from evaluations.stats.contributions import Contributions, FloatArray, side_by_side
@@ -80,17 +80,20 @@ def positions(strata: Strata, kind: IntArray) -> list[Position]:
     ]
 
 
-def position(own: Consolidated, cluster: IntArray) -> Position:
-    """Over all comparisons. ``cluster``: that of each."""
-    return positions(undivided(cluster), in_both_orders(own.as_stored, own.swapped))[0]
+def position(own: Consolidated, everything: Strata) -> Position:
+    """Over all comparisons, ``everything`` holding them undivided."""
+    return positions(everything, in_both_orders(own.as_stored, own.swapped))[0]
 
 
-def each_order(verdicts: Verdicts, own: Consolidated, gold: IntArray, cluster: IntArray) -> EachOrder:
-    """Accuracy of single verdicts against gold (one choice or MISSING per comparison), as the mean of the orders."""
+def each_order(verdicts: Verdicts, agree: Tally, gold: IntArray, cluster: IntArray) -> EachOrder:
+    """Accuracy of single verdicts against gold (one choice or MISSING per comparison), as the mean of the orders.
+
+    ``agree``: on how many comparisons the orders do.
+    """
     held = {str(ORDERS[one.shown]): right_and_wrong(one, gold, cluster) for one in verdicts.answers}
     held = {name: found for name, found in held.items() if found.clusters}
     by_order = {name: accuracy(found) for name, found in held.items()}
-    return EachOrder(mean_of(by_order, held), by_order, position(own, cluster).consistency)
+    return EachOrder(mean_of(by_order, held), by_order, agree)
 
 
 def right_and_wrong(answers: Answers, gold: IntArray, cluster: IntArray) -> Contributions:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from evaluations.domain import Coding, Rules, SplitRule
 from evaluations.stats.anchoring import AfterReveal, Anchoring, Seeing, after_reveal, anchoring
+from evaluations.stats.bias.strata import Strata, undivided
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.companions import JudgePair, judge_judge
 from evaluations.stats.consolidation import Consolidated, none_chosen
@@ -103,14 +104,18 @@ class AspectReport:
 def aspect_reports(materials: Mapping[str, AspectMaterial], rules: Rules) -> dict[str, AspectReport]:
     """By the aspect's key."""
     seen: list[Votes] = []
+    clusters: list[tuple[IntArray, Strata]] = []
     found = {}
     for key, material in materials.items():
         seen.append(with_turnout_of(material.people, seen))
-        found[key] = aspect_report(replace(material, people=seen[-1]), rules)
+        if not clusters or clusters[-1][0] is not material.cluster:
+            clusters.append((material.cluster, undivided(material.cluster)))
+        found[key] = aspect_report(replace(material, people=seen[-1]), clusters[-1][1], rules)
     return found
 
 
-def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
+def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) -> AspectReport:
+    """``everything``: the comparisons, undivided."""
     offered, cluster = material.offered, material.cluster
     people = reference(material.people, cluster, material.names, rules.split_rule, rules.coding)
     gold = reference(material.gold, cluster, (), SplitRule.DROP, rules.coding)
@@ -127,7 +132,7 @@ def aspect_report(material: AspectMaterial, rules: Rules) -> AspectReport:
         human_votes=vote_counts(material),
         human_human=human_human(people.poll, people.majority, others, material.names, len(offered), empty),
         judges={
-            judge.name: judge_report(judge, people, others, gold, gold_choice, material.cluster, offered, rules)
+            judge.name: judge_report(judge, people, others, gold, gold_choice, cluster, everything, offered, rules)
             for judge in judges
         },
         judge_judge=judge_judge(own, material.panels, cluster, len(offered), rules.coding),

@@ -30,10 +30,11 @@ def by_order(*pairs: tuple[int, int]) -> Consolidated:
 # A tie: differs, but does not change sides. A alone: no pair.
 SIX = by_order((A, A), (B, B), (TIE, TIE), (A, B), (B, A), (A, TIE), (A, NONE))
 EACH_ALONE = np.arange(7)
+AGREE = position(SIX, undivided(EACH_ALONE)).consistency
 
 
 def test_consistency_counts_ties_and_flips_count_changed_sides_alone() -> None:
-    found = position(SIX, EACH_ALONE)
+    found = position(SIX, undivided(EACH_ALONE))
     assert (found.consistency.agree, found.consistency.n) == (3, 6)
     assert found.flip.value == pytest.approx(2 / 6)
 
@@ -41,23 +42,23 @@ def test_consistency_counts_ties_and_flips_count_changed_sides_alone() -> None:
 def test_the_first_shown_rate_is_over_the_verdicts_that_chose_a_side() -> None:
     # Sides chosen: AA 2, BB 2, AB 2, BA 2, A- 1 = 9. First shown wins: as stored A (A A, A B, A tie) 3,
     # swapped B (B B, A B) 2.
-    found = position(SIX, EACH_ALONE)
+    found = position(SIX, undivided(EACH_ALONE))
     assert found.first_shown.value == pytest.approx(5 / 9)
     assert found.first_shown.n == 9
 
 
 def test_tie_and_both_bad_name_no_side_and_agree() -> None:
-    assert position(by_order((TIE, BOTH_BAD)), np.arange(1)).consistency.agree == 1
+    assert position(by_order((TIE, BOTH_BAD)), undivided(np.arange(1))).consistency.agree == 1
 
 
 def test_one_order_alone_says_nothing_about_position() -> None:
-    found = position(by_order((A, NONE), (NONE, B)), np.arange(2))
+    found = position(by_order((A, NONE), (NONE, B)), undivided(np.arange(2)))
     assert (found.consistency.share.value, found.consistency.share.why) == (None, ONE_ORDER)
     assert found.flip.why == found.first_shown.why == ONE_ORDER
 
 
 def test_ties_alone_have_no_first_shown_rate() -> None:
-    found = position(by_order((TIE, TIE)), np.arange(1))
+    found = position(by_order((TIE, TIE)), undivided(np.arange(1)))
     assert found.consistency.share.value == 1
     assert (found.first_shown.value, found.first_shown.why) == (None, ALL_TIES)
 
@@ -116,7 +117,7 @@ def verdicts(*rows: tuple[int, int, int]) -> Verdicts:
 def test_each_order_is_the_mean_of_the_orders_and_counts_every_verdict_with_gold() -> None:
     # As stored 2 of 3 right, swapped 0 of 1: mean 1/3, not 2/4. The fourth comparison has no gold.
     made = verdicts((0, AS_STORED, A), (1, AS_STORED, B), (2, AS_STORED, B), (0, SWAPPED, TIE), (3, SWAPPED, A))
-    found = each_order(made, SIX, np.array([A, B, A, NONE]), EACH_ALONE)
+    found = each_order(made, AGREE, np.array([A, B, A, NONE]), EACH_ALONE)
     assert found.accuracy.value == pytest.approx((2 / 3 + 0) / 2)
     assert found.accuracy.n == 4
     assert {name: number.n for name, number in found.by_order.items()} == {"as_stored": 3, "swapped": 1}
@@ -124,12 +125,12 @@ def test_each_order_is_the_mean_of_the_orders_and_counts_every_verdict_with_gold
 
 def test_an_unknown_order_is_an_order_of_its_own() -> None:
     assert UNKNOWN not in (AS_STORED, SWAPPED)
-    found = each_order(verdicts((0, UNKNOWN, A)), SIX, np.array([A]), EACH_ALONE)
+    found = each_order(verdicts((0, UNKNOWN, A)), AGREE, np.array([A]), EACH_ALONE)
     assert found.by_order["unknown"].value == 1
 
 
 def test_without_gold_there_is_no_accuracy() -> None:
-    found = each_order(verdicts((0, AS_STORED, A)), SIX, np.array([NONE]), EACH_ALONE)
+    found = each_order(verdicts((0, AS_STORED, A)), AGREE, np.array([NONE]), EACH_ALONE)
     assert (found.accuracy.value, found.accuracy.why) == (None, NO_GOLD)
 
 
@@ -141,7 +142,7 @@ def test_the_mean_of_the_orders_has_an_interval_in_which_the_orders_of_a_compari
     made = Verdicts(tuple(Answers(shown, item, choice, is_single=True) for shown in (AS_STORED, SWAPPED)))
     no = np.zeros(400, dtype=bool)
     own = Consolidated(choice, no, no, ~no, (choice, choice, None, None))
-    found = each_order(made, own, np.full(400, A), item)
+    found = each_order(made, position(own, undivided(item)).consistency, np.full(400, A), item)
     assert found.accuracy.ci95 is not None
     low, high = found.accuracy.ci95
     assert (high - low) / 2 == pytest.approx(1.96 * 0.0217, rel=0.1)

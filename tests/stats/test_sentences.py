@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from evaluations.domain import CallState, Rules, SplitRule
+from evaluations.stats.bias.strata import undivided
 from evaluations.stats.coding import CHOICES, IntArray
 from evaluations.stats.consolidation import STATES, Answers, Unanswered, Verdicts, consolidate
 from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report
@@ -45,8 +46,9 @@ def judged(judge: str, *people: str, gold: str = "", label: str | None = None) -
     )
     them, labels = held_against(*(people or ("",)), items=items), held_against(gold, items=items)
     others = them.poll.majority_of_the_others(SplitRule.TIE)
+    alone = np.arange(items)
     return judge_report(
-        material, them, others, labels, codes(gold.ljust(items, ".")), np.arange(items), OFFERED, Rules()
+        material, them, others, labels, codes(gold.ljust(items, ".")), alone, undivided(alone), OFFERED, Rules()
     )
 
 
