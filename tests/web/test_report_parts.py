@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain import Part, Reveal, Role
-from evaluations.models import Evaluation, Rater, User
+from evaluations.models import Comparison, Evaluation, Rater, User
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import judge_says, make_scorer, person_says, person_scores, scorer_says
 
@@ -127,7 +127,36 @@ def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: E
     reviewed.save()
     user = make_member(reviewed, Role.REVIEWER, "rea")
     Rater.objects.filter(name="ann").update(user=user)
+    person = Rater.objects.get(name="ann")
+    made = Comparison.objects.order_by("pk")[0]
+    person_scores(person, made, {"overall": (4, 2)})
+    person_scores(Rater.objects.get(name="ben"), made, {"overall": (5, 1)})
+    scorer_says(make_scorer(reviewed), made.response_a, 3)
     for part in ("bias", "judges"):
         page(user, part, status=404)
-    for part in ("wins", "people", "scores"):
-        assert "longest" not in page(user, part).partition("<main")[2]
+    for part, says in (("wins", "alpha"), ("people", "ben"), ("scores", "Each person <span")):
+        shown = page(user, part).partition("<main")[2]
+        assert says in shown
+        assert "longest" not in shown
+        assert "scorer" not in shown
+
+
+def test_a_reviewer_sees_scores_of_the_reviewed_comparisons_and_of_no_others(evaluation: Evaluation) -> None:
+    reviewed_one = make_comparison(evaluation, key="q1")
+    other = make_comparison(evaluation, key="q1", candidates=("delta", "gamma"))
+    ann = make_human(evaluation, "ann")
+    ann.user = make_member(evaluation, Role.REVIEWER, "rea")
+    ann.save()
+    person_scores(ann, reviewed_one, {"overall": (5, 1)})
+    person_scores(make_human(evaluation, "ben"), reviewed_one, {"overall": (4, 2)})
+    for name in ("cem", "dora"):
+        person_scores(make_human(evaluation, name), other, {"overall": (3, 2)})
+    shown = page(ann.user, "scores").partition("<main")[2]
+    assert "over the 1 comparison that you have reviewed" in shown
+    row = shown.partition("Each person <span")[2].partition("</tr>")[0]
+    # Two people beside each other on two responses: 5 and 4, 1 and 2, each way.
+    assert [cell.partition("<")[0].strip() for cell in row.split('<td class="number">')[1:]] == ["4"]
+    assert "ann" in shown
+    assert "ben" in shown
+    for stranger in ("cem", "dora"):
+        assert stranger not in shown.partition('id="judges-people"')[2]

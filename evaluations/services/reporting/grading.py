@@ -4,27 +4,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from evaluations.domain import SAVED_REVIEW_STATES, PickedBy, RaterKind, Stage
-from evaluations.models import Rater, Score
-from evaluations.services.reporting.items import Known, numbered, rows_at
+from evaluations.models import Comparison, Rater, Score
+from evaluations.services.reporting.deriving import read_sides
+from evaluations.services.reporting.items import numbered
 from evaluations.services.reporting.packing import Rows, groups
 from evaluations.services.reporting.unpacking import Places, unfinished_imports
 from evaluations.stats.deriving import means
 from evaluations.stats.parts import AspectScores
 from evaluations.stats.several_scores import Scores
 
-NUMBERS: Final = ("rater", "response", "aspect", "query", "cluster")
+NUMBERS: Final = ("rater", "response", "aspect", "comparison", "cluster")
 SCORE: Final = np.dtype([*((name, np.int64) for name in NUMBERS), ("value", np.float64)])
 
 
-def read_scores(raters: Sequence[Rater], known: Known, places: Places) -> dict[int, AspectScores]:
-    """By aspect id: people's first scores, those that came in files, and judges', on the queries compared here."""
+def read_scores(raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places) -> dict[int, AspectScores]:
+    """By aspect id: people's first scores, those that came in files, and judges'.
+
+    What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
+    what came in files, and what judges said, where the response stands in one of them.
+    """
     wanted = [rater for rater in raters if rater.kind != RaterKind.GOLD]
     rows = np.fromiter(given_by(wanted).iterator(chunk_size=10_000), dtype=SCORE)
-    if len(places.ids) < len(known.rows):
-        rows = rows[np.isin(rows["query"], rows_at(known, places)["query"])]
+    if not len(rows):
+        return {}
+    _, stands = read_sides(comparisons, places.ids).known(rows["response"])
+    rows = rows[np.where(rows["comparison"] > 0, np.isin(rows["comparison"], places.ids), stands)]
     return {about: on_aspect(part, wanted) for (about,), part in groups(rows, "aspect")}
 
 
@@ -34,7 +42,8 @@ def given_by(raters: Sequence[Rater]) -> "QuerySet[Score, Any]":
     given = given.exclude(review__isnull=False, review__picked_by=PickedBy.CALIBRATION.value)
     if hidden := unfinished_imports({rater.evaluation_id for rater in raters}):
         given = given.exclude(source_import__in=hidden)
-    columns = ("rater_id", "response_id", "aspect_id", F("response__query_id"), F("response__query__cluster_number"))
+    reviewed = Coalesce("review__comparison_id", Value(0))
+    columns = ("rater_id", "response_id", "aspect_id", reviewed, F("response__query__cluster_number"))
     return given.filter(stage=Stage.FIRST.value).order_by("pk").values_list(*columns, "value")
 
 

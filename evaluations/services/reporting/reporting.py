@@ -29,7 +29,6 @@ from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, Ru
 from evaluations.services.importing.scaling import asked_so_far
 from evaluations.services.reporting.gathering import Gathered, gather
 from evaluations.services.reporting.grading import read_scores
-from evaluations.services.reporting.items import Known as KnownComparisons
 from evaluations.services.reporting.items import items_of, known_comparisons, places_of
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
 from evaluations.services.reporting.remembering import remembered
@@ -128,7 +127,7 @@ def make_report(
         rules,
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
-        scores_by_aspect(raters, known, places, aspects) if Part.SCORES in parts else {},
+        scores_by_aspect(raters, wanted, places, aspects) if Part.SCORES in parts else {},
         no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
     )
 
@@ -144,10 +143,10 @@ def weights_by_aspect(
 
 
 def scores_by_aspect(
-    raters: Sequence[Rater], known: KnownComparisons, places: Places, aspects: Sequence[Aspect]
+    raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places, aspects: Sequence[Aspect]
 ) -> dict[str, AspectScores]:
     keys = {aspect.pk: aspect.key for aspect in aspects}
-    return {keys[aspect]: scores for aspect, scores in read_scores(raters, known, places).items()}
+    return {keys[aspect]: scores for aspect, scores in read_scores(raters, comparisons, places).items()}
 
 
 def is_wanted(rater: Rater, with_judges: bool, only_judge: int | None) -> bool:
