@@ -1,6 +1,6 @@
 """How long a report takes: fresh, and when nothing changed, at several sizes.
 
-    python benchmarks/report.py [--comparisons 10000 100000 1000000] [--share 0.1] [--people 2]
+    python benchmarks/report.py [--comparisons 10000 100000 1000000] [--share 0.1] [--people 2] [--bare]
 
 For each size a study of six aspects in a database of its own (SQLite in a temporary folder, or the empty one of
 DATABASE_URL, then for one size): a judge in both orders on all, two people on a share of the comparisons. Each line of
@@ -59,12 +59,12 @@ def peak_megabytes() -> int:
     return round(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 
 
-def fill(comparisons: int, people: int, share: float) -> None:
+def fill(comparisons: int, people: int, share: float, bare: bool) -> None:
     call_command("migrate", verbosity=0)
     with connection.cursor() as cursor:
         for statement in UNCHECKED[connection.vendor]:
             cursor.execute(statement)
-    make_large_study(comparisons, people=people, share=share)
+    make_large_study(comparisons, people=people, share=share, bare=bare)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 
@@ -97,10 +97,11 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--share", type=float, default=0.1)
     parser.add_argument("--people", type=int, default=2)
+    parser.add_argument("--bare", action="store_true", help="without rows of verdicts, which no report reads")
     parser.add_argument("--only", choices=["fill", "measure"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only == "fill":
-        fill(options.comparisons[0], options.people, options.share)
+        fill(options.comparisons[0], options.people, options.share, options.bare)
     elif options.only == "measure":
         print(json.dumps(measure()), flush=True)
     else:
@@ -114,6 +115,7 @@ def at_size(size: int, options: argparse.Namespace) -> None:
         around = {**os.environ, "JUDGEWEB_DATA_DIR": folder}
         for step in ("fill", "measure"):
             told = ["--comparisons", str(size), "--people", str(options.people), "--share", str(options.share)]
+            told += ["--bare"] if options.bare else []
             subprocess.run([sys.executable, __file__, "--only", step, *told], env=around, check=True)
 
 
