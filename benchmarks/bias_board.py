@@ -38,7 +38,8 @@ def items_of(n: int, clusters: int, rng: np.random.Generator) -> Items:
     families = tuple("xy"[place % 2] for place in range(CANDIDATES))
     candidates, categories = (tuple(str(one) for one in range(count)) for count in (CANDIDATES, CATEGORIES))
     cluster, category = np.arange(n) * clusters // n, rng.integers(-1, CATEGORIES, n)
-    return Items(cluster, category, categories, a, b, candidates, families, *characters, *markup, np.ones(n))
+    query, stratum = np.arange(n), np.zeros(n, dtype=np.int64)
+    return Items(cluster, category, categories, a, b, candidates, families, *characters, *markup, query, stratum)
 
 
 def times(n: int, clusters: int, reviewed: float) -> list[float]:

@@ -80,7 +80,7 @@ def study(queries: int, reviewed: float, rng: np.random.Generator) -> Study:
     judge = np.where(rng.random(len(a)) < 0.55, truth, own)
     chance = np.minimum(np.where(judge == TIE, 3, 1) * reviewed, 1.0)
     seen = rng.random(len(a)) < chance
-    items = items_of(a, b, cluster, length.round().astype(np.int64), np.where(seen, chance, np.nan))
+    items = items_of(a, b, cluster, length.round().astype(np.int64), (judge == TIE).astype(np.int64))
     return Study(Matches(items), truth, np.where(seen, truth, MISSING), judge)
 
 
@@ -89,7 +89,7 @@ def chosen(log_odds: np.ndarray, rng: np.random.Generator) -> IntArray:
     return np.where(tied, TIE, np.where(rng.random(len(log_odds)) < 1 / (1 + np.exp(-log_odds)), A, B))
 
 
-def items_of(a: IntArray, b: IntArray, cluster: IntArray, length: IntArray, probability: np.ndarray) -> Items:
+def items_of(a: IntArray, b: IntArray, cluster: IntArray, length: IntArray, stratum: IntArray) -> Items:
     nothing = np.zeros(len(a), dtype=np.int64)
     return Items(
         cluster=cluster,
@@ -103,7 +103,8 @@ def items_of(a: IntArray, b: IntArray, cluster: IntArray, length: IntArray, prob
         characters_b=length[cluster, b],
         markup_a=nothing,
         markup_b=nothing,
-        probability=probability,
+        query=cluster,
+        stratum=stratum,
     )
 
 

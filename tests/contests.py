@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
 from evaluations.stats.items import Items
 
 
@@ -13,11 +12,15 @@ def contest(
     a: Sequence[int] | IntArray,
     b: Sequence[int] | IntArray,
     cluster: Sequence[int] | IntArray | None = None,
-    probability: Sequence[float] | FloatArray | None = None,
+    stratum: Sequence[int] | IntArray | None = None,
     longer_by: Sequence[int] | IntArray | None = None,
     names: int = 0,
+    query: Sequence[int] | IntArray | None = None,
 ) -> Items:
-    """Comparisons of candidates by number: each a cluster of its own, drawn, of equal length, unless said otherwise."""
+    """Comparisons of candidates by number: each a query and a cluster of its own, all of one stratum and of equal
+
+    length, unless said otherwise.
+    """
     n = len(a)
     candidates = tuple(f"candidate {number}" for number in range(max([names, *(one + 1 for one in (*a, *b))])))
     nothing = np.zeros(n, dtype=np.int64)
@@ -33,14 +36,15 @@ def contest(
         characters_b=nothing + 1_000,
         markup_a=nothing,
         markup_b=nothing,
-        probability=np.ones(n) if probability is None else np.asarray(probability, dtype=np.float64),
+        query=np.arange(n) if query is None else np.asarray(query),
+        stratum=nothing if stratum is None else np.asarray(stratum),
     )
 
 
 def anything(seed: int, n: int, candidates: int, clusters: int) -> Items:
-    """Random candidates on either side, clusters of any size in any order, unequal chances, a third not drawn."""
+    """Random candidates on either side, clusters and queries of any size in any order, ten strata."""
     rng = np.random.default_rng(seed)
     a = rng.integers(candidates, size=n)
     b = (a + rng.integers(1, candidates, size=n)) % candidates
-    probability = np.where(rng.random(n) < 1 / 3, np.nan, rng.uniform(0.1, 1, n))
-    return contest(a, b, rng.integers(clusters, size=n), probability, rng.integers(-900, 2_000, n))
+    cluster, longer_by = rng.integers(clusters, size=n), rng.integers(-900, 2_000, n)
+    return contest(a, b, cluster, rng.integers(10, size=n), longer_by, query=3 * cluster + rng.integers(3, size=n))

@@ -16,8 +16,8 @@ class Review(Row):
     """One human's pass over one comparison.
 
     ``picked_by``, ``round`` and ``probability`` are fixed at the first save, as the assignment has
-    them: all that are RANDOM weigh alike, and 1/probability is a weight within strata only. ``judge_first``: the
-    judge's choices stood there from the start; ``reveal`` says by which rule that was decided.
+    them: reports weigh by what is reviewed of a stratum by then. ``judge_first``: the judge's choices stood
+    there from the start; ``reveal`` says by which rule that was decided.
     ``judge`` is the one that was shown or is to be, whichever the evaluation shows by now.
     ``draft`` holds what was entered and not saved yet, by the names of the page's fields, ``draft_number``
     counts its changes and ``draft_tab`` says which page made the last one.

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
 
 
 @dataclass(frozen=True)
@@ -13,8 +12,8 @@ class Items:
     ``cluster``: numbers from 0. ``category``: places in ``categories``, MISSING where there is none.
     ``candidate_a`` and ``candidate_b``: places in ``candidates``, whose ``families`` stand beside them, empty where not
     set. ``characters_…``: the length of each response. ``markup_…``: the bits of `domain.Markup` it holds.
-    ``probability``: with which the item was drawn for people; 1 where all that were drawn weigh alike, NaN where
-    it was not drawn.
+    ``query``: a number for each query. ``stratum``: numbers from 0; in each every item had the same chance to be drawn
+    for people.
     """
 
     cluster: IntArray
@@ -28,7 +27,8 @@ class Items:
     characters_b: IntArray
     markup_a: IntArray
     markup_b: IntArray
-    probability: FloatArray
+    query: IntArray
+    stratum: IntArray
 
     def __len__(self) -> int:
         return len(self.cluster)

@@ -16,16 +16,27 @@ from evaluations.stats.means import Judged, Sample
 class Reviewed:
     """What people say. Made once for an aspect; all judges are held against it.
 
-    ``choice``: the majority of people on each comparison, MISSING where nobody voted.
+    ``choice``: the majority of the votes that count on each comparison, MISSING where there is none. ``undrawn``:
+    which comparisons have votes that do not count, for they were not drawn.
     """
 
     matches: Matches
     choice: IntArray
+    undrawn: BoolArray | None = None
 
     @cached_property
     def counts(self) -> BoolArray:
-        """Which comparisons count: reviewed, and drawn with a known probability."""
-        return np.asarray((self.choice != MISSING) & (self.matches.items.probability > 0))
+        """Which comparisons count."""
+        return np.asarray(self.choice != MISSING)
+
+    @cached_property
+    def probability(self) -> FloatArray:
+        """π of each comparison: the share of its stratum that counts. 1 where there is one stratum: all weigh alike."""
+        stratum = self.matches.items.stratum
+        if not stratum.any():
+            return np.ones(len(stratum))
+        size = np.bincount(stratum)
+        return np.asarray((np.bincount(stratum[self.counts], minlength=len(size)) / np.maximum(size, 1))[stratum])
 
     @cached_property
     def items(self) -> IntArray:
@@ -35,12 +46,12 @@ class Reviewed:
     @cached_property
     def weight(self) -> FloatArray:
         """1/π of each of these."""
-        return np.asarray(1 / self.matches.items.probability[self.items])
+        return np.asarray(1 / self.probability[self.items])
 
     @cached_property
     def excluded(self) -> IntArray:
-        """How many comparisons of each pair were reviewed and do not count."""
-        pairs = self.matches.pair[(self.choice != MISSING) & ~self.counts]
+        """How many comparisons of each pair have votes and do not count."""
+        pairs = self.matches.pair[:0] if self.undrawn is None else self.matches.pair[self.undrawn & ~self.counts]
         return np.bincount(pairs, minlength=len(self.matches.met))
 
     @cached_property
@@ -64,7 +75,7 @@ class Reviewed:
     def sample(self, groups: Groups) -> Sample:
         entry = groups.where(self.counts)
         side = groups.side[entry]
-        return Sample(groups, entry, 1 / self.matches.items.probability[side >> 1], self.halves[side] / 2)
+        return Sample(groups, entry, 1 / self.probability[side >> 1], self.halves[side] / 2)
 
 
 @dataclass(frozen=True)

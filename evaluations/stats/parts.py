@@ -12,7 +12,7 @@ from evaluations.stats.alt_test import AltTest, alt_test
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.people import people_of
 from evaluations.stats.budgets import Budgets, budgets
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.coding import IntArray
 from evaluations.stats.comparing import compare
 from evaluations.stats.confidence import Confidence, confidence, weight_of
 from evaluations.stats.contributions import FloatArray
@@ -125,10 +125,9 @@ def bias_of(material: AspectMaterial, known: Known, rules: Rules) -> dict[str, B
 
 
 def wins_of(material: AspectMaterial, known: Known, rules: Rules) -> Wins:
-    people = choice_of_people(material, rules.split_rule)
-    others = majority(material.undrawn.item, material.undrawn.choice, material.items, rules.split_rule).choice
-    people = np.where(people == MISSING, others, people)  # they have no probability, so that they are counted only
-    return wins(known.matches, known.lengths, people, {judge.name: judge.own.choice for judge in material.judges})
+    undrawn = np.bincount(material.undrawn.item, minlength=material.items) > 0
+    reviewed = Reviewed(known.matches, choice_of_people(material, rules.split_rule), undrawn)
+    return wins(reviewed, known.lengths, {judge.name: judge.own.choice for judge in material.judges})
 
 
 def alt_tests(material: AspectMaterial, known: Known) -> dict[str, AltTest]:

@@ -33,9 +33,11 @@ ALWAYS: Final = {
     "one, else a tie. Where fewer than half of its judges have one it is missing.",
     "people": "First choices count, from reviews made before the judge was seen. Imported votes count too; whether "
     "they were blind is not known. Reviews that saw the judge first stand in a block of their own.",
-    "drawn": "Estimates use votes on comparisons that were drawn at random or with a known probability, each with the "
-    "same weight. Votes on what a strategy picked, or what was opened by hand, are left out and counted until the "
-    "random order reaches the comparison; so is calibration. Imported votes are assumed to be of a random sample.",
+    "drawn": "Estimates use votes on comparisons that were drawn at random, each with the same weight. Where rounds "
+    "drew equally from categories or pairs of candidates these count too, and in win rates and rankings a comparison "
+    "stands for (all comparisons of its group) ÷ (those of them that count). Votes on what a strategy picked, or what "
+    "was opened by hand, are left out and counted until the random order reaches the comparison; so is calibration. "
+    "Imported votes are assumed to be of a random sample.",
     "anchoring": "An effect of seeing the judge is claimed only where blind or shown was drawn at random for each "
     "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind. "
     "Where reviews were shown different judges, each judge stands apart with the reviews that were shown it.",

@@ -11,7 +11,6 @@ from evaluations.stats.length_control import (
     length_controlled_by_judge,
     length_controlled_by_people,
 )
-from evaluations.stats.matches import Matches
 from evaluations.stats.numbers import Number
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ranking import Ranking, ranking_of_judge, ranking_of_people
@@ -38,10 +37,9 @@ class Wins:
     judges: Mapping[str, JudgeWins]
 
 
-def wins(matches: Matches, lengths: Lengths, people: IntArray, judges: Mapping[str, IntArray]) -> Wins:
-    """``people``: their majority on each comparison. ``judges``: by name, the one verdict on each, or MISSING."""
-    reviewed = Reviewed(matches, people)
-    means = reviewed.candidates.means
+def wins(reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, IntArray]) -> Wins:
+    """``judges``: by name, the one verdict on each comparison, or MISSING."""
+    matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
         people={name: mean(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
         ranking=ranking_of_people(reviewed),

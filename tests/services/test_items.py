@@ -32,9 +32,10 @@ def test_every_comparison_has_its_cluster_category_sides_lengths_and_markup_in_i
     known = known_comparisons(evaluation)
     ids = sorted(Comparison.objects.values_list("pk", flat=True))
     assert known.rows["comparison"].tolist() == ids
-    assert len(items_of(evaluation, known, Places(np.array([ids[0], ids[2]])), np.ones(2))) == 2
-    found = items_of(evaluation, known, places_of(known, None), np.ones(3))
+    assert len(items_of(evaluation, known, Places(np.array([ids[0], ids[2]])))) == 2
+    found = items_of(evaluation, known, places_of(known, None))
     assert found.cluster[0] == found.cluster[1] != found.cluster[2]
+    assert len(set(found.query.tolist())) == 3
     assert found.categories == ("code", "math")
     assert found.category.tolist() == [1, -1, 0]
     assert (found.candidates, found.families) == (("alpha", "beta", "zeta"), ("", "B", ""))
@@ -129,10 +130,10 @@ def test_rows_keep_the_categories_that_they_were_read_with(evaluation: Evaluatio
     known_comparisons(evaluation)
     known = known_comparisons(evaluation)
     bring(evaluation, comparison("q2", category="art"))
-    found = items_of(evaluation, known, places_of(known, None), np.ones(1))
+    found = items_of(evaluation, known, places_of(known, None))
     assert (found.categories, found.category.tolist()) == (("math",), [0])
     known = known_comparisons(evaluation)
-    found = items_of(evaluation, known, places_of(known, None), np.ones(2))
+    found = items_of(evaluation, known, places_of(known, None))
     assert (found.categories, found.category.tolist()) == (("art", "math"), [1, 0])
 
 

@@ -73,7 +73,8 @@ def study(clusters: int, each: int, rng: np.random.Generator) -> Study:
         characters_b=np.where(longer == B, more, less),
         markup_a=np.where(longer == A, marked, 0),
         markup_b=np.where(longer == B, marked, 0),
-        probability=np.ones(n),
+        query=np.arange(n),
+        stratum=np.zeros(n, dtype=np.int64),
     )
     return Study(items, longer, rng.choice(3, size=n, p=TRUTH), np.repeat(rng.integers(2, size=clusters), each))
 

@@ -27,7 +27,8 @@ def study() -> tuple[Items, np.ndarray, np.ndarray]:
         zeros,
         zeros,
         zeros,
-        np.ones(N),
+        np.arange(N),
+        zeros,
     )
     truth = rng.choice(3, N, p=[0.5, 0.3, 0.2]).astype(np.int8)
     people = np.where(np.arange(N) < REVIEWED, truth, -1).astype(np.int8)

@@ -139,17 +139,21 @@ def test_whoever_is_called_a_it_is_the_same() -> None:
 
 def test_people_count_with_their_weights_and_a_common_factor_changes_nothing() -> None:
     items, choice = wordy(300, 7, slope=1)
-    people = np.where(np.random.default_rng(7).random(len(items)) < 0.6, choice, MISSING)
+    every_third = np.where(np.arange(len(items)) // 3 % 3 == 0, choice, MISSING)
     found = []
-    for probability in (1.0, 0.25):
-        matches = Matches(replace(items, probability=np.full(len(items), probability)))
-        found.append(length_controlled_by_people(Reviewed(matches, people), Lengths(matches)))
+    for stratum in (np.zeros(len(items), dtype=np.int64), np.arange(len(items)) % 3):  # 100 of 300 in each
+        matches = Matches(replace(items, stratum=stratum))
+        found.append(length_controlled_by_people(Reviewed(matches, every_third), Lengths(matches)))
     assert found[0].slope.value == pytest.approx(found[1].slope.value)
     assert found[0].slope.ci95 == pytest.approx(found[1].slope.ci95)
     # Wins of A that stand for three each make whoever is A win more.
-    heavy = Matches(replace(items, probability=np.where(choice == A, 1 / 3, 1.0)))
-    more = length_controlled_by_people(Reviewed(heavy, people), Lengths(heavy)).win_rates["candidate 0"].value
-    assert (more or 0) > (found[0].win_rates["candidate 0"].value or 1) + 0.1
+    heavy = Matches(replace(items, stratum=(choice == A).astype(np.int64)))
+    people = np.where((choice == A) & (np.arange(len(items)) % 3 > 0), MISSING, choice)
+    plain, more = (
+        length_controlled_by_people(Reviewed(one, people), Lengths(one)).win_rates["candidate 0"].value or 0
+        for one in (Matches(items), heavy)
+    )
+    assert more > plain + 0.1
 
 
 def test_there_are_reasons_where_it_cannot_be() -> None:

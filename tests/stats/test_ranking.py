@@ -76,10 +76,9 @@ def test_a_missing_verdict_of_a_judge_is_no_tie_here() -> None:
 
 
 def test_people_stand_for_as_many_as_their_weight_says() -> None:
-    # 30 wins drawn with π = 1, 10 losses with π = ⅓: 30 against 30.
-    probability = [1.0] * 30 + [1 / 3] * 10
-    items = contest([0] * 40, [1] * 40, probability=probability)
-    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A] * 30 + [B] * 10)))
+    # 30 wins that are all of their stratum, 10 losses that are a third of theirs: 30 against 30.
+    items = contest([0] * 60, [1] * 60, stratum=[0] * 30 + [1] * 30)
+    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A] * 30 + [B] * 10 + [MISSING] * 20)))
     assert ranking.standings["candidate 0"].score.value == pytest.approx(0)
 
 

@@ -52,17 +52,45 @@ def test_a_comparison_without_a_verdict_of_the_judge_is_half_a_win_and_counted()
 
 
 def test_what_was_not_drawn_is_left_out_and_counted() -> None:
-    # Two wins drawn, a loss picked by hand, one that has no chance of being drawn, one nobody reviewed.
-    items = contest([0] * 5, [1] * 5, probability=[1, 1, np.nan, 0, np.nan])
-    rate = only_pair(items, [A, A, B, B, MISSING], [A] * 5)
+    # Two wins drawn, one of which was opened by hand too, two that were picked by hand alone, one nobody reviewed.
+    matches = Matches(contest([0] * 5, [1] * 5))
+    people, undrawn = np.array([A, A, MISSING, MISSING, MISSING]), np.array([False, True, True, True, False])
+    rates = win_rates(Reviewed(matches, people, undrawn), Judgement(matches, np.full(5, A)))
+    rate = rates.pairs[0].rate
     assert (rate.people.value, rate.people.n, rate.excluded, rate.comparisons) == (1, 2, 2, 5)
-    assert found(items, [A, A, B, B, MISSING], [A] * 5).candidates["candidate 1"].excluded == 2
+    assert rates.candidates["candidate 1"].excluded == 2
 
 
-def test_a_comparison_drawn_with_a_quarter_of_the_chance_stands_for_four_times_as_many() -> None:
-    # Wins with π = 1, 1 and a loss with π = ¼: 2 ÷ (1 + 1 + 4).
-    rate = only_pair(contest([0] * 3, [1] * 3, probability=[1, 1, 0.25]), [A, A, B], [A] * 3)
+def test_a_comparison_stands_for_as_many_of_its_stratum_as_were_not_reviewed() -> None:
+    # Two wins that are all of their stratum, a loss that is one of four: 2 ÷ (1 + 1 + 4).
+    items = contest([0] * 6, [1] * 6, stratum=[0, 0, 1, 1, 1, 1])
+    rate = only_pair(items, [A, A, B, MISSING, MISSING, MISSING], [A] * 6)
     assert rate.people.value == pytest.approx(1 / 3)
+
+
+def test_of_one_stratum_all_weigh_alike_however_few_are_reviewed() -> None:
+    reviewed = Reviewed(Matches(contest([0] * 4, [1] * 4)), np.array([A, MISSING, B, MISSING]))
+    assert reviewed.weight.tolist() == [1, 1]
+
+
+def test_strata_that_were_drawn_equally_are_weighed_back_to_the_truth() -> None:
+    # 900 easy comparisons of which the candidate wins half, 100 hard ones of which it wins 90 %: .54 of all. 100 are
+    # drawn at random, then 30 of each stratum, and 30 of each again.
+    stratum = np.repeat([0, 1], [900, 100])
+    matches, rng = Matches(contest([0] * 1_000, [1] * 1_000, stratum=stratum)), np.random.default_rng(5)
+    truth = np.where(np.arange(1_000) % 10 < np.where(stratum == 0, 5, 9), A, B)
+    rates, plain = [], []
+    for _ in range(200):
+        order = rng.permutation(1_000)
+        seen = np.zeros(1_000, dtype=bool)
+        seen[order[:100]] = True
+        for one in (0, 1):
+            seen[order[100:][stratum[order[100:]] == one][:60]] = True
+        rates.append(Reviewed(matches, np.where(seen, truth, MISSING)).pairs.means.value[0])
+        plain.append(np.mean(truth[seen] == A))
+    assert np.mean(plain) > 0.6
+    # Within 3 standard errors of √(.9² · .25 / 150 + .1² · .09 / 70) / √200 = .0026.
+    assert np.mean(rates) == pytest.approx(0.54, abs=0.008)
 
 
 def test_nobody_and_no_judge_give_reasons_and_no_numbers() -> None:
@@ -112,8 +140,8 @@ def test_every_mean_and_variance_is_that_of_one_comparison_at_a_time(seed: int, 
         mine = (items.candidate_a == candidate) | (items.candidate_b == candidate)
         is_b = items.candidate_b[mine] == candidate
         y, f = (np.abs(is_b - np.array([WORTH[int(one)] for one in choice[mine]])) for choice in (people, judge))
-        drawn = (people[mine] != MISSING) & (items.probability[mine] > 0)
-        w = np.where(drawn, 1 / items.probability[mine], 0.0)
+        drawn = people[mine] != MISSING
+        w = np.where(drawn, 1 / reviewed.probability[mine], 0.0)
         value, variance = by_hand(items.cluster[mine], y, w, f, at)
         assert fixed.value[candidate] == pytest.approx(value)
         assert fixed.variance[candidate] == pytest.approx(variance)
@@ -142,11 +170,12 @@ def test_no_other_judge_weight_gives_a_smaller_variance(seed: int) -> None:
 def test_people_alone_have_the_mean_and_the_robust_error_of_statsmodels(seed: int) -> None:
     items, rng = anything(seed, 800, 2, 120), np.random.default_rng(seed)
     people = rng.choice([A, B, TIE], 800, p=[0.5, 0.3, 0.2])
+    people = np.where(rng.random(800) < 2 / 3, people, MISSING)
     rate = only_pair(items, people, people)
-    kept = items.probability > 0
+    kept, weight = people != MISSING, 1 / Reviewed(Matches(items), people).probability
     y = np.array([WORTH[one] for one in people])
     y = np.where(items.candidate_a > items.candidate_b, 1 - y, y)[kept]
-    fit = sm.WLS(y, np.ones(len(y)), 1 / items.probability[kept]).fit()
+    fit = sm.WLS(y, np.ones(len(y)), weight[kept]).fit()
     robust = fit.get_robustcov_results("cluster", groups=items.cluster[kept], use_t=True)
     low, high = robust.conf_int()[0]
     # statsmodels multiplies by (N − 1)/(N − 1) for one coefficient, and takes t with G − 1 degrees too.

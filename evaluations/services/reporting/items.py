@@ -21,7 +21,6 @@ from evaluations.services.reporting.browsing import categories
 from evaluations.services.reporting.columns import column_by_word, columns
 from evaluations.services.reporting.unpacking import Places
 from evaluations.stats.coding import MISSING, IntArray
-from evaluations.stats.contributions import FloatArray
 from evaluations.stats.items import Items
 
 MARKUPS: Final = 1 << 8  # more than all kinds of Markdown together
@@ -146,8 +145,8 @@ def rows_at(known: Known, places: Places) -> npt.NDArray[np.void]:
     return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
 
 
-def items_of(evaluation: Evaluation, known: Known, places: Places, probability: FloatArray) -> Items:
-    """One entry for each of these comparisons, in their order."""
+def items_of(evaluation: Evaluation, known: Known, places: Places) -> Items:
+    """One entry for each of these comparisons, in their order, all of one stratum."""
     rows = rows_at(known, places)
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
     return Items(
@@ -162,7 +161,8 @@ def items_of(evaluation: Evaluation, known: Known, places: Places, probability: 
         characters_b=rows["characters_b"],
         markup_a=rows["markup_a"].astype(np.int64),
         markup_b=rows["markup_b"].astype(np.int64),
-        probability=probability,
+        query=rows["query"],
+        stratum=np.zeros(len(rows), dtype=np.int64),
     )
 
 

@@ -44,7 +44,7 @@ from evaluations.services.reporting.voting import (
     UNKNOWN,
     PeopleRows,
 )
-from evaluations.services.reporting.weighing import read_probability
+from evaluations.services.reporting.weighing import with_strata
 from evaluations.stats.agreement import Block as Block
 from evaluations.stats.anchoring import Confirmed, Seeing
 from evaluations.stats.coding import CHOICES, TIE, A, B
@@ -111,9 +111,7 @@ def make_report(
     judged = judged_aspects(gathered, raters, asked, aspects)
     panels = panels_of(evaluation, raters)
     heard = gathered.aspects(aspects).union(*judged.values())
-    people = [rater for rater in raters if rater.kind == RaterKind.HUMAN]
-    probability = read_probability(gathered.people, places, people)
-    items = items_of(evaluation, known, places, probability)
+    items = with_strata(items_of(evaluation, known, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
     materials = {
         aspect.key: material(aspect, gathered, items, raters, asked, judged, panels, rules)
@@ -225,7 +223,7 @@ def material(
         days=people.day[counted],
         active_seconds=np.where(people.active[counted] > 0, people.active[counted] / 1000, np.nan),
         late=people.where(*(() if rules.seen is Seen.JUDGE else (SAW_JUDGE,))),
-        undrawn=people.votes.where(people.picked == NOT_DRAWN),
+        undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, KNEW[rules.seen])),
         seeing=seeing(aspect, people, gathered, raters),
         gold=gathered.gold_votes(aspect).votes,
         blind=len(people.where(BLIND).item) if rules.seen is not Seen.JUDGE else 0,

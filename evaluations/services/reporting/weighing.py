@@ -1,33 +1,34 @@
-"""With which probability each comparison came before people, where that is known."""
+"""Which comparisons had the same chance to come before people."""
+
+from dataclasses import replace
 
 import numpy as np
-from django.db.models import BigIntegerField, F
-from django.db.models.functions import Cast
+from django.db.models import Exists, OuterRef
 
-from evaluations.domain import PickedBy
-from evaluations.models import Rater, Review
-from evaluations.services.reporting.columns import columns
-from evaluations.services.reporting.unpacking import Places, inside
-from evaluations.services.reporting.voting import DRAWN_AT_RANDOM, DRAWN_IN_STRATA, PeopleBallots
-from evaluations.stats.contributions import FloatArray
-
-STEPS = 10**12  # of a probability, read as a whole number
+from evaluations.domain import PickedBy, Strata
+from evaluations.models import Evaluation, Review, Round
+from evaluations.services.reporting.items import numbered
+from evaluations.stats.items import Items
 
 
-def read_probability(people: PeopleBallots, places: Places, raters: list[Rater]) -> FloatArray:
-    """One entry for each comparison, NaN where nobody reviewed it that counts.
+def with_strata(items: Items, evaluation: Evaluation) -> Items:
+    """With the strata that reviewed rounds drew equally from: where both kinds did, each pair within each category.
 
-    All that were drawn in the one random order weigh alike: by the share of comparisons that were. What was drawn in
-    strata has the share of its stratum. Both samples stand for all comparisons, so each is weighed by its own.
+    Rounds take the next of each stratum in the one random order, so that all that is drawn of a stratum is together a
+    simple random sample of it, whether it was drawn equally or at random.
     """
-    found = np.full(len(places.ids), np.nan)
-    in_strata, at_random = (people.item[people.picked == way] for way in (DRAWN_IN_STRATA, DRAWN_AT_RANDOM))
-    if not len(in_strata):
-        found[at_random] = 1.0
-        return found
-    reviews = Review.objects.filter(rater__in=raters, picked_by=PickedBy.STRATIFIED.value, probability__isnull=False)
-    share = Cast(F("probability") * STEPS, BigIntegerField())
-    item, probability = inside(places, *columns(reviews.values_list("comparison_id", share), 2))
-    found[item] = probability / STEPS
-    found[at_random] = len(np.unique(at_random)) / len(places.ids)
-    return found
+    kinds = drawn_from(evaluation)
+    stratum = np.zeros(len(items), dtype=np.int64)
+    if Strata.CATEGORY in kinds:
+        stratum += items.category
+    if Strata.CANDIDATE_PAIR in kinds:
+        names = len(items.candidates)
+        stratum = (stratum * names + items.candidate_a) * names + items.candidate_b
+    return replace(items, stratum=numbered(stratum)) if kinds else items
+
+
+def drawn_from(evaluation: Evaluation) -> set[str]:
+    """By what the rounds were stratified of which something is reviewed."""
+    reviewed = Review.objects.filter(round=OuterRef("pk"), picked_by=PickedBy.STRATIFIED.value)
+    rounds = Round.objects.filter(Exists(reviewed), evaluation=evaluation, strategy=PickedBy.STRATIFIED.value)
+    return set(rounds.values_list("strata", flat=True))

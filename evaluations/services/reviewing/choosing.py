@@ -2,9 +2,10 @@
 
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 from django.db import connection
@@ -69,10 +70,10 @@ def mixed(chosen: Sequence[Chosen], seed: int) -> list[Chosen]:
 
     Within each way of picking the order stays: the best first, or the next in the random order.
     """
-    by_chance = [one for one in chosen if one.probability is not None]
-    others = [one for one in chosen if one.probability is None]
-    drawn = set(random.Random(seed).sample(range(len(chosen)), len(by_chance)))
-    one_by_one, other_by_other = iter(by_chance), iter(others)
+    at_random = [one for one in chosen if one.picked_by == PickedBy.RANDOM]
+    others = [one for one in chosen if one.picked_by != PickedBy.RANDOM]
+    drawn = set(random.Random(seed).sample(range(len(chosen)), len(at_random)))
+    one_by_one, other_by_other = iter(at_random), iter(others)
     return [next(one_by_one) if place in drawn else next(other_by_other) for place in range(len(chosen))]
 
 
@@ -95,22 +96,15 @@ STRATUM: Final = {
 
 
 def stratified(strata: Strata, field: Field, number: int, without: Collection[int]) -> list[Chosen]:
-    """So many, equally from each stratum as far as it goes: in each the next in the random order.
+    """So many, in turn one of each stratum as far as it goes: in each the next in the random order.
 
     The probability is the share of the stratum that was drawn by then, however it was drawn.
     """
     size, drawn, waiting = strata_of(strata, field, without)
-    taken = dict.fromkeys(size, 0)
-    left = number
-    while left > 0 and (open_strata := [one for one in sorted(size) if taken[one] < len(waiting[one])]):
-        for one in open_strata[:left]:
-            taken[one] += 1
-        left -= min(left, len(open_strata))
-    return [
-        Chosen(item, PickedBy.STRATIFIED, (drawn[one] + taken[one]) / size[one])
-        for one in sorted(size)
-        for item in waiting[one][: taken[one]]
-    ]
+    turns = zip_longest(*([(one, item) for item in waiting[one]] for one in sorted(size)))
+    picks = [pick for turn in turns for pick in turn if pick is not None][:number]
+    taken = Counter(one for one, _ in picks)
+    return [Chosen(item, PickedBy.STRATIFIED, (drawn[one] + taken[one]) / size[one]) for one, item in picks]
 
 
 def strata_of(

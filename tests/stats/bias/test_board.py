@@ -39,7 +39,8 @@ ITEMS = Items(
     characters_b=LENGTH_B,
     markup_a=MARKUP_A,
     markup_b=MARKUP_B,
-    probability=np.ones(8),
+    query=np.arange(8),
+    stratum=np.zeros(8, dtype=np.int64),
 )
 
 
@@ -147,7 +148,7 @@ def test_a_judge_that_said_nothing_has_reasons_and_no_numbers() -> None:
 def test_nobody_voted_and_nothing_compared_make_a_board_all_the_same() -> None:
     assert board(said=votes()).ties.votes.people.why == NOBODY
     nothing = np.array([], dtype=np.int64)
-    none = Items(nothing, nothing, (), nothing, nothing, (), (), nothing, nothing, nothing, nothing, np.array([]))
+    none = Items(nothing, nothing, (), nothing, nothing, (), (), *[nothing] * 6)
     empty = board(judge=nothing, said=votes(), items=none)
     assert empty.ties.judge.why == NO_VERDICT
     assert empty.by_pair.strata == ()

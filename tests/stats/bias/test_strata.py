@@ -81,7 +81,7 @@ def test_pairs_are_named_by_their_candidates_a_first() -> None:
     names = ("alpha", "beta", "gamma")
     none = np.zeros(3, dtype=np.int64)
     a, b = np.array([0, 1, 0]), np.array([2, 2, 2])
-    made = by_pair(Items(none, none, (), a, b, names, ("",) * 3, none, none, none, none, np.ones(3)))
+    made = by_pair(Items(none, none, (), a, b, names, ("",) * 3, none, none, none, none, none, none))
     assert made.names == (("alpha", "gamma"), ("beta", "gamma"))
     assert made.stratum.tolist() == [0, 1, 0]
 
