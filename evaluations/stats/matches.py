@@ -25,12 +25,14 @@ class Groups:
 
     ``side``: of each entry 2 × the comparison's place, plus 1 where its group is about B. ``cell``: of each entry its
     cluster, numbered through all groups. ``entries`` and ``cells``: where each group begins among them, and the end.
+    ``share``: of each entry 1 ÷ how many its query has in the group; None where that is the same everywhere.
     """
 
     side: IntArray
     cell: IntArray
     entries: IntArray
     cells: IntArray
+    share: FloatArray | None
 
     def __len__(self) -> int:
         return len(self.cells) - 1
@@ -42,8 +44,8 @@ class Groups:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """How many entries each cell has."""
-        return np.bincount(self.cell, minlength=int(self.cells[-1])).astype(np.float64)
+        """How many entries each cell has, each being its share of its query."""
+        return np.bincount(self.cell, self.share, int(self.cells[-1])).astype(np.float64)
 
     def where(self, chosen: BoolArray) -> IntArray:
         """The entries of the comparisons chosen, ascending."""
@@ -96,8 +98,8 @@ class Matches:
 
     @cached_property
     def order(self) -> IntArray:
-        """The comparisons by cluster."""
-        return self.by_cluster(np.arange(len(self.items)))
+        """The comparisons by cluster and within it by query."""
+        return np.lexsort((self.items.query, self.items.cluster))
 
     @cached_property
     def place(self) -> IntArray:
@@ -126,16 +128,14 @@ class Matches:
     @cached_property
     def pairs(self) -> Groups:
         """One group for each pair that met, about the earlier candidate."""
-        return groups(
-            self.pair[self.order], 2 * self.order + self.turned[self.order], self.items.cluster, len(self.met)
-        )
+        return groups(self.pair[self.order], 2 * self.order + self.turned[self.order], self.items, len(self.met))
 
     @cached_property
     def candidates(self) -> Groups:
         """One group for each candidate, with all its comparisons."""
         both = np.stack([self.items.candidate_a, self.items.candidate_b], axis=1)[self.order]
         sides = np.stack([2 * self.order, 2 * self.order + 1], axis=1)
-        return groups(both.ravel(), sides.ravel(), self.items.cluster, len(self.items.candidates))
+        return groups(both.ravel(), sides.ravel(), self.items, len(self.items.candidates))
 
     @cached_property
     def codes(self) -> IntArray:
@@ -169,19 +169,27 @@ def other_way(worth: int) -> int:
     return worth if worth == UNKNOWN else WON - worth
 
 
-def groups(group: IntArray, side: IntArray, cluster: IntArray, count: int) -> Groups:
-    """Entries that stand by cluster, sorted into their groups. ``cluster``: of each comparison."""
+def groups(group: IntArray, side: IntArray, items: Items, count: int) -> Groups:
+    """Entries that stand by cluster and query, sorted into their groups."""
     # Sorting small numbers in place of whole ones is ten times as quick.
     side = side[np.argsort(group.astype(np.min_scalar_type(max(count - 1, 0))), kind="stable")]
     sizes = np.bincount(group, minlength=count)
     entries = np.concatenate([[0], np.cumsum(sizes)])
-    within = cluster[side >> 1]
+    within = items.cluster[side >> 1]
     begins = np.ones(len(side), dtype=np.bool_)
     begins[1:] = within[1:] != within[:-1]
     begins[entries[:-1][sizes > 0]] = True
     cell = np.cumsum(begins) - 1
     cells = np.append(cell, cell[-1:] + 1)[entries] if len(cell) else entries
-    return Groups(side, cell, entries, cells)
+    return Groups(side, cell, entries, cells, shares(cell, items.query[side >> 1]))
+
+
+def shares(cell: IntArray, query: IntArray) -> FloatArray | None:
+    """1 ÷ how many entries of its query each cell has; None where that is the same everywhere. A query is in a cell."""
+    begins = np.ones(len(cell), dtype=np.bool_)
+    begins[1:] = (cell[1:] != cell[:-1]) | (query[1:] != query[:-1])
+    sizes = np.diff(np.append(np.flatnonzero(begins), len(cell)))
+    return None if not len(sizes) or sizes.min() == sizes.max() else 1 / np.repeat(sizes, sizes)
 
 
 def numbered(cluster: IntArray) -> IntArray:

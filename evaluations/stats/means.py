@@ -1,7 +1,8 @@
 """Means over groups of comparisons: of what people said on a sample of them, and of what a judge said on all.
 
 The variance of every mean is a sum over clusters of squared influence, and an influence is linear in what a
-cluster of a group adds up to: n and Σ F over all its comparisons, Σ w, Σ wY and Σ wF over those reviewed.
+cluster of a group adds up to: Σ a and Σ aF over all its comparisons, Σ w, Σ wY and Σ wF over those reviewed, with
+a = 1 ÷ how many comparisons of the group its query has. What these are means over is queries.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ class Means:
     """One entry for each group in every array; NaN where undefined.
 
     ``clusters``: those that the variance rests on. ``varied``: how many of them hold an outcome other than the
-    commonest.
+    commonest. ``n``: comparisons.
     """
 
     value: FloatArray
@@ -52,31 +53,42 @@ class Judged:
 
     @cached_property
     def by_cell(self) -> FloatArray:
-        """Σ F of each cell."""
-        found = np.bincount(self.groups.cell, self.halves[self.groups.side], int(self.groups.cells[-1]))
+        """Σ aF of each cell."""
+        halves, share = self.halves[self.groups.side], self.groups.share
+        found = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
         return np.asarray(found / 2)
 
     def at_cells(self, sample: "Sample") -> FloatArray:
-        """Σ F of each cell that has a reviewed entry, over all its entries."""
+        """Σ aF of each cell that has a reviewed entry, over all its entries."""
         return self.of_entries(sample.entry) if self.groups.are_single else self.by_cell[sample.cells]
 
     @cached_property
     def products(self) -> FloatArray:
-        """Σ v vᵀ over the cells of each group, v = (n, Σ F): groups × 2 × 2."""
+        """Σ v vᵀ over the cells of each group, v = (Σ a, Σ aF): groups × 2 × 2."""
         if self.groups.are_single:
             n, total = self.counts.sum(axis=1), self.counts @ [0.0, 0.5, 1.0]
             return np.array([[n, total], [total, self.counts @ [0.0, 0.25, 1.0]]], dtype=np.float64).transpose(2, 0, 1)
         return products(self.groups.cells, self.groups.sizes, self.by_cell)
 
     @cached_property
+    def totals(self) -> tuple[FloatArray, FloatArray]:
+        """Σ a and Σ aF of each group."""
+        if self.groups.share is None:
+            return self.counts.sum(axis=1).astype(np.float64), self.counts @ [0.0, 0.5, 1.0]
+        group = np.repeat(np.arange(len(self.groups)), np.diff(self.groups.cells))
+        cells, groups = (self.groups.sizes, self.by_cell), len(self.groups)
+        size, total = (np.bincount(group, one, groups).astype(np.float64) for one in cells)
+        return size, total
+
+    @cached_property
     def means(self) -> Means:
-        """F̂ = Σ F ÷ n, and Σ_g (Σ (F − F̂) ÷ n)² · G ÷ (G − 1)."""
-        n, clusters = self.counts.sum(axis=1), np.diff(self.groups.cells)
+        """F̂ = Σ aF ÷ Σ a, and Σ_g (Σ a (F − F̂) ÷ Σ a)² · G ÷ (G − 1)."""
+        (size, total), clusters = self.totals, np.diff(self.groups.cells)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = self.counts @ [0.0, 0.5, 1.0] / n
-            influence = np.stack([-mean / n, 1 / n], axis=1)
+            mean = total / size
+            influence = np.stack([-mean / size, 1 / size], axis=1)
             variance = form(self.products, influence, influence) * spare(clusters)
-        return Means(mean, variance, clusters, self.varied, n)
+        return Means(mean, variance, clusters, self.varied, self.counts.sum(axis=1))
 
     @property
     def varied(self) -> IntArray:
@@ -91,7 +103,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Sample:
-    """What people said of the entries that they reviewed: weights w = 1/π and outcomes Y, 0, ½ or 1.
+    """What people said of the entries that they reviewed: weights w = a/π and outcomes Y, 0, ½ or 1.
 
     ``entry``: places in the groups' entries, ascending; the other two have one for each of them.
     """

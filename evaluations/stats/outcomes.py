@@ -75,7 +75,8 @@ class Reviewed:
     def sample(self, groups: Groups) -> Sample:
         entry = groups.where(self.counts)
         side = groups.side[entry]
-        return Sample(groups, entry, 1 / self.probability[side >> 1], self.halves[side] / 2)
+        share = 1.0 if groups.share is None else groups.share[entry]
+        return Sample(groups, entry, share / self.probability[side >> 1], self.halves[side] / 2)
 
 
 @dataclass(frozen=True)

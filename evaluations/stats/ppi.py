@@ -1,10 +1,11 @@
 """Prediction-powered inference: a judge's mean over all comparisons, corrected by people's sample of them.
 
 PPI++ (Angelopoulos, Duchi and Zrnic 2023), with inclusion weights, for a sample that is part of what it is a
-sample of, and with clusters. With F̂ the judge's mean over all and Hájek's means over the sample,
+sample of, and with clusters. With F̂ the judge's mean over all and Hájek's means over the sample, all of them over
+queries (`means`, which says what a is),
 
     θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
-    y_g = Σ w (Y − Ȳ) ÷ Σ w,    d_g = Σ w (F − F̄) ÷ Σ w − Σ (F − F̂) ÷ N.
+    y_g = Σ w (Y − Ȳ) ÷ Σ w,    d_g = Σ w (F − F̄) ÷ Σ w − Σ a (F − F̂) ÷ Σ a.
 
 A reviewed comparison stands in both halves of d_g, so their covariance is in the sum over clusters.
 """
@@ -59,7 +60,7 @@ class Together:
         """Σ y_g², Σ y_g d_g and Σ d_g² over the clusters of each group; NaN where there is none."""
         judge, none, one = self.judged.means, np.zeros(len(self.mean)), np.ones(len(self.mean))
         with np.errstate(invalid="ignore", divide="ignore"):
-            per, share = 1 / judge.n[:, None], 1 / self.sample.by_group(self.sample.weight)[:, None]
+            per, share = 1 / self.judged.totals[0][:, None], 1 / self.sample.by_group(self.sample.weight)[:, None]
             everywhere = per * np.stack([-judge.value, one, none, none, none], axis=1)
             y = share * np.stack([none, none, -self.sample.means.value, one, none], axis=1)
             reviewed = share * np.stack([none, none, -self.mean, none, one], axis=1)
@@ -70,7 +71,7 @@ class Together:
 
     @cached_property
     def products(self) -> FloatArray:
-        """Σ v vᵀ over the reviewed clusters of each group, v = (n, Σ F, Σ w, Σ wY, Σ wF): groups × 5 × 5."""
+        """Σ v vᵀ over the reviewed clusters of each group, v = (Σ a, Σ aF, Σ w, Σ wY, Σ wF): groups × 5 × 5."""
         sample, w = self.sample, self.sample.weight
         return products(
             sample.starts,

@@ -1,7 +1,7 @@
 """Win rates of candidates and of pairs: from people, from a judge alone, and from the judge corrected by people.
 
-A win rate is the mean, over all comparisons that it is about, of what the candidate had of each: 1 for a win,
-½ for a tie or both bad, 0 for a loss.
+A win rate is the mean, over all queries, of the mean of what the candidate had of the query's comparisons that it
+is about: 1 for a win, ½ for a tie or both bad, 0 for a loss.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ HARDLY_CORRECTED: Final = (
 
 @dataclass(frozen=True)
 class WinRate:
-    """Three estimates of the same mean over ``comparisons``.
+    """Three estimates of the same mean over the queries of so many ``comparisons``.
 
     ``missing``: comparisons without a verdict of the judge, ½ each. ``excluded``: comparisons with votes that were not
     drawn at random. ``judge_weight``: λ, how much of the judge the corrected rate uses. ``width_ratio``: the width of

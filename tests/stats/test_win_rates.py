@@ -68,6 +68,28 @@ def test_a_comparison_stands_for_as_many_of_its_stratum_as_were_not_reviewed() -
     assert rate.people.value == pytest.approx(1 / 3)
 
 
+def test_queries_weigh_alike_however_many_comparisons_they_have() -> None:
+    # 0 wins nine of nine on one query and loses one of one on the other: (1 + 0) ÷ 2.
+    items = contest([0] * 10, [1] * 10, cluster=[0] * 9 + [1], query=[0] * 9 + [1])
+    rates = found(items, [A] * 9 + [B], [A] * 9 + [B])
+    for rate in (rates.pairs[0].rate, rates.candidates["candidate 0"]):
+        assert [rate.people.value, rate.judge.value, rate.corrected.value] == pytest.approx([0.5] * 3)
+        assert (rate.people.n, rate.judge.n, rate.comparisons) == (10, 10, 10)
+
+
+def test_queries_of_one_cluster_each_weigh_as_much_as_any_other() -> None:
+    # In one cluster 0 wins three of three on a query and loses on another, alone in the next it wins: (1 + 0 + 1) ÷ 3.
+    items = contest([0] * 5, [1] * 5, cluster=[0, 0, 0, 0, 1], query=[7, 4, 7, 7, 2])
+    rate = only_pair(items, [A, B, A, A, A], [A, B, A, A, A])
+    assert [rate.people.value, rate.judge.value] == pytest.approx([2 / 3] * 2)
+
+
+def test_a_candidate_with_as_many_comparisons_of_every_query_has_their_mean() -> None:
+    items = contest([0, 0, 0, 0], [1, 2, 1, 2], cluster=[0, 0, 1, 1], query=[0, 0, 1, 1])
+    assert Matches(items).pairs.share is None
+    assert found(items, [A, B, B, B], [A] * 4).candidates["candidate 0"].people.value == 0.25
+
+
 def test_of_one_stratum_all_weigh_alike_however_few_are_reviewed() -> None:
     reviewed = Reviewed(Matches(contest([0] * 4, [1] * 4)), np.array([A, MISSING, B, MISSING]))
     assert reviewed.weight.tolist() == [1, 1]
@@ -114,16 +136,20 @@ def test_everything_is_plain_json() -> None:
 
 
 def by_hand(
-    cluster: IntArray, people: FloatArray, weight: FloatArray, judge: FloatArray, judge_weight: float
+    cluster: IntArray, people: FloatArray, weight: FloatArray, judge: FloatArray, judge_weight: float, share: FloatArray
 ) -> tuple[float, float]:
-    """θ(λ) and its variance, one comparison and one cluster at a time. ``weight`` is 0 where nobody reviewed."""
-    total, n = weight.sum(), len(judge)
-    of_people, of_judge = weight @ people / total, weight @ judge / total
-    value = judge_weight * judge.mean() + of_people - judge_weight * of_judge
+    """θ(λ) and its variance, one comparison and one cluster at a time.
+
+    ``share``: of its query. ``weight``: of the query's share, 0 where nobody reviewed.
+    """
+    weight = weight * share
+    total, n = weight.sum(), share.sum()
+    of_people, of_judge, of_all = weight @ people / total, weight @ judge / total, share @ judge / n
+    value = judge_weight * of_all + of_people - judge_weight * of_judge
     influence: dict[int, float] = {}
-    for g, y, w, f in zip(cluster, people, weight, judge, strict=True):
+    for g, y, w, f, a in zip(cluster, people, weight, judge, share, strict=True):
         residual = w * ((y - of_people) - judge_weight * (f - of_judge)) / total
-        influence[g] = influence.get(g, 0) + residual + judge_weight * (f - judge.mean()) / n
+        influence[g] = influence.get(g, 0) + residual + judge_weight * a * (f - of_all) / n
     labelled = len(np.unique(cluster[weight > 0]))
     return value, sum(one**2 for one in influence.values()) * labelled / (labelled - 1)
 
@@ -142,13 +168,14 @@ def test_every_mean_and_variance_is_that_of_one_comparison_at_a_time(seed: int, 
         y, f = (np.abs(is_b - np.array([WORTH[int(one)] for one in choice[mine]])) for choice in (people, judge))
         drawn = people[mine] != MISSING
         w = np.where(drawn, 1 / reviewed.probability[mine], 0.0)
-        value, variance = by_hand(items.cluster[mine], y, w, f, at)
+        share = 1 / np.array([np.sum(items.query[mine] == one) for one in items.query[mine]])
+        value, variance = by_hand(items.cluster[mine], y, w, f, at, share)
         assert fixed.value[candidate] == pytest.approx(value)
         assert fixed.variance[candidate] == pytest.approx(variance)
         assert fixed.differing[candidate] == len(np.unique(items.cluster[mine][drawn & (y != f)]))
-        assert judged.means.value[candidate] == pytest.approx(f.mean())
+        assert judged.means.value[candidate] == pytest.approx(share @ f / share.sum())
         g = len(np.unique(items.cluster[mine]))
-        alone = by_hand(items.cluster[mine], f, np.ones(len(f)), f, 0)
+        alone = by_hand(items.cluster[mine], f, np.ones(len(f)), f, 0, share)
         assert (judged.means.clusters[candidate], judged.means.variance[candidate]) == (g, pytest.approx(alone[1]))
 
 
@@ -172,7 +199,9 @@ def test_people_alone_have_the_mean_and_the_robust_error_of_statsmodels(seed: in
     people = rng.choice([A, B, TIE], 800, p=[0.5, 0.3, 0.2])
     people = np.where(rng.random(800) < 2 / 3, people, MISSING)
     rate = only_pair(items, people, people)
-    kept, weight = people != MISSING, 1 / Reviewed(Matches(items), people).probability
+    kept = people != MISSING
+    of_query = np.array([np.sum(items.query == one) for one in items.query])
+    weight = 1 / Reviewed(Matches(items), people).probability / of_query
     y = np.array([WORTH[one] for one in people])
     y = np.where(items.candidate_a > items.candidate_b, 1 - y, y)[kept]
     fit = sm.WLS(y, np.ones(len(y)), weight[kept]).fit()
