@@ -58,8 +58,12 @@ class Weights:
 
 @dataclass(frozen=True)
 class AspectScores:
-    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters."""
+    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters.
 
+    ``name``: the aspect's; ``names``: what the people's numbers stand for.
+    """
+
+    name: str
     people: Scores
     names: tuple[str, ...]
     judges: Mapping[str, FloatArray]

@@ -39,9 +39,10 @@ class JudgeSummary:
 
 @dataclass(frozen=True)
 class Report:
-    """``no_verdicts``: names of the aspects that nobody has given a verdict on yet. ``parts``: which of those below
+    """``names``: by key the names of the aspects that this report has anything on. ``no_verdicts``: names of those that
 
-    were asked for; the others are empty. All of them are by the key of the aspect, ``bias`` then by the judge.
+    nobody has given a verdict on yet. ``parts``: which of those below were asked for; the others are empty. All of
+    them are by the key of the aspect, ``bias`` then by the judge.
     """
 
     evaluation: str
@@ -87,7 +88,7 @@ def whole_report(
         evaluation=evaluation,
         comparisons=len(known.items),
         clusters=clusters,
-        names={key: one.name for key, one in materials.items()},
+        names={key: one.name for by_key in (materials, scores) for key, one in by_key.items()},
         judges=summaries(aspects) if aspects else labels(materials),
         no_verdicts=no_verdicts,
         rules=in_words(rules),

@@ -122,6 +122,17 @@ def test_scores_of_judges_and_people_stand_in_one_table(owner: User, evaluation:
     assert "Krippendorff’s alpha, interval" in shown
 
 
+def test_where_only_others_of_the_query_were_scored_the_page_says_that_there_is_nothing(
+    owner: User, evaluation: Evaluation
+) -> None:
+    make_comparison(evaluation, key="q1")
+    other = make_comparison(evaluation, key="q1", candidates=("delta", "gamma"))
+    for name in ("ann", "ben"):
+        person_scores(make_human(evaluation, name), other, {"depth": (3, 2)})
+    assert "Aspect: <b>Depth</b>" in page(owner, "scores")
+    assert "Nothing by these filters" in page(owner, "scores", candidate_1="alpha", candidate_2="beta")
+
+
 def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: Evaluation) -> None:
     reviewed.reveal = Reveal.NEVER
     reviewed.save()

@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from evaluations.domain import SAVED_REVIEW_STATES, PickedBy, RaterKind, Stage
-from evaluations.models import Comparison, Rater, Score
+from evaluations.models import Aspect, Comparison, Rater, Score
 from evaluations.services.reporting.deriving import read_sides
 from evaluations.services.reporting.items import numbered
 from evaluations.services.reporting.packing import Rows, groups
@@ -21,8 +21,10 @@ NUMBERS: Final = ("rater", "response", "aspect", "comparison", "cluster")
 SCORE: Final = np.dtype([*((name, np.int64) for name in NUMBERS), ("value", np.float64)])
 
 
-def read_scores(raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places) -> dict[int, AspectScores]:
-    """By aspect id: people's first scores, those that came in files, and judges'.
+def read_scores(
+    aspects: Sequence[Aspect], raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places
+) -> dict[str, AspectScores]:
+    """By the aspect's key, in the order of the aspects: people's first scores, those that came in files, and judges'.
 
     What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
     what came in files, and what judges said, where the response stands in one of them.
@@ -33,7 +35,8 @@ def read_scores(raters: Sequence[Rater], comparisons: QuerySet[Comparison], plac
         return {}
     _, stands = read_sides(comparisons, places.ids).known(rows["response"])
     rows = rows[np.where(rows["comparison"] > 0, np.isin(rows["comparison"], places.ids), stands)]
-    return {about: on_aspect(part, wanted) for (about,), part in groups(rows, "aspect")}
+    given = {about: part for (about,), part in groups(rows, "aspect")}
+    return {one.key: on_aspect(one, given[one.pk], wanted) for one in aspects if one.pk in given}
 
 
 def given_by(raters: Sequence[Rater]) -> "QuerySet[Score, Any]":
@@ -47,7 +50,7 @@ def given_by(raters: Sequence[Rater]) -> "QuerySet[Score, Any]":
     return given.filter(stage=Stage.FIRST.value).order_by("pk").values_list(*columns, "value")
 
 
-def on_aspect(rows: Rows, raters: Sequence[Rater]) -> AspectScores:
+def on_aspect(aspect: Aspect, rows: Rows, raters: Sequence[Rater]) -> AspectScores:
     """Responses numbered from 0; a judge's samples as their mean, NaN where it has none."""
     responses, first, unit = np.unique(rows["response"], return_index=True, return_inverse=True)
     people = [rater for rater in raters if rater.kind == RaterKind.HUMAN]
@@ -55,6 +58,7 @@ def on_aspect(rows: Rows, raters: Sequence[Rater]) -> AspectScores:
     by_person = np.isin(rows["rater"], list(number))
     whose = np.array([number[one] for one in rows["rater"][by_person].tolist()], dtype=np.int64)
     return AspectScores(
+        name=aspect.name,
         people=Scores(unit[by_person], whose, rows["value"][by_person]),
         names=tuple(rater.name for rater in people),
         judges=means_of(rows, unit, len(responses), raters),

@@ -55,7 +55,7 @@ from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.known import Known
 from evaluations.stats.majority import majority
 from evaluations.stats.numbers import Number as Number
-from evaluations.stats.parts import AspectScores, Weights
+from evaluations.stats.parts import Weights
 from evaluations.stats.report import AspectMaterial
 from evaluations.stats.report import AspectReport as AspectReport
 from evaluations.stats.whole import Report as Report
@@ -125,7 +125,7 @@ def make_report(
         rules,
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
-        scores_by_aspect(raters, wanted, places, aspects) if Part.SCORES in parts else {},
+        read_scores(aspects, raters, wanted, places) if Part.SCORES in parts else {},
         no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
     )
 
@@ -138,13 +138,6 @@ def weights_by_aspect(
     for (rater, aspect), weights in read_weights(raters, places).items():
         found[keys[aspect]][names[rater]] = weights
     return found
-
-
-def scores_by_aspect(
-    raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places, aspects: Sequence[Aspect]
-) -> dict[str, AspectScores]:
-    keys = {aspect.pk: aspect.key for aspect in aspects}
-    return {keys[aspect]: scores for aspect, scores in read_scores(raters, comparisons, places).items()}
 
 
 def is_wanted(rater: Rater, with_judges: bool, only_judge: int | None) -> bool:
