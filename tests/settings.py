@@ -22,4 +22,4 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 # A test's rows have the numbers of those of the test before: nothing may be remembered between them.
-CACHES["reports"] = {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}  # noqa: F405
+CACHES = {**CACHES, "reports": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}  # noqa: F405

@@ -178,6 +178,7 @@ class Bookmark(Row):
 
     Of what lies before ``reached`` and is open, this person has met everything: whoever opens
     something there moves the bookmark back. ``done`` counts their saved reviews by the version.
+    ``drawn_at``: when they last came to something in the random order whose turn had not come before.
     """
 
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="bookmarks", db_index=False)
@@ -185,6 +186,7 @@ class Bookmark(Row):
     round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="bookmarks")
     reached = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
+    drawn_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

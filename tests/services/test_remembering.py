@@ -1,28 +1,36 @@
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.utils import timezone
 
-from evaluations.domain import RunState
-from evaluations.models import Evaluation, Rater, Run
+from evaluations.domain import CallState, PickedBy, Role, Rules, RunState
+from evaluations.models import Comparison, Evaluation, Event, QueueItem, Rater, Run, User
+from evaluations.services.judging import lapsing, running, storing
 from evaluations.services.preparing.preparing import change_evaluation
+from evaluations.services.recording import record
 from evaluations.services.reporting.remembering import remembered
+from evaluations.services.reporting.reporting import make_report, report_for
+from evaluations.services.reviewing.filling import ready
+from evaluations.services.reviewing.reviewing import save_first
+from evaluations.services.reviewing.seating import rater_for
+from judgeweb.settings import CACHES
+from tests.bouts import NOWHERE, answered, bout_on, claimed, expire, unreadable
 from tests.importing import bring, comparison
-from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import ALL_A, judge_says, person_says
+from tests.judges import make_judge
+from tests.making import make_comparison, make_evaluation, make_human, make_member
+from tests.queue import turn
+from tests.saying import ALL_A, ALL_B, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
+SHIPPED: dict[str, Any] = CACHES["reports"]  # type: ignore[assignment]
+
 
 @pytest.fixture(autouse=True)
-def remembers(settings: Any) -> Iterator[None]:
-    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "remembered"}
-    settings.CACHES = {**settings.CACHES, "reports": local}
-    caches["reports"].clear()
-    yield
-    caches["reports"].clear()
+def remembers(settings: Any, tmp_path: Path) -> None:
+    """In files, as the product does."""
+    settings.CACHES = {**settings.CACHES, "reports": {**SHIPPED, "LOCATION": tmp_path}}
 
 
 class Counter:
@@ -92,3 +100,121 @@ def test_an_evaluation_that_was_read_before_it_changed_has_a_report_of_its_own(e
     before = Evaluation.objects.get(pk=evaluation.pk)
     change_evaluation(evaluation, {"name": "Other"}, user=None)
     assert [remembered(one, "report", make) for one in (before, evaluation, before)] == [1, 2, 1]
+
+
+# ---- what a report is made of ----------------------------------------------------------------
+
+
+def is_another(evaluation: Evaluation, before: Any = None) -> Any:
+    """The report as it is remembered, which is what it would be if it were made now, and another than before."""
+    evaluation = Evaluation.objects.get(pk=evaluation.pk)
+    now = report_for(evaluation, Rules())
+    assert repr(now) == repr(make_report(evaluation, None, Rules()))
+    assert repr(now) != repr(before)
+    return now
+
+
+def test_a_report_is_read_again_as_it_was_made(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge_says(make_comparison(evaluation), as_stored=ALL_A, swapped="unreadable")
+    person_says(make_human(evaluation), make_comparison(evaluation), ALL_A)
+    made = is_another(evaluation)
+    monkeypatch.setattr("evaluations.services.reporting.reporting.make_report", None)
+    assert repr(report_for(Evaluation.objects.get(pk=evaluation.pk), Rules())) == repr(made)
+
+
+def test_calls_that_end_without_a_verdict_once_their_run_is_over_are_in_the_report(evaluation: Evaluation) -> None:
+    for _ in range(3):
+        make_comparison(evaluation)
+    bout = bout_on(make_judge(evaluation, NOWHERE))
+    first, second, third, *_ = claimed(bout, 4)
+    storing.store(bout, [answered(bout, first)])
+    running.stop(bout.run, "The key is wrong.")
+    report = is_another(evaluation)
+    storing.store(bout, [unreadable(second)])
+    report = is_another(evaluation, report)
+    for _ in range(lapsing.LOST_AT_MOST):
+        bout.run.evaluation.judges.get().calls.filter(pk=third.call_id).update(state=CallState.RUNNING)
+        expire(third)
+        lapsing.put_back_expired()
+    report = is_another(evaluation, report)
+    running.cancel(bout.run, user=None)
+    report = report_for(Evaluation.objects.get(pk=evaluation.pk), Rules())
+    running.cancel_waiting_calls()
+    is_another(evaluation, report)
+
+
+def in_order(evaluation: Evaluation, number: int) -> list[Comparison]:
+    """So many comparisons, in the random order as they were made."""
+    made = [make_comparison(evaluation) for _ in range(number)]
+    for place, one in enumerate(made):
+        Comparison.objects.filter(pk=one.pk).update(shuffle=place)
+    ready(evaluation)
+    return made
+
+
+def save_next(person: User, evaluation: Evaluation) -> None:
+    pk = turn(person, evaluation)
+    assert pk is not None
+    save_first(person, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
+
+
+def test_what_was_opened_by_hand_counts_once_its_turn_has_come(evaluation: Evaluation) -> None:
+    person, other = (make_member(evaluation, Role.REVIEWER) for _ in range(2))
+    _, second, _ = in_order(evaluation, 3)
+    save_first(person, second, choices=ALL_B, version=0)
+    save_next(person, evaluation)
+    rater_for(other, evaluation)
+    report = is_another(evaluation)
+    assert not QueueItem.objects.get(comparison=second).drawn
+    turn(other, evaluation)  # the third: the second is full, and its turn is over
+    assert QueueItem.objects.get(comparison=second).drawn
+    is_another(evaluation, report)
+
+
+def test_reviews_that_came_past_the_queue_make_others_of_the_same_comparison_count(evaluation: Evaluation) -> None:
+    (first,) = in_order(evaluation, 1)
+    person_says(make_human(evaluation), first, ALL_A, picked_by=PickedBy.BY_HAND)
+    person_says(make_human(evaluation), first, ALL_B, picked_by=PickedBy.RANDOM)
+    report = is_another(evaluation)
+    make_comparison(evaluation)
+    ready(evaluation)
+    assert QueueItem.objects.get(comparison=first).drawn
+    is_another(evaluation, report)
+
+
+def test_what_people_and_files_say_and_what_is_changed_of_it(evaluation: Evaluation) -> None:
+    report = is_another(evaluation)
+    bring(evaluation, comparison("q1"), comparison("q2", category="math"))
+    report = is_another(evaluation, report)
+    person = make_member(evaluation, Role.REVIEWER)
+    save_next(person, evaluation)
+    report = is_another(evaluation, report)
+    change_evaluation(evaluation, {"slug": "other"}, user=None)
+    is_another(evaluation, report)
+
+
+# ---- Events ----------------------------------------------------------------------------------
+
+
+def undone(event: Event) -> Event:
+    """As if it had never been written."""
+    Event.objects.filter(pk=event.pk).delete()
+    return event
+
+
+def test_an_event_that_is_committed_after_a_later_one_is_seen(evaluation: Evaluation) -> None:
+    earlier = undone(record("earlier", evaluation, user=None, evaluation=evaluation))
+    record("later", evaluation, user=None, evaluation=evaluation)
+    make = Counter()
+    remembered(evaluation, "report", make)
+    Event.objects.bulk_create([earlier])
+    assert remembered(evaluation, "report", make) == 2
+
+
+def test_an_event_with_a_number_that_was_given_before_a_backup_was_restored_is_another(evaluation: Evaluation) -> None:
+    make = Counter()
+    event = record("before", evaluation, user=None, evaluation=evaluation)
+    remembered(evaluation, "report", make)
+    undone(event)
+    Event.objects.bulk_create([Event(pk=event.pk, verb="after", object_type="", evaluation=evaluation)])
+    assert remembered(evaluation, "report", make) == 2

@@ -24,14 +24,17 @@ SCORE_COLUMNS: Final = (
 
 
 def write_answers(bout: Bout, outcomes: Sequence[Outcome], now: datetime) -> None:
-    """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer."""
+    """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer.
+
+    A call that ends without any says something too: reports count it.
+    """
     offered = {aspect.key: aspect for aspect in bout.spec.aspects}
     verdicts = [row for outcome in outcomes for row in verdict_rows(bout, outcome, offered, now)]
     scores = [row for outcome in outcomes for row in score_rows(bout, outcome, offered, now)]
     insert_many(Verdict, VERDICT_COLUMNS, verdicts)
     insert_many(Score, SCORE_COLUMNS, scores)
     balloting.write_calls([row for outcome in outcomes for row in ballot_rows(bout, outcome)], now)
-    if verdicts or scores:
+    if outcomes:
         note_change(bout.rater_id, now)
 
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from evaluations.domain import OPEN_BATCH_STATES, OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.models import Attempt, Batch, Call, Run
 from evaluations.services.judging import budgeting
-from evaluations.services.judging.running import finish
+from evaluations.services.judging.running import finish, note_endings
 from evaluations.services.judging.storing import last_numbers
 from evaluations.services.pacing import ROWS_AT_ONCE, paced
 
@@ -31,8 +31,9 @@ def put_back_some() -> int:
     with paced(), transaction.atomic():
         expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
         calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:ROWS_AT_ONCE])
-        write_lost([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
+        note_endings(mine)  # before the accounts of the runs, as in storing
+        write_lost([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
         worn = mine.annotate(lost=lost).filter(lost__gte=LOST_AT_MOST).values_list("pk", flat=True)

@@ -33,7 +33,7 @@ from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Event, Judge, Run, Score, User, Verdict
 from evaluations.models.many import update_many
 from evaluations.services import balloting
-from evaluations.services.judging.filing import note_change, write_answers
+from evaluations.services.judging.filing import write_answers
 from evaluations.services.judging.judging import texts_of
 from evaluations.services.judging.working import Bout, Held, Outcome, bout_of
 from evaluations.services.pacing import ROWS_AT_ONCE, paced, time_is_up
@@ -183,7 +183,6 @@ class Rereading:
         rows = [(one.held.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
         update_many(Call, columns, rows)
         write_answers(self.bout, outcomes, now)
-        note_change(self.bout.rater_id, now)
 
     def tell(self, verb: str) -> None:
         told = {"calls": self.calls, "up_to": self.up_to, "counts": dict(self.counts), "changes": dict(self.changes)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -25,7 +25,7 @@ from evaluations.domain import (
     exact_usd,
 )
 from evaluations.judge.replying import wants_two_steps
-from evaluations.models import Call, Judge, Run, User
+from evaluations.models import Call, Judge, Rater, Run, User
 from evaluations.models.many import insert_many
 from evaluations.services.judging import budgeting
 from evaluations.services.judging.pricing import price_for
@@ -371,9 +371,16 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
     until = None if seconds is None else time.monotonic() + seconds
     waiting = Call.objects.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
     while not time_is_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:ROWS_AT_ONCE])):
-        with paced():
+        with paced(), transaction.atomic():
             # Asked again inside: a new run may have taken the call over meanwhile.
             waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
+            note_endings(Call.all_rows.filter(pk__in=ids))
+
+
+def note_endings(calls: QuerySet[Call]) -> None:
+    """Reports on their judges are no longer what they were: these ended without a verdict. Locked in order."""
+    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
+        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())
 
 
 def counts_by_state(run: Run) -> dict[str, int]:

@@ -16,6 +16,7 @@ from evaluations.models import Evaluation, Event, Rater, Run
 Made = TypeVar("Made")
 
 KEPT_SECONDS: Final = 24 * 60 * 60
+EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a transaction with an Event ends
 
 
 def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
@@ -41,16 +42,25 @@ def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) 
 def state_of(evaluation: Evaluation) -> tuple[object, ...] | None:
     """Anything that differs once something was said, added or changed; None while a run changes its calls.
 
-    Every rater says for itself when it last gave a verdict, and every change by a person is an Event, so that no
-    row is shared by all who write.
+    Every rater says for itself when it last gave a verdict, a call of it ended or it drew a comparison, and every
+    other change by a person is an Event, so that no row is shared by all who write.
     """
     runs = list(Run.objects.filter(evaluation=evaluation).values_list("pk", "state").order_by("pk"))
     if any(state in ACTIVE_RUN_STATES for _, state in runs):
         return None
-    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk").values_list("pk", "verdicts_changed_at")
-    last_event = Event.objects.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"]
+    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("bookmarks__drawn_at"))
+    said = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
-    return tuple(runs), tuple(raters), last_event, changed
+    return tuple(runs), tuple(said), last_events(evaluation), changed
+
+
+def last_events(evaluation: Evaluation) -> tuple[object, ...]:
+    """The last number alone would be too little: one that was given earlier may be committed later, and after a
+
+    restored backup numbers are given again, though not at the same moment.
+    """
+    events = Event.objects.filter(evaluation=evaluation).order_by("-pk")
+    return tuple(events.values_list("pk", "created_at")[:EVENTS_IN_FLIGHT])
 
 
 @once

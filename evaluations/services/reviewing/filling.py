@@ -18,6 +18,7 @@ from evaluations.domain import ImportState
 from evaluations.models import Assignment, Bookmark, Comparison, Evaluation, Queue, QueueItem
 from evaluations.models.many import refresh_statistics
 from evaluations.services.pacing import paced
+from evaluations.services.recording import record
 
 # Rows of one statement and one transaction: a few hundredths of a second on SQLite.
 ROWS_AT_ONCE: Final = 1_000
@@ -124,7 +125,7 @@ def fill(evaluation: Evaluation) -> int:
     while stretch := list(comparisons.filter(pk__gt=after)[:ROWS_AT_ONCE]):
         made += insert(queue, evaluation, after, stretch[-1])
         after = stretch[-1]
-    placed = place_reviews(queue)
+    placed = place_reviews(queue, evaluation)
     if made + placed >= ROWS_AT_ONCE:
         refresh_statistics(QueueItem, Assignment)
     items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id).count()
@@ -180,7 +181,7 @@ def move_back(version_id: int, position: int) -> None:
     everybody.update(reached=Least(F("reached"), position))
 
 
-def place_reviews(queue: Queue) -> int:
+def place_reviews(queue: Queue, evaluation: Evaluation) -> int:
     """How many had no place."""
     with connection.cursor() as cursor:
         cursor.execute(UNPLACED, [queue.rubric_version_id])
@@ -188,7 +189,10 @@ def place_reviews(queue: Queue) -> int:
     for start in range(0, len(unplaced), ROWS_AT_ONCE // 4):
         with paced(), transaction.atomic():
             lock(queue)
-            place(queue.rubric_version_id, unplaced[start : start + ROWS_AT_ONCE // 4])
+            some = unplaced[start : start + ROWS_AT_ONCE // 4]
+            place(queue.rubric_version_id, some)
+            # What they drew at random counts for estimates from now on, other people's reviews of it too.
+            record("placed reviews", queue, user=None, evaluation=evaluation, after={"reviews": len(some)})
     return len(unplaced)
 
 

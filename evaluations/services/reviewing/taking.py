@@ -46,6 +46,7 @@ INSERT INTO evaluations_assignment
 VALUES (%s, %s, %s, %s, %s, %s, 'held', %s)
 """
 MOVE: Final = "UPDATE evaluations_bookmark SET reached = %s WHERE id = %s"
+DRAWN: Final = "UPDATE evaluations_bookmark SET reached = %s, drawn_at = %s WHERE id = %s"
 # Its turn in the random order has come. What lies before it and is full, or was met by this person
 # another way, is passed over: its turn has come too.
 PASSED_OVER: Final = """
@@ -53,11 +54,11 @@ SELECT i.id FROM evaluations_queueitem i
 WHERE i.rubric_version_id = %s AND NOT i.drawn AND i.position < %s AND (i.taken >= i.wanted
   OR EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = %s))
 """
-REACH: Final = f"UPDATE evaluations_queueitem SET drawn = TRUE WHERE id IN ({PASSED_OVER}) OR id = %s"
+REACH: Final = f"UPDATE evaluations_queueitem SET drawn = TRUE WHERE (id IN ({PASSED_OVER}) OR id = %s) AND NOT drawn"
 # PostgreSQL reads the whole table for an OR, and for how many it expects; of an array it looks each up.
 REACH_UNLOCKED: Final = f"""
 UPDATE evaluations_queueitem SET drawn = TRUE
-WHERE id = ANY(ARRAY({PASSED_OVER} FOR UPDATE OF i SKIP LOCKED) || %s::bigint)
+WHERE id = ANY(ARRAY({PASSED_OVER} FOR UPDATE OF i SKIP LOCKED) || %s::bigint) AND NOT drawn
 """
 
 
@@ -91,10 +92,11 @@ def take_from_pool(seat: Seat) -> int | None:
     with in_turn():
         reached = locked(bookmark)
         taken, came_to = take_first(seat, IN_POOL, seat.version_id, reached)
+        has_drawn = False
         if taken is not None:
             hold(seat, taken, PickedBy.RANDOM, 1.0)
-            reach(seat, taken)
-        move(bookmark, reached, END if came_to is None else came_to)
+            has_drawn = reach(seat, taken)
+        move(bookmark, reached, END if came_to is None else came_to, has_drawn=has_drawn)
     return taken.comparison_id if taken else None
 
 
@@ -156,14 +158,19 @@ def hold(seat: Seat, offer: Offer, picked_by: str, probability: float | None) ->
         cursor.execute(HOLD, [now, *how, until])
 
 
-def reach(seat: Seat, offer: Offer) -> None:
+def reach(seat: Seat, offer: Offer) -> bool:
+    """Whether anything's turn has come that was not drawn before."""
     statement = REACH_UNLOCKED if connection.vendor == "postgresql" else REACH
     with connection.cursor() as cursor:
         cursor.execute(statement, [seat.version_id, offer.place, seat.rater.pk, offer.item_id])
+        return bool(cursor.rowcount)
 
 
-def move(bookmark: Bookmark, reached: int, came_to: int) -> None:
+def move(bookmark: Bookmark, reached: int, came_to: int, *, has_drawn: bool = False) -> None:
     """On to the first that was open, or to the end: all before it are met or full."""
-    if came_to != reached:
-        with connection.cursor() as cursor:
+    with connection.cursor() as cursor:
+        if has_drawn:
+            now = connection.ops.adapt_datetimefield_value(timezone.now())
+            cursor.execute(DRAWN, [came_to, now, bookmark.pk])
+        elif came_to != reached:
             cursor.execute(MOVE, [came_to, bookmark.pk])
