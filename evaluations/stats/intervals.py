@@ -196,12 +196,27 @@ def wilson_of(number: Number, clusters: int, variance: float) -> Number:
         return number
     if clusters < 2:
         return number.without_interval(ONE_CLUSTER)
-    p, n, t = number.value, number.n, t_975(clusters - 1)
-    by_chance = p * (1 - p) / n
-    # Where all is one way nothing tells how alike the items of a cluster are: each cluster counts once.
-    effect = max(variance / by_chance, 1.0) if by_chance else n / clusters
-    effective = n / effect
+    p, t = number.value, t_975(clusters - 1)
+    effective = effective_size(p, number.n, clusters, variance)
     centre = (p + t**2 / (2 * effective)) / (1 + t**2 / effective)
     margin = t * sqrt(p * (1 - p) / effective + t**2 / (4 * effective**2)) / (1 + t**2 / effective)
-    rule = f"Wilson, {n:,} ÷ design effect {effect:.2f} over {clusters:,} clusters"
+    rule = f"Wilson, {number.n:,} ÷ design effect {number.n / effective:.2f} over {clusters:,} clusters"
     return number.within(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)
+
+
+def effective_size(p: float, n: int, clusters: int, variance: float) -> float:
+    """n ÷ design effect, of a share p of n entries with this variance by cluster.
+
+    Where all is one way nothing tells how alike the entries of a cluster are: each cluster counts once. One entry that
+    differs hardly tells more, so that n counts for what it is only from LEAST_DISAGREEING entries of the rarer kind
+    on, for few clusters from half as many as there are; they are counted as independent ones, divided by the design
+    effect too (docs/decisions/0018).
+    """
+    by_chance = p * (1 - p) / n
+    if not by_chance:
+        return float(clusters)
+    found = n / max(variance / by_chance, 1.0)
+    if found <= clusters:
+        return found
+    known = min(found * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
+    return clusters + (found - clusters) * known
