@@ -137,7 +137,8 @@ def mean_advantage(found: Advantage, people: int) -> Number:
     """ρ, with its interval by cluster: people are given, items are drawn."""
     cells = Contributions(found.cluster, found.rater * 2 + found.judge, people * 2)
     number = Number(float(mean_share(cells.totals)), len(found.rater))
-    reason = too_few(cells, np.arange(people * 2) % 2 == 0)
+    behind = np.arange(people * 2) % 2 == 0
+    reason = too_few(cells, behind, among=np.ones_like(behind))
     return number.without_interval(reason) if reason else Spread(cells).interval(number, mean_share, SHARE)
 
 

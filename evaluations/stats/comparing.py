@@ -14,6 +14,7 @@ from evaluations.stats.paired_tests import FLIPS, mcnemar, sign_flip
 # What becomes of an item: both judges right, one of them, neither. The code is the place.
 BOTH, ONLY_FIRST, ONLY_SECOND, NEITHER = range(4)
 OUTCOMES: Final = 4
+ALL: Final[BoolArray] = np.ones(OUTCOMES, dtype=bool)
 DISCORDANT: Final[BoolArray] = np.array([False, True, True, False])
 FIRST_WRONG: Final[BoolArray] = np.array([False, False, True, True])
 SECOND_WRONG: Final[BoolArray] = np.array([False, True, False, True])
@@ -89,13 +90,16 @@ def first_less_second(totals: FloatArray) -> FloatArray:
 def agreement(spread: Spread, statistic: Statistic, wrong: BoolArray) -> Number:
     """A judge's share of items; by Wilson where there are too few clusters. ``wrong``: the outcomes against it."""
     number = of_all(spread, statistic)
-    if too_few(spread.contributions, wrong):
+    if too_few(spread.contributions, wrong, among=ALL):
         return wilson(number, spread, statistic)
     return spread.interval(number, statistic, SHARE)
 
 
 def difference(spread: Spread) -> Number:
-    """Of the two shares: the items are the same, so what makes both judges right or wrong falls out."""
+    """Of the two shares: the items are the same, so what makes both judges right or wrong falls out.
+
+    Concordant items are not asked for: it varies in full where there is none.
+    """
     number = of_all(spread, first_less_second)
     reason = too_few(spread.contributions, DISCORDANT)
     return number.without_interval(reason) if reason else spread.interval(number, first_less_second, CORRELATION)

@@ -119,8 +119,10 @@ def mean_of(by_order: Mapping[str, Number], held: Mapping[str, Contributions]) -
     together = side_by_side(*held.values())
     n = sum(one.n for one in by_order.values())
     number = Number(float(mean_right(together.totals)), n)
-    why = too_few(together, np.tile([True, False], len(held)))
-    return number.without_interval(why) if why else Spread(together).interval(number, mean_right, SHARE)
+    spread, wrong = Spread(together), np.tile([True, False], len(held))
+    if too_few(together, wrong, among=np.ones_like(wrong)):
+        return wilson(number, spread, mean_right)
+    return spread.interval(number, mean_right, SHARE)
 
 
 def mean_right(totals: FloatArray) -> FloatArray:

@@ -224,6 +224,8 @@ def test_rho_has_an_interval_by_cluster_only_where_that_holds_what_it_promises()
     assert few.ci95_why == "It rests on 30 clusters; an interval is given from 40 on."
     hardly = alt_test(of_choices(np.where(np.arange(120) < 9, B, A), people, np.arange(120)), NAMES).rho
     assert (hardly.ci95_why or "").startswith("Only 9 clusters hold a disagreement")
+    behind = alt_test(of_choices(np.where(np.arange(120) < 9, A, B), people, np.arange(120)), NAMES).rho
+    assert (behind.ci95_why or "").startswith("Only 9 clusters hold an agreement")
 
 
 def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:

@@ -66,6 +66,13 @@ def test_with_few_clusters_agreement_has_wilson_and_the_difference_no_interval()
     assert found.difference.ci95_why == "It rests on 35 clusters; an interval is given from 40 on."
 
 
+def test_a_judge_that_is_hardly_ever_right_has_wilson_too() -> None:
+    # Right on 3 of 60 items, each a cluster of its own; the other judge on 33.
+    found = outcomes(3, 0, 30, 27)
+    assert (found.first.ci95_rule or "").startswith("Wilson")
+    assert (found.second.ci95_rule or "").startswith("bootstrap")
+
+
 def test_where_clusters_repeat_the_signs_of_clusters_are_flipped() -> None:
     # Clusters of ten that lean one way as a whole: 3 against 2, p = 1; by items it would be 30 against 20.
     found = outcomes(50, 30, 20, 0, size=10)

@@ -134,6 +134,22 @@ def test_without_gold_there_is_no_accuracy() -> None:
     assert (found.accuracy.value, found.accuracy.why) == (None, NO_GOLD)
 
 
+def test_the_mean_of_the_orders_of_few_comparisons_has_wilsons_interval() -> None:
+    # 30 comparisons, gold A throughout, both orders right on the same 21; and the same of 60 with 3 or 57 right, where
+    # few are right or few are wrong.
+    for comparisons, right in ((30, 21), (60, 3), (60, 57)):
+        item = np.arange(comparisons)
+        choice = np.where(item < right, A, B).astype(np.int8)
+        made = Verdicts(tuple(Answers(shown, item, choice, is_single=True) for shown in (AS_STORED, SWAPPED)))
+        no = np.zeros(comparisons, dtype=bool)
+        own = Consolidated(choice, no, no, ~no, (choice, choice, None, None))
+        found = each_order(made, own, np.full(comparisons, A), item)
+        assert found.accuracy.value == right / comparisons
+        assert (found.accuracy.ci95_rule or "").startswith("Wilson")
+        # Two verdicts on a comparison that always agree count as one.
+        assert found.accuracy.ci95 == pytest.approx(found.by_order["swapped"].ci95, abs=1e-6)
+
+
 def test_the_mean_of_the_orders_has_an_interval_in_which_the_orders_of_a_comparison_go_together() -> None:
     # 400 comparisons, gold A throughout; both orders right on the same 300: the mean varies as a share of 400 does,
     # √(.75 · .25 ÷ 400) = .0217, and not as one of 800 verdicts.
