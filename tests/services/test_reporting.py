@@ -1,5 +1,5 @@
 import json
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -532,6 +532,23 @@ def test_what_was_changed_after_the_reveal_is_counted_towards_and_away_from_the_
     person_says(make_human(evaluation), comparison, ALL_A, first_saved_at=now, finished_at=now)
     found = reported(evaluation).after_reveal["longest"]
     assert (found.changed.value, found.changed.n, found.to_judge, found.away_from_judge) == (2 / 3, 3, 1, 1)
+
+
+def test_what_was_changed_after_the_reveal_keeps_to_the_days_asked_for(evaluation: Evaluation) -> None:
+    """Two reviews that went to the judge's A, one saved on the 1st and one on the 3rd of March."""
+    comparison = make_comparison(evaluation)
+    judge = judge_says(comparison, **both(ALL_A)).judge
+    for day in (1, 3):
+        saved = datetime(2026, 3, day, 12, tzinfo=UTC)
+        seen: dict[str, Any] = {"first_saved_at": saved, "finished_at": saved + timedelta(minutes=1), "judge": judge}
+        person_says(make_human(evaluation), comparison, ALL_B, final=ALL_A, **seen)
+
+    def changed(since: date | None = None, until: date | None = None) -> int:
+        return reported(evaluation, Rules(since=since, until=until)).after_reveal["longest"].changed.n
+
+    assert changed() == 2
+    assert changed(since=date(2026, 3, 2)) == changed(until=date(2026, 3, 2)) == 1
+    assert changed(since=date(2026, 3, 3), until=date(2026, 3, 3)) == 1
 
 
 # ---- people who score ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from django.db.models import QuerySet
 
-from evaluations.domain import RaterKind
+from evaluations.domain import RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Rater
 from evaluations.services.reporting.deriving import FromScores, read_scored
 from evaluations.services.reporting.preferring import Preferred, read_preferred
@@ -90,8 +90,11 @@ NOTHING: Final = np.empty(0, dtype=np.int64)
 NO_CALLS: Final = Unanswered(NOTHING, NOTHING, NOTHING)
 
 
-def gather(places: Places, comparisons: QuerySet[Comparison], raters: Iterable[Rater]) -> Gathered:
-    """Everything that these raters said on these comparisons; ``places`` holds their ids."""
+def gather(places: Places, comparisons: QuerySet[Comparison], raters: Iterable[Rater], rules: Rules) -> Gathered:
+    """Everything that these raters said on these comparisons; ``places`` holds their ids.
+
+    Votes carry their days; of reviews confirmed after a reveal only those of the days that the rules name are here.
+    """
     by_kind = {kind: [rater for rater in raters if rater.kind == kind] for kind in RaterKind}
     people, judges = by_kind[RaterKind.HUMAN], by_kind[RaterKind.JUDGE]
     pointwise = [rater for rater in judges if rater.judge and rater.judge.is_pointwise]
@@ -100,7 +103,7 @@ def gather(places: Places, comparisons: QuerySet[Comparison], raters: Iterable[R
         comparisons=places.ids,
         people=read_people(people, places),
         scored_votes=read_scored_votes(comparisons, number, places.ids),
-        confirmed=read_confirmed(people, places),
+        confirmed=read_confirmed(people, places, rules.since, rules.until),
         gold=read_people(by_kind[RaterKind.GOLD], places),
         judges=read_judges([rater for rater in judges if rater not in pointwise], places),
         scored=read_scored(comparisons, places.ids, pointwise),

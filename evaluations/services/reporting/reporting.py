@@ -105,7 +105,7 @@ def make_report(
     known = known_comparisons(evaluation)
     narrowed = None if comparisons is None and not rules.where else wanted
     places = places_of(known, narrowed)
-    gathered = gather(places, wanted, raters)
+    gathered = gather(places, wanted, raters, rules)
     asked = what_was_asked(evaluation, narrowed, raters)
     aspects = aspects_in_order(evaluation, asked)
     judged = judged_aspects(gathered, raters, asked, aspects)
@@ -317,7 +317,7 @@ def comparisons_in_cell(
         raise InputRefused(f"This evaluation has no aspect “{aspect}”.")
     raters = [rater for rater in raters_of(evaluation, rules) if is_wanted(rater, True, judge_rater_id)]
     wanted = comparisons_where(comparisons, rules.where)
-    gathered = gather(places_of(known_comparisons(evaluation), wanted), wanted, raters)
+    gathered = gather(places_of(known_comparisons(evaluation), wanted), wanted, raters, rules)
     items = len(gathered.comparisons)
     people = gathered.votes(about).between(rules.since, rules.until).where(*KNEW[rules.seen])
     human = majority(people.item, people.choice, items, rules.split_rule).choice

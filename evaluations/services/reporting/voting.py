@@ -219,14 +219,23 @@ def numbered(raters: IntArray, place: Mapping[int, int]) -> IntArray:
     return np.array([place[one] for one in ids.tolist()], dtype=np.int64)[which]
 
 
-def read_confirmed(raters: Sequence[Rater], places: Places) -> dict[tuple[int, int], Confirmed]:
-    """First and final choices of reviews that were blind and then saw a judge, by its id and the aspect's place."""
+def read_confirmed(
+    raters: Sequence[Rater], places: Places, since: date | None, until: date | None
+) -> dict[tuple[int, int], Confirmed]:
+    """First and final choices of reviews that were blind and then saw a judge, by its id and the aspect's place.
+
+    Of those saved first from the one day to the other, both included.
+    """
     revealed = ballots_of(raters, places).filter(
         review__state=ReviewState.FINAL.value,
         review__blind=True,
         review__judge__isnull=False,
         review__awaits_judge=False,
     )
+    if since is not None:
+        revealed = revealed.filter(day__gte=(since - EPOCH).days)
+    if until is not None:
+        revealed = revealed.filter(day__lte=(until - EPOCH).days)
     revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
     revealed = revealed.exclude(review__picked_by=PickedBy.CALIBRATION.value)
     rows = revealed.values_list("comparison_id", "review__judge_id", "block", "first", "final")
