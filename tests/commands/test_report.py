@@ -54,6 +54,14 @@ def test_it_reads_the_rules_from_its_options_and_prints_them(
     assert "counts as a tie" in rules["failed"]
 
 
+def test_names_may_be_given_one_by_one(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    judge_says(make_comparison(evaluation), judge="other", as_stored={"clarity": "A"})
+    judge_says(make_comparison(evaluation), judge="third", as_stored={"clarity": "A"})
+    found = printed(capsys, "--judge", "longest", "--judge", "other", "--reviewer", "ann", "--reviewer", "ben")
+    assert set(found["judges"]) == {"longest", "other"}
+    assert {one["rater"] for one in found["people"]["clarity"]["reviewers"]} == {"ann", "ben"}
+
+
 def test_without_json_it_prints_a_table_that_a_person_can_read(
     evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ class Command(BaseCommand):
             metavar="KEY=VALUE",
             help="only comparisons of this category, candidate or metadata",
         )
-        parser.add_argument("--judge", nargs="+", default=[], metavar="NAME", help="only these judges")
+        parser.add_argument("--judge", nargs="+", action="extend", default=[], metavar="NAME", help="only these judges")
         parser.add_argument(
             "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these people"
         )
