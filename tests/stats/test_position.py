@@ -143,7 +143,8 @@ def test_the_mean_of_the_orders_of_few_comparisons_has_wilsons_interval() -> Non
         made = Verdicts(tuple(Answers(shown, item, choice, is_single=True) for shown in (AS_STORED, SWAPPED)))
         no = np.zeros(comparisons, dtype=bool)
         own = Consolidated(choice, no, no, ~no, (choice, choice, None, None))
-        found = each_order(made, own, np.full(comparisons, A), item)
+        agree = position(own, undivided(item)).consistency
+        found = each_order(made, agree, np.full(comparisons, A), item)
         assert found.accuracy.value == right / comparisons
         assert (found.accuracy.ci95_rule or "").startswith("Wilson")
         # Two verdicts on a comparison that always agree count as one.
