@@ -63,15 +63,13 @@ def on_side(side: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
     return order[start + np.arange(count.sum())], np.repeat(np.arange(len(places)), count)
 
 
-def read_scored(
-    comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater], aspect: int | None = None
-) -> FromScores:
+def read_scored(comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater]) -> FromScores:
     """What these judges' scores come to on the comparisons, whose ids stand in order; nothing where there are none."""
     if not judges or not len(ids):
         return FromScores()
     sides = read_sides(comparisons, ids)
     margins = margins_of(judges)
-    verdicts = read_derived(sides, [rater.pk for rater in judges], margins, aspect)
+    verdicts = read_derived(sides, [rater.pk for rater in judges], margins)
     unanswered, states, repaired = read_calls(sides, judges)
     return FromScores(verdicts, margins, unanswered, states, repaired)
 
@@ -87,12 +85,11 @@ def read_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Sides:
 
 
 def read_derived(
-    sides: Sides, raters: Sequence[int], margins: Mapping[tuple[int, int], float], aspect: int | None
+    sides: Sides, raters: Sequence[int], margins: Mapping[tuple[int, int], float]
 ) -> dict[tuple[int, int], Verdicts]:
-    given = Score.objects.filter(rater__in=raters)
-    if aspect is not None:
-        given = given.filter(aspect=aspect)
-    columns = given.order_by().values_list("rater_id", "response_id", "aspect_id", "value")
+    columns = (
+        Score.objects.filter(rater__in=raters).order_by().values_list("rater_id", "response_id", "aspect_id", "value")
+    )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE)
     place, known = sides.known(rows["response"])
     rows["response"] = place

@@ -21,7 +21,7 @@ NUMBERS: Final = ("rater", "response", "aspect", "comparison", "cluster")
 SCORE: Final = np.dtype([*((name, np.int64) for name in NUMBERS), ("value", np.float64)])
 
 
-def read_scores(
+def read_aspect_scores(
     aspects: Sequence[Aspect], raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places
 ) -> dict[str, AspectScores]:
     """By the aspect's key, in the order of the aspects: people's first scores, those that came in files, and judges'.

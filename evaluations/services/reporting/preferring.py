@@ -54,10 +54,7 @@ class Preferred:
 
 
 def read_preferred(
-    comparisons: QuerySet[Comparison],
-    ids: IntArray,
-    by_kind: Mapping[RaterKind, Sequence[Rater]],
-    aspect: int | None = None,
+    comparisons: QuerySet[Comparison], ids: IntArray, by_kind: Mapping[RaterKind, Sequence[Rater]]
 ) -> Preferred:
     """What these raters' imported scores come to on the comparisons, whose ids stand in order.
 
@@ -65,20 +62,18 @@ def read_preferred(
     """
     raters = [rater for kind in RaterKind for rater in by_kind[kind]]
     rules = score_rules(Q(aspect__evaluation=raters[0].evaluation_id)) if raters and len(ids) else {}
-    if not rules or aspect not in (None, *rules):
+    if not rules:
         return Preferred()
     sides = read_sides(comparisons, ids)
-    rows = read_scores(raters, sides, aspect)
+    rows = read_imported_scores(raters, sides)
     people, gold = (votes_of(rows, by_kind[kind], sides, rules) for kind in (RaterKind.HUMAN, RaterKind.GOLD))
     verdicts = verdicts_of(rows, by_kind[RaterKind.JUDGE], sides, rules)
     return Preferred(people, gold, verdicts, {(rater, about): rules.get(about, NO_RULE) for rater, about in verdicts})
 
 
-def read_scores(raters: Sequence[Rater], sides: Sides, aspect: int | None) -> Rows:
+def read_imported_scores(raters: Sequence[Rater], sides: Sides) -> Rows:
     """In the order in which they were stored, responses by place; the day is that on which their file came in."""
     given = Score.objects.filter(rater__in=raters, source_import__isnull=False)
-    if aspect is not None:
-        given = given.filter(aspect=aspect)
     columns = given.order_by("pk").values_list(
         "rater_id", "response_id", "aspect_id", "sample", "source_import_id", "value"
     )

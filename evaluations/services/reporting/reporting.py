@@ -28,7 +28,7 @@ from evaluations.domain import (
 from evaluations.models import Aspect, Comparison, Evaluation, Rater, Review, RubricAspect, RubricVersion, Run
 from evaluations.services.importing.scaling import asked_so_far
 from evaluations.services.reporting.gathering import Gathered, gather
-from evaluations.services.reporting.grading import read_scores
+from evaluations.services.reporting.grading import read_aspect_scores
 from evaluations.services.reporting.items import items_of, known_comparisons, places_of
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
 from evaluations.services.reporting.remembering import remembered
@@ -125,7 +125,7 @@ def make_report(
         rules,
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
-        read_scores(aspects, raters, wanted, places) if Part.SCORES in parts else {},
+        read_aspect_scores(aspects, raters, wanted, places) if Part.SCORES in parts else {},
         no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
     )
 

@@ -22,12 +22,12 @@ VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
 
 
 def read_scored_votes(
-    comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray, aspect: int | None = None
+    comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
 ) -> dict[int, PeopleRows]:
     """What people's first scores of the two responses say, by aspect id: the higher one beyond the margin wins."""
     if not place:
         return {}
-    rows = read_scores(comparisons, place, aspect)
+    rows = read_reviewed_scores(comparisons, place)
     known = np.isin(rows["comparison"], ids)
     rows = rows[known]
     if not len(rows):
@@ -44,15 +44,14 @@ def read_scored_votes(
     return found
 
 
-def read_scores(comparisons: QuerySet[Comparison], place: Mapping[int, int], aspect: int | None) -> Rows:
+def read_reviewed_scores(comparisons: QuerySet[Comparison], place: Mapping[int, int]) -> Rows:
+    """A row for each first score of a saved review by these raters."""
     given = Score.objects.filter(
         rater__in=list(place),
         stage=Stage.FIRST.value,
         review__state__in=[state.value for state in SAVED_REVIEW_STATES],
         review__comparison__in=comparisons.order_by().values("pk"),
     )
-    if aspect is not None:
-        given = given.filter(aspect=aspect)
     side = Case(
         When(response=F("review__comparison__response_a"), then=Value(0)), default=Value(1), output_field=IntegerField()
     )
@@ -95,13 +94,8 @@ def paired(rows: Rows, place: Mapping[int, int], ids: IntArray, margins: Mapping
     )
 
 
-def together(*found: Mapping[int, PeopleRows]) -> dict[int, PeopleRows]:
-    """The votes on an aspect that some people gave as choices and others as scores."""
-    aspects = sorted({aspect for one in found for aspect in one})
-    return {aspect: joined([one[aspect] for one in found if aspect in one]) for aspect in aspects}
-
-
 def joined(parts: list[PeopleRows]) -> PeopleRows:
+    """The votes on an aspect that some people gave as choices and others as scores."""
     if len(parts) == 1:
         return parts[0]
     votes = Votes(*(np.concatenate([getattr(one.votes, name) for one in parts]) for name in VOTE_COLUMNS))
