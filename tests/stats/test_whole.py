@@ -10,7 +10,7 @@ from evaluations.stats.several_scores import Scores
 from evaluations.stats.whole import Report, whole_report
 
 ZEROS = np.zeros(1, dtype=np.int64)
-ITEMS = Items(ZEROS, ZEROS - 1, (), ZEROS, ZEROS + 1, ("a", "b"), ("", ""), ZEROS, ZEROS, ZEROS, ZEROS, np.ones(1))
+ITEMS = Items(ZEROS, ZEROS - 1, (), ZEROS, ZEROS + 1, ("a", "b"), ("", ""), ZEROS, ZEROS, ZEROS, ZEROS, ZEROS, ZEROS)
 
 
 def report_of(scores: AspectScores) -> Report:
