@@ -49,7 +49,10 @@ class Target:
 
 @dataclass(frozen=True)
 class LabelBudget:
-    """``half_width``: of the interval now. Empty where ``why`` says why the spread is not known."""
+    """``half_width``: z standard errors now; the interval itself may be skewed, or cut off at 0 and 1. Empty where
+
+    ``why`` says why the spread is not known.
+    """
 
     why: str | None
     reviews: int
@@ -103,11 +106,11 @@ def what_is_lacking(clusters: int, comparisons: int, material: Material) -> str 
     return None
 
 
-def saved_by_ppi(people: float | None, with_judge: float | None) -> Saving:
+def saved_by_ppi(width_ratio: float | None) -> Saving:
     """1 − (standard error with the judge ÷ of people alone)², for the error shrinks as 1 ÷ √reviews."""
-    if not people or not with_judge:
+    if width_ratio is None:
         return Saving(None, NO_ERROR)
-    share = 1 - (with_judge / people) ** 2
+    share = 1 - width_ratio**2
     if share < WORTH_SAYING:
         return Saving(share, "The judge's verdicts save no reviews here: people alone would know as much.")
     return Saving(

@@ -2,15 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from evaluations.stats.budget import HALF_WIDTHS, Effort, LabelBudget, Material, Saving, label_budget, saved_by_ppi
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
-from evaluations.stats.distributions import Z_975
+from evaluations.stats import coefficients
+from evaluations.stats.agreement import Agreement
+from evaluations.stats.budget import Effort, LabelBudget, Material, Saving, label_budget, saved_by_ppi
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
+from evaluations.stats.coefficients import Tables
+from evaluations.stats.contributions import Contributions, FloatArray
+from evaluations.stats.intervals import Spread
 from evaluations.stats.items import Items
 from evaluations.stats.numbers import Number
 from evaluations.stats.win_rates import WinRates
+
+NO_CANDIDATE: Final = "There is no candidate whose win rate could be planned for."
+
+
+@dataclass(frozen=True)
+class Varying:
+    """A number with its variance over clusters (`Spread.variance`)."""
+
+    number: Number
+    variance: float
 
 
 @dataclass(frozen=True)
@@ -25,41 +40,52 @@ class Budgets:
 
 
 def budgets(
-    agreement: Number,
-    cohen_kappa: Number,
+    agreement: Varying,
+    cohen_kappa: Varying,
     rates: WinRates,
+    variances: Sequence[float],
     items: Items,
     people: IntArray,
     votes: int,
-    half_widths: Sequence[float] = HALF_WIDTHS,
 ) -> Budgets:
-    """``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave."""
+    """``variances``: of the win rate of each candidate from people alone, in the order of ``rates.candidates``.
+
+    ``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave.
+    """
     reviewed = people != MISSING
     effort = Effort(clusters_of(items.cluster, reviewed), int(reviewed.sum()), votes)
     untouched = int(items.cluster.max(initial=-1)) + 1 - effort.clusters
     material = Material(untouched, int((~reviewed).sum()))
-    name, rate = max(rates.candidates.items(), key=lambda one: one[1].people.n, default=(None, None))
-    of_rate = rate.people if rate else agreement
+    name, of_rate, saving = None, LabelBudget(NO_CANDIDATE, votes, None, ()), saved_by_ppi(None)
+    if rates.candidates:
+        candidates = zip(rates.candidates.items(), variances, strict=True)
+        (name, rate), variance = max(candidates, key=lambda one: one[0][1].people.n)
+        of_rate, saving = of_number(Varying(rate.people, variance), effort, material), saved_by_ppi(rate.width_ratio)
     return Budgets(
-        agreement=of_number(agreement, effort, material, half_widths),
-        cohen_kappa=of_number(cohen_kappa, effort, material, half_widths),
+        agreement=of_number(agreement, effort, material),
+        cohen_kappa=of_number(cohen_kappa, effort, material),
         candidate=name,
-        win_rate=of_number(of_rate, effort, material, half_widths),
-        saving=saved_by_ppi(standard_error(rate.people), standard_error(rate.corrected))
-        if rate
-        else saved_by_ppi(None, None),
+        win_rate=of_rate,
+        saving=saving,
     )
 
 
-def of_number(number: Number, effort: Effort, material: Material, half_widths: Sequence[float]) -> LabelBudget:
-    """From the interval that the number has: half its width is z standard errors."""
-    error = standard_error(number)
-    return label_budget((error or 0.0) ** 2, number.why or number.ci95_why, effort, material, half_widths)
+def varying(now: Agreement, table: Contributions) -> tuple[Varying, Varying]:
+    """Agreement and Cohen's kappa, with their variances by the table of choices by choices that they are made of."""
+    spread = Spread(table)
+    return (
+        Varying(now.agreement, spread.variance(lambda totals: coefficients.raw_agreement(square(totals)))),
+        Varying(now.cohen_kappa, spread.variance(lambda totals: coefficients.cohen_kappa(square(totals)))),
+    )
 
 
-def standard_error(number: Number) -> float | None:
-    """The standard error that the interval stands for."""
-    return None if number.ci95 is None else (number.ci95[1] - number.ci95[0]) / 2 / Z_975
+def square(totals: FloatArray) -> Tables:
+    return Tables(totals.reshape(*totals.shape[:-1], len(CHOICES), len(CHOICES)))
+
+
+def of_number(found: Varying, effort: Effort, material: Material) -> LabelBudget:
+    """Where the number has no interval its variance is not to be relied on."""
+    return label_budget(found.variance, found.number.why or found.number.ci95_why, effort, material)
 
 
 def clusters_of(cluster: IntArray, chosen: BoolArray) -> int:

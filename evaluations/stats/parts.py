@@ -11,18 +11,19 @@ from evaluations.stats.advantage import of_choices
 from evaluations.stats.alt_test import AltTest, alt_test
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.people import people_of
-from evaluations.stats.budgets import Budgets, budgets
+from evaluations.stats.budgets import Budgets, budgets, varying
 from evaluations.stats.coding import IntArray
 from evaluations.stats.comparing import compare
 from evaluations.stats.confidence import Confidence, confidence, weight_of
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.contributions import FloatArray, crossed
 from evaluations.stats.known import Known
 from evaluations.stats.looks import ComparedJudges, over_aspects
 from evaluations.stats.majority import majority
 from evaluations.stats.opinions import opinions
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.polls import poll
-from evaluations.stats.report import AspectMaterial, AspectReport
+from evaluations.stats.references import in_terms_of
+from evaluations.stats.report import AspectMaterial, AspectReport, reference
 from evaluations.stats.reviewers import Reviewer, reviewers
 from evaluations.stats.scores import ScoresReport, scores_report
 from evaluations.stats.several_scores import Scores
@@ -101,14 +102,16 @@ def scores_of(scores: AspectScores) -> ScoresReport:
 def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: AspectReport) -> dict[str, Budgets]:
     """Of each judge by name: how many more reviews bring its numbers to a width."""
     people = choice_of_people(material, rules.split_rule)
-    reviewed = Reviewed(known.matches, people)
+    reviewed, votes = Reviewed(known.matches, people), len(material.people)
+    variances = reviewed.candidates.means.variance.tolist()
+    held = reference(material.people, material.cluster, material.names, rules.split_rule, rules.coding)
     found = {}
     for judge in material.judges:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
+        against = in_terms_of(judge.own, held)[held.poll.items]
+        two = varying(now, crossed(against, held.majority.choice, held.poll.cluster_of_items))
         rates = win_rates(reviewed, Judgement(known.matches, judge.own.choice))
-        found[judge.name] = budgets(
-            now.agreement, now.cohen_kappa, rates, known.items, people, votes=len(material.people)
-        )
+        found[judge.name] = budgets(*two, rates, variances, known.items, people, votes)
     return found
 
 

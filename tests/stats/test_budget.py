@@ -98,7 +98,7 @@ def test_the_reviews_that_are_planned_bring_the_interval_to_the_width(statistic:
 
 def test_what_ppi_saves_is_said_as_it_is() -> None:
     # .98² = .9604: 4 % of the reviews; 100/.9604 = 104.
-    saved = saved_by_ppi(0.05, 0.049)
+    saved = saved_by_ppi(0.98)
     assert saved.share == pytest.approx(0.0396)
     assert saved.words == (
         "The judge's verdicts save 4% of the reviews: 100 with them tell as much as 104 of people alone."
@@ -106,14 +106,13 @@ def test_what_ppi_saves_is_said_as_it_is() -> None:
 
 
 def test_a_judge_that_saves_nothing_is_said_to_save_nothing() -> None:
-    for with_judge in (0.05, 0.0499, 0.051):
-        assert saved_by_ppi(0.05, with_judge).words.startswith("The judge's verdicts save no reviews")
-    assert (saved_by_ppi(0.05, 0.051).share or 0) < 0
+    for ratio in (1.0, 0.998, 1.02):
+        assert saved_by_ppi(ratio).words.startswith("The judge's verdicts save no reviews")
+    assert (saved_by_ppi(1.02).share or 0) < 0
 
 
 def test_without_an_error_to_compare_nothing_is_claimed() -> None:
-    for people, with_judge in ((None, 0.1), (0.0, 0.1), (0.1, None)):
-        assert (saved_by_ppi(people, with_judge).share, saved_by_ppi(people, with_judge).words) == (None, NO_ERROR)
+    assert (saved_by_ppi(None).share, saved_by_ppi(None).words) == (None, NO_ERROR)
 
 
 def test_the_result_is_plain_json() -> None:

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from evaluations.stats.budgets import budgets
+from evaluations.stats.budgets import NO_CANDIDATE, Varying, budgets
 from evaluations.stats.items import Items
 from evaluations.stats.matches import Matches
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.outcomes import Judgement, Reviewed
-from evaluations.stats.win_rates import win_rates
+from evaluations.stats.win_rates import WinRates, win_rates
 
 N, REVIEWED = 1_000, 200
 
@@ -36,12 +36,15 @@ def study() -> tuple[Items, np.ndarray, np.ndarray]:
     return items, people, judge
 
 
-def test_the_plan_follows_from_the_interval_that_the_number_has() -> None:
+def test_the_plan_follows_from_the_variance_of_the_number() -> None:
     items, people, judge = study()
     matches = Matches(items)
-    rates = win_rates(Reviewed(matches, people), Judgement(matches, judge))
-    agreement = Number(0.7, REVIEWED).within(0.64, 0.76, "by hand")
-    found = budgets(agreement, undefined("Constant.", REVIEWED), rates, items, people, votes=REVIEWED)
+    reviewed = Reviewed(matches, people)
+    rates, variances = win_rates(reviewed, Judgement(matches, judge)), reviewed.candidates.means.variance.tolist()
+    # The interval is cut off at 1; that its half width is .05 says nothing of the error.
+    agreement = Varying(Number(0.96, REVIEWED).within(0.9, 1.0, "by hand"), (0.06 / 1.959964) ** 2)
+    constant = Varying(undefined("Constant.", REVIEWED), 0.0)
+    found = budgets(agreement, constant, rates, variances, items, people, votes=REVIEWED)
     # ±.06 from 200 clusters; ±.03 takes four times as many: 600 more, and 800 are not reviewed yet.
     assert found.agreement.half_width == pytest.approx(0.06)
     by_width = {one.half_width: one for one in found.agreement.targets}
@@ -49,6 +52,14 @@ def test_the_plan_follows_from_the_interval_that_the_number_has() -> None:
     assert not by_width[0.02].suffices
     assert (found.cohen_kappa.why, found.cohen_kappa.targets) == ("Constant.", ())
     assert found.candidate in ("alpha", "beta")
-    assert found.win_rate.half_width is not None
-    assert found.saving.share is not None
-    assert 0 < found.saving.share < 0.9
+    candidate = list(rates.candidates).index(found.candidate)
+    assert found.win_rate.half_width == pytest.approx(1.959964 * variances[candidate] ** 0.5)
+    assert found.saving.share == pytest.approx(1 - (rates.candidates[found.candidate].width_ratio or 0) ** 2)
+
+
+def test_without_a_candidate_there_is_no_win_rate_to_plan_for() -> None:
+    items, people, _ = study()
+    agreement = Varying(Number(0.7, REVIEWED).within(0.64, 0.76, "by hand"), (0.06 / 1.959964) ** 2)
+    found = budgets(agreement, agreement, WinRates({}, ()), (), items, people, votes=REVIEWED)
+    assert (found.candidate, found.win_rate.why, found.win_rate.targets) == (None, NO_CANDIDATE, ())
+    assert found.saving.share is None
