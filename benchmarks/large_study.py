@@ -42,9 +42,7 @@ NOW: Final = timezone.now()
 DAY: Final = 20_000
 
 
-def make_large_study(
-    comparisons: int, *, people: int = 2, share: float = 0.1, judges: int = 1, bare: bool = False
-) -> Evaluation:
+def make_large_study(comparisons: int, *, people: int = 2, share: float = 0.1, bare: bool = False) -> Evaluation:
     """``people`` of them each review the same ``share`` of the comparisons.
 
     ``bare``: without the rows of verdicts, four in five of all, which no report reads.
@@ -54,10 +52,10 @@ def make_large_study(
     freeze(evaluation.review_rubric)
     Candidate.objects.bulk_create(Candidate(evaluation=evaluation, name=name, family=name[0]) for name in CANDIDATES)
     endpoint = Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
-    machines = [make_judge(evaluation, endpoint, number) for number in range(judges)]
+    judge = make_judge(evaluation, endpoint)
     humans = [Rater.objects.create(evaluation=evaluation, kind="human", name=f"person {n}") for n in range(people)]
     Rater.objects.filter(evaluation=evaluation).update(verdicts_changed_at=NOW)
-    writer = Writer(evaluation, machines, humans, share, bare)
+    writer = Writer(evaluation, [judge], humans, share, bare)
     queries = comparisons // 2
     for first in range(0, queries, QUERIES_AT_ONCE):
         with transaction.atomic():
@@ -68,16 +66,16 @@ def make_large_study(
     return evaluation
 
 
-def make_judge(evaluation: Evaluation, endpoint: Endpoint, number: int) -> Rater:
+def make_judge(evaluation: Evaluation, endpoint: Endpoint) -> Rater:
     judge = Judge.objects.create(
         evaluation=evaluation,
-        name=f"judge {number}",
+        name="judge 0",
         kind="llm",
         model="model",
         family="a",
         endpoint=endpoint,
         rubric_version=evaluation.review_rubric,
-        fingerprint=f"{number:064}",
+        fingerprint="0" * 64,
     )
     return Rater.objects.create(evaluation=evaluation, kind="judge", name=judge.name, judge=judge)
 

@@ -29,8 +29,3 @@ def by_reviewer(caption: Caption, estimates: Sequence[Estimate], quantity: Quant
 def preferences(caption: Caption, estimates: Sequence[Estimate], medium: Medium = PAGE) -> Plot:
     """How often the first shown, or the longer, response is chosen: half the time where it makes no difference."""
     return in_rows(caption, estimates, share("Share of verdicts without ties"), medium, row_name="Rater", neutral=EVEN)
-
-
-def blind_and_shown(caption: Caption, estimates: Sequence[Estimate], medium: Medium = PAGE) -> Plot:
-    """Agreement with each judge, of people who did not see it first and of people who did."""
-    return in_rows(caption, estimates, share("Agreement with the judge"), medium, row_name="Judge")

@@ -11,7 +11,7 @@ from evaluations.figures.layers import coloured, datum, lines, points, tooltip, 
 from evaluations.figures.legends import legend_height
 from evaluations.figures.media import PAGE, Json, Medium
 from evaluations.figures.plots import Caption, Plot
-from evaluations.figures.quantities import Quantity, reach, share
+from evaluations.figures.quantities import reach, share
 from evaluations.figures.tables import rows_of_dated
 from evaluations.figures.wording import notes_of
 
@@ -21,7 +21,7 @@ INNER_PIXELS: Final = 240
 SPREAD: Final = 0.3
 
 
-def over_time(caption: Caption, dated: Sequence[Dated], medium: Medium = PAGE, quantity: Quantity = AGREEMENT) -> Plot:
+def over_time(caption: Caption, dated: Sequence[Dated], medium: Medium = PAGE) -> Plot:
     """Series of one period stand beside each other; a line ends where a period has no number."""
     estimates = [one.estimate for one in dated]
     drawn = drawable(estimates, medium)
@@ -29,18 +29,18 @@ def over_time(caption: Caption, dated: Sequence[Dated], medium: Medium = PAGE, q
     spec = None
     if drawn.estimates:
         series = drawn.style.names
-        data = data_of([one for one in dated if one.estimate.series in series], series, quantity)
-        layers = [course(drawn, sorted({one.day for one in dated}), quantity, medium)]
+        data = data_of([one for one in dated if one.estimate.series in series], series)
+        layers = [course(drawn, sorted({one.day for one in dated}), medium)]
         spec = specified(caption, medium, notes, data, INNER_PIXELS + AXIS_PIXELS + legend_height(series), layers)
-    return plotted(caption, estimates, quantity, rows_of_dated(dated, quantity), notes, spec)
+    return plotted(caption, estimates, AGREEMENT, rows_of_dated(dated, AGREEMENT), notes, spec)
 
 
-def data_of(dated: Sequence[Dated], series: Sequence[str], quantity: Quantity) -> list[Json]:
+def data_of(dated: Sequence[Dated], series: Sequence[str]) -> list[Json]:
     """Periods without a number stay in the data: they are where a line ends."""
     apart = SPREAD * shortest_gap([one.day for one in dated])
     return [
         {
-            **datum(one.estimate, quantity),
+            **datum(one.estimate, AGREEMENT),
             "day": one.day.isoformat(),
             "drawn_at": beside(one.day, series.index(one.estimate.series), len(series), apart),
         }
@@ -60,10 +60,10 @@ def beside(day: date, number: int, of: int, apart: timedelta) -> int:
     return milliseconds(day) + shift // timedelta(milliseconds=1)
 
 
-def course(drawn: Drawn, days: Sequence[date], quantity: Quantity, medium: Medium) -> Json:
+def course(drawn: Drawn, days: Sequence[date], medium: Medium) -> Json:
     style = drawn.style
-    along = measured_axis(quantity, reach(quantity, drawn.estimates), upright=True)
-    says = tooltip("Time", quantity)
+    along = measured_axis(AGREEMENT, reach(AGREEMENT, drawn.estimates), upright=True)
+    says = tooltip("Time", AGREEMENT)
     marks = [*lines(style, along), whiskers(along, upright=True), *points(style, medium, along, says, upright=True)]
     return {"encoding": {"x": time_axis(days), "color": coloured(style)}, "layer": marks}
 

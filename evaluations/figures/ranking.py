@@ -23,7 +23,7 @@ def ranked_of(candidate: str, series: str, standing: Standing) -> Ranked:
     return Ranked(estimate_of(candidate, series, standing.score), standing.rank, low, high)
 
 
-def ranking(caption: Caption, ranked: Sequence[Ranked], medium: Medium = PAGE, quantity: Quantity = SCORE) -> Plot:
+def ranking(caption: Caption, ranked: Sequence[Ranked], medium: Medium = PAGE) -> Plot:
     """The best of the first series on top. On the right of each row its rank there, and the ranks it may have."""
     ordered = best_first(ranked)
     estimates = [one.estimate for one in ordered]
@@ -33,12 +33,12 @@ def ranking(caption: Caption, ranked: Sequence[Ranked], medium: Medium = PAGE, q
     if drawn.estimates:
         ranks = {one.estimate: one.ranks or "n/a" for one in ordered}
         first = {one.label: said for one, said in ranks.items() if one.series == estimates[0].series}
-        layers = forest(drawn, quantity, medium, "Candidate", None, text("ranks", "Rank"))
-        data = [{**datum(one, quantity), "ranks": ranks[one]} for one in drawn.estimates]
+        layers = forest(drawn, SCORE, medium, "Candidate", None, text("ranks", "Rank"))
+        data = [{**datum(one, SCORE), "ranks": ranks[one]} for one in drawn.estimates]
         layers.append(places(drawn, estimates[0].series, medium))
         spec = specified(caption, medium, notes, data, forest_height(drawn), layers, ranks=first)
         spec["resolve"] = {"scale": {"y": "independent"}}
-    return plotted(caption, estimates, quantity, rows_of_ranked(ordered, quantity), notes, spec)
+    return plotted(caption, estimates, SCORE, rows_of_ranked(ordered, SCORE), notes, spec)
 
 
 def best_first(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -20,7 +20,6 @@ SIDES: Final = 2  # without ties only A and B are left
 NOTHING_SHARED: Final = "No comparison has a choice on both sides."
 ALL_TIES: Final = "No comparison is left once ties are dropped."
 CONSTANT: Final = "Both sides made the same one choice throughout: agreement by chance would be complete as well."
-ONE_CHOICE: Final = "With a single choice on offer there is nothing to agree on."
 NO_RATERS: Final = (
     "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa for each two "
     "people under pairs."

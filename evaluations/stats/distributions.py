@@ -1,7 +1,7 @@
 """Tail areas of the t distribution, from the incomplete beta function: numpy has none, and scipy is 200 MB."""
 
 from functools import lru_cache
-from math import exp, inf, isinf, lgamma, log, sqrt
+from math import exp, isinf, lgamma, log, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -82,13 +82,6 @@ def fraction(a: float, b: float, x: float) -> float:
 
 def away_from_zero(value: float) -> float:
     return value if abs(value) > TINY else TINY
-
-
-def t_of(mean: float, standard_error: float) -> float:
-    """mean ÷ standard error, endless where nothing varies."""
-    if standard_error > 0:
-        return mean / standard_error
-    return 0.0 if mean == 0 else inf if mean > 0 else -inf
 
 
 def standard_error(total: float, squares: float, n: int) -> float:

@@ -65,5 +65,4 @@ def every_plot(medium: Medium) -> list[Plot]:
         comparing.by_aspect(Caption("aspects", "By aspect"), estimates(), share("Agreement"), medium),
         comparing.by_reviewer(Caption("reviewers", "By reviewer"), people, kappa, medium),
         comparing.preferences(Caption("bias", "Preferences"), estimates(), medium),
-        comparing.blind_and_shown(Caption("anchoring", "Anchoring"), estimates(("gpt",)), medium),
     ]

@@ -32,14 +32,14 @@ from tests.contests import anything, contest
 STRENGTHS = np.array([0.8, 0.3, -0.2, -0.9])
 
 
-def everyone(queries: int, seed: int, strengths: FloatArray = STRENGTHS) -> tuple[Items, IntArray]:
+def everyone(queries: int, seed: int) -> tuple[Items, IntArray]:
     """Every two candidates on every query, and who won by their strengths, with leanings that a query's pairs share."""
     rng = np.random.default_rng(seed)
-    first, second = np.triu_indices(len(strengths), 1)
+    first, second = np.triu_indices(len(STRENGTHS), 1)
     cluster = np.repeat(np.arange(queries), len(first))
     a, b = np.tile(first, queries), np.tile(second, queries)
-    leaning = rng.normal(size=(queries, len(strengths))) * 0.5
-    chance = 1 / (1 + np.exp(-(strengths[a] - strengths[b] + leaning[cluster, a] - leaning[cluster, b])))
+    leaning = rng.normal(size=(queries, len(STRENGTHS))) * 0.5
+    chance = 1 / (1 + np.exp(-(STRENGTHS[a] - STRENGTHS[b] + leaning[cluster, a] - leaning[cluster, b])))
     tied = rng.random(len(a)) < 0.1
     return contest(a, b, cluster), np.where(tied, TIE, np.where(rng.random(len(a)) < chance, A, B))
 

@@ -15,8 +15,8 @@ from evaluations.web.plotting import file_response, files_address
 from tests.figures.making import every_plot
 
 
-def html_of(plot: Plot, files: str = "/p?as=") -> str:
-    return render_to_string("_plot.html", {"plot": plot, "files": files})
+def html_of(plot: Plot) -> str:
+    return render_to_string("_plot.html", {"plot": plot, "files": "/p?as="})
 
 
 def test_a_plot_stands_on_a_page_with_its_room_its_numbers_and_its_files() -> None:

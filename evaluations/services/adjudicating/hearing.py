@@ -143,12 +143,6 @@ def derived(comparison: Comparison, review: Review, scores: Mapping[int, Score],
     )
 
 
-def reviews_of(comparison: Comparison) -> list[Review]:
-    """Every review that was saved, with who made it, by name."""
-    saved = Review.objects.filter(comparison=comparison, state__in=SAVED_REVIEW_STATES)
-    return list(saved.select_related("rater__user").order_by("rater__name", "pk"))
-
-
 def passages_of(comparison: Comparison) -> list[Span]:
     """What people marked in the responses of saved reviews, in the order in which it stands there."""
     saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)

@@ -106,38 +106,38 @@ class PeopleRows:
         return np.isin(self.picked, (DRAWN_AT_RANDOM, DRAWN_IN_STRATA))
 
 
-def marks(review: str = "review") -> Combinable:
+def marks() -> Combinable:
     """What a vote knew, its arm and how it was picked, as one number."""
     knew = Case(
-        When(**{f"{review}__isnull": True}, then=Value(UNKNOWN)),
-        When(**{f"{review}__blind": True}, then=Value(BLIND)),
+        When(review__isnull=True, then=Value(UNKNOWN)),
+        When(review__blind=True, then=Value(BLIND)),
         default=Value(SAW_JUDGE),
         output_field=IntegerField(),
     )
     arm = Case(
-        When(**{f"{review}__reveal": Reveal.RANDOMISED.value, f"{review}__judge_first": True}, then=Value(SHOWN_ARM)),
-        When(**{f"{review}__reveal": Reveal.RANDOMISED.value}, then=Value(BLIND_ARM)),
+        When(review__reveal=Reveal.RANDOMISED.value, review__judge_first=True, then=Value(SHOWN_ARM)),
+        When(review__reveal=Reveal.RANDOMISED.value, then=Value(BLIND_ARM)),
         default=Value(NO_ARM),
         output_field=IntegerField(),
     )
-    return (knew * KINDS + arm) * WAYS + how_picked(review)
+    return (knew * KINDS + arm) * WAYS + how_picked()
 
 
-def how_picked(review: str) -> Case:
+def how_picked() -> Case:
     """Imported votes are assumed to be of a random sample, which the rules say. What was not picked
 
     at random counts all the same once its turn in the random order has come.
     """
     came = QueueItem.objects.filter(
         drawn=True,
-        rubric_version=OuterRef(f"{review}__rubric_version"),
-        comparison=OuterRef(f"{review}__comparison"),
+        rubric_version=OuterRef("review__rubric_version"),
+        comparison=OuterRef("review__comparison"),
     )
     return Case(
-        When(**{f"{review}__isnull": True}, then=Value(DRAWN_AT_RANDOM)),
-        When(**{f"{review}__picked_by": PickedBy.RANDOM.value}, then=Value(DRAWN_AT_RANDOM)),
-        When(**{f"{review}__picked_by": PickedBy.STRATIFIED.value}, then=Value(DRAWN_IN_STRATA)),
-        When(**{f"{review}__picked_by": PickedBy.CALIBRATION.value}, then=Value(CALIBRATION)),
+        When(review__isnull=True, then=Value(DRAWN_AT_RANDOM)),
+        When(review__picked_by=PickedBy.RANDOM.value, then=Value(DRAWN_AT_RANDOM)),
+        When(review__picked_by=PickedBy.STRATIFIED.value, then=Value(DRAWN_IN_STRATA)),
+        When(review__picked_by=PickedBy.CALIBRATION.value, then=Value(CALIBRATION)),
         When(Exists(came), then=Value(DRAWN_AT_RANDOM)),
         default=Value(NOT_DRAWN),
         output_field=IntegerField(),
