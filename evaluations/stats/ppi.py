@@ -84,10 +84,14 @@ class Together:
 
 
 def corrected(together: Together, judge_weight: FloatArray | None = None) -> Corrected:
-    """The mean with the least variance among 0 ≤ λ ≤ 1, or with the λ given, one for each group."""
+    """The mean with the least variance among 0 ≤ λ ≤ 1, or with the λ given, one for each group.
+
+    One reviewed cluster has no variance: λ is 0 there.
+    """
     sample, judge, (yy, yd, dd) = together.sample, together.judged.means, together.spreads
     with np.errstate(invalid="ignore"):
-        chosen = best_weight(yy, yd, dd) if judge_weight is None else judge_weight
+        best = np.where(sample.means.clusters > 1, best_weight(yy, yd, dd), 0.0)
+        chosen = best if judge_weight is None else judge_weight
         variance = (yy - 2 * chosen * yd + chosen**2 * dd) * spare(sample.means.clusters)
         value = sample.means.value + chosen * (judge.value - together.mean)
     return Corrected(value, variance, chosen, sample.clusters_where(together.among_reviewed != sample.outcome))
@@ -102,4 +106,4 @@ def common_weight(together: Together) -> float:
 def best_weight(yy: FloatArray, yd: FloatArray, dd: FloatArray) -> FloatArray:
     """Where yy − 2λ yd + λ² dd is least for 0 ≤ λ ≤ 1; 0 where the judge adds nothing."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.clip(np.where(dd > NOTHING * yy, yd / dd, 0.0), 0.0, 1.0)
+        return np.clip(np.where(dd > NOTHING * np.maximum(yy, 0.0), yd / dd, 0.0), 0.0, 1.0)  # yy may round below 0

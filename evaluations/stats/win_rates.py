@@ -115,8 +115,8 @@ def mean(means: Means, group: int, empty: str) -> Number:
 
 
 def of_correction(correction: Corrected, people: Means, group: int) -> Number:
-    """With t, where enough differs among the reviewed for the variance to be known."""
-    number = Number(float(correction.value[group]), int(people.n[group]))
+    """With t, where enough differs among the reviewed for the variance to be known; cut off at 0 and 1."""
+    number = Number(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
     clusters = int(people.clusters[group])
     if clusters < 2:
         return number.without_interval(ONE_CLUSTER)

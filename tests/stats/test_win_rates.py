@@ -15,7 +15,7 @@ from evaluations.stats.items import Items
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ppi import Together, corrected
-from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, win_rates
+from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, of_correction, win_rates
 from tests.contests import anything, contest
 
 WORTH = {A: 1.0, B: 0.0, TIE: 0.5, BOTH_BAD: 0.5, MISSING: 0.5}
@@ -279,6 +279,30 @@ def test_few_that_differ_have_wilsons_interval_and_never_one_of_no_width() -> No
     assert rate.people.ci95 is not None
     assert 0.8 < rate.people.ci95[0] < rate.people.ci95[1] == 1
     assert "Wilson" in (rate.people.ci95_rule or "")
+
+
+def test_with_one_reviewed_cluster_the_judge_corrects_nothing() -> None:
+    # The sums of squares are 0 but for rounding, which may leave them below 0.
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        people = rng.choice([A, B, TIE], 7)
+        rates = found(contest([0] * 7, [1] * 7, np.zeros(7, dtype=np.int64)), people, rng.choice([A, B, TIE], 7))
+        rate = rates.pairs[0].rate
+        assert (rate.judge_weight, rate.corrected.value, rate.corrected.ci95) == (0, rate.people.value, None)
+        assert dumps(asdict(rates), allow_nan=False)
+
+
+def test_a_correction_ends_at_one() -> None:
+    # People: 44 wins of 50. The judge denies 40 of the 50 that people saw, by chance, and affirms all others.
+    people = np.array([A] * 44 + [B] * 6 + [MISSING] * 950)
+    judge = np.array([A] * 10 + [B] * 40 + [A] * 950)
+    items = contest([0] * 1_000, [1] * 1_000)
+    matches = Matches(items)
+    correction = corrected(Together(Reviewed(matches, people).pairs, Judgement(matches, judge).pairs), np.ones(1))
+    assert correction.value[0] > 1
+    number = of_correction(correction, Reviewed(matches, people).pairs.means, 0)
+    assert number.value == 1
+    assert number.ci95_why is not None or (number.ci95 or (0, 0))[1] == 1
 
 
 def test_few_clusters_are_named_as_few() -> None:

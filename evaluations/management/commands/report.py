@@ -50,7 +50,7 @@ class Command(BaseCommand):
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["json"]:
-            self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
             self.stdout.write("\n".join(lines(report)))
 

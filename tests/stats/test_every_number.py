@@ -1,0 +1,75 @@
+"""Every number of a report is one, or None with a reason: nothing is infinite, and nothing is no number."""
+
+from json import dumps
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluations.domain import Part, Rules
+from evaluations.stats.coding import AS_STORED, MISSING, SWAPPED, BoolArray
+from evaluations.stats.consolidation import Answers, Unanswered, Verdicts, consolidate
+from evaluations.stats.items import Items
+from evaluations.stats.judges import JudgeMaterial
+from evaluations.stats.known import Known
+from evaluations.stats.report import AspectMaterial
+from evaluations.stats.votes import Votes
+from evaluations.stats.whole import whole_report
+from tests.contests import anything
+
+NONE = np.empty(0, dtype=np.int64)
+
+
+def votes(n: int, number: int, rng: np.random.Generator) -> Votes:
+    """Of three people, who hardly ever say both bad."""
+    item, rater = np.sort(rng.integers(n, size=number)), rng.integers(3, size=number)
+    return Votes(item, rater, rng.integers(2, size=number), rng.choice(4, number, p=[0.5, 0.3, 0.19, 0.01]))
+
+
+def judge(name: str, n: int, rng: np.random.Generator) -> JudgeMaterial:
+    """In both orders, without a verdict on some."""
+    answers = []
+    for shown in (AS_STORED, SWAPPED):
+        choice = rng.choice(np.arange(MISSING, 3), n).astype(np.int8)
+        said: BoolArray = choice != MISSING
+        answers.append(Answers(shown, np.flatnonzero(said), choice[said], is_single=True))
+    verdicts = Verdicts(tuple(one for one in answers if len(one.item)))
+    own = consolidate(verdicts, Unanswered(NONE, NONE, NONE), n)
+    return JudgeMaterial(name, None, "llm", None, verdicts, own, NONE)
+
+
+def material(items: Items, rng: np.random.Generator) -> AspectMaterial:
+    n = len(items)
+    people, nobody = votes(n, int(rng.integers(3 * n)), rng), Votes(NONE, NONE, NONE, NONE)
+    return AspectMaterial(
+        name="Clarity",
+        items=n,
+        cluster=items.cluster,
+        people=people,
+        late=votes(n, int(rng.integers(n)), rng),
+        undrawn=votes(n, int(rng.integers(n)), rng),
+        seeing={},
+        gold=nobody,
+        blind=len(people),
+        not_drawn=0,
+        calibration=0,
+        judges=tuple(judge(name, n, rng) for name in ("one", "other")),
+        panels={},
+        days=rng.integers(20_000, 20_040, len(people.item)),
+        active_seconds=np.where(rng.random(len(people.item)) < 0.5, np.nan, 40.0),
+        names=("ann", "ben", "cem"),
+        offered=frozenset({0, 1, 2, 3}),
+        rubric_versions=(),
+        warnings=(),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 100_000), st.sampled_from([1, 2, 3, 7, 30]), st.sampled_from([1, 2, 6]), st.sampled_from([2, 3]))
+def test_no_number_of_any_report_is_no_number(seed: int, n: int, clusters: int, candidates: int) -> None:
+    rng = np.random.default_rng(seed)
+    items = anything(seed, n, candidates, clusters)
+    items = Items(**{**vars(items), "cluster": np.unique(items.cluster, return_inverse=True)[1]})
+    materials = {key: material(items, rng) for key in ("clarity", "depth")}
+    report = whole_report("study", materials, Known(items, {}), Rules(), tuple(Part), {}, {}, ())
+    assert dumps(report.as_json(), allow_nan=False)
