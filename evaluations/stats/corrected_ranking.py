@@ -18,12 +18,23 @@ from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import t_975
 from evaluations.stats.evidence import residuals, table
-from evaluations.stats.intervals import LEAST_DISAGREEING, too_few_of
+from evaluations.stats.intervals import LEAST_DISAGREEING
 from evaluations.stats.matches import Matches
 from evaluations.stats.numbers import Number
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ppi import Together, common_weight
-from evaluations.stats.ranking import NOT_FOUND, Ranking, around, fitted, normal_draws, numbers_of, sandwich, standings
+from evaluations.stats.ranking import (
+    NOT_FOUND,
+    Ranking,
+    around,
+    fitted,
+    normal_draws,
+    numbers_of,
+    sandwich,
+    standings,
+    too_few_of_each,
+    withheld,
+)
 from evaluations.stats.win_rates import HARDLY_CORRECTED, NOT_JUDGED
 
 
@@ -110,11 +121,12 @@ def within(
     correction: Correction, numbers: list[Number], at: FloatArray, clusters: int
 ) -> tuple[list[Number], FloatArray | None]:
     """The scores with intervals, and draws of them, where enough differs for the variance to be known."""
-    reason = too_few_of(clusters, LEAST_DISAGREEING)
-    if not reason and correction.judge_weight and correction.differing < LEAST_DISAGREEING:
-        reason = HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING)
-    if reason:
-        return [number.without_interval(reason) for number in numbers], None
+    reasons = too_few_of_each(correction.reviewed.evidence)
+    if correction.judge_weight and correction.differing < LEAST_DISAGREEING:
+        reasons = [one or HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING) for one in reasons]
+    if None not in reasons:
+        return withheld(numbers, reasons), None
     covariance = sandwich(correction.table, at, correction.products(at), clusters)
     rule = f"linearised, t over {clusters:,} reviewed clusters"
-    return around(numbers, covariance, t_975(clusters - 1), rule), normal_draws(at, covariance)
+    found = around(numbers, covariance, t_975(clusters - 1), rule)
+    return withheld(found, reasons), normal_draws(at, covariance)

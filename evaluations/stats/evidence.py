@@ -53,6 +53,22 @@ class Evidence:
         return self.matches.over_pairs(pairs)[self.matches.entrants]
 
     @cached_property
+    def varied(self) -> IntArray:
+        """How many clusters hold, for each of them, anything but its commonest outcome."""
+        said, (first, second) = self.said, places(self.matches)
+        pair, to_first = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int8)
+        # By candidate as small numbers, which are quick to sort; within one the clusters stay in order.
+        names = np.stack([first[pair], second[pair]], axis=1).ravel().astype(np.min_scalar_type(len(self.names)))
+        order, size = np.argsort(names, kind="stable"), len(self.names)
+        candidate = names[order].astype(np.int64)
+        outcome, cluster = np.stack([to_first, 2 - to_first], axis=1).ravel()[order], self.cluster[said][order >> 1]
+        commonest = np.bincount(3 * candidate + outcome, minlength=3 * size).reshape(size, 3).argmax(axis=1)
+        other = outcome != commonest[candidate]
+        candidate, cluster = candidate[other], cluster[other]
+        begins = (np.diff(candidate, prepend=-1) != 0) | (np.diff(cluster, prepend=-1) != 0)
+        return np.bincount(candidate[begins], minlength=size)
+
+    @cached_property
     def totals(self) -> FloatArray:
         """How often each pair met, and then what the first had of it: 2 × pairs."""
         values = self.weight, self.weight * self.outcome

@@ -13,18 +13,18 @@ from typing import Final
 
 import numpy as np
 
+from evaluations.stats.bias.slope import withheld
 from evaluations.stats.bradley_terry import chances, gap, incidence
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import t_975
 from evaluations.stats.evidence import Evidence, residuals, table
-from evaluations.stats.intervals import SHARE, UNBOUNDED, Bounds, too_few_of
+from evaluations.stats.intervals import SHARE, UNBOUNDED, Bounds
 from evaluations.stats.logistic import Fit, firth_logistic, probabilities
 from evaluations.stats.matches import Matches
-from evaluations.stats.means import Means
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.outcomes import Judgement, Reviewed
-from evaluations.stats.ranking import NOTHING_SAID
+from evaluations.stats.ranking import NOTHING_SAID, too_few_of_each
 
 BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
 NO_LENGTHS: Final = "The two responses of every comparison are equally long."
@@ -84,15 +84,14 @@ class Lengths:
 
 
 def length_controlled_by_people(reviewed: Reviewed, lengths: Lengths) -> LengthControlled:
-    return length_controlled(reviewed.evidence, reviewed.candidates.means, lengths)
+    return length_controlled(reviewed.evidence, lengths)
 
 
 def length_controlled_by_judge(judgement: Judgement, lengths: Lengths) -> LengthControlled:
-    return length_controlled(judgement.evidence, judgement.candidates.means, lengths)
+    return length_controlled(judgement.evidence, lengths)
 
 
-def length_controlled(evidence: Evidence, means: Means, lengths: Lengths) -> LengthControlled:
-    """``means``: the candidates' plain win rates, which tell how much varies."""
+def length_controlled(evidence: Evidence, lengths: Lengths) -> LengthControlled:
     why = hindrance(evidence, lengths)
     if why:
         return without(why, evidence.comparisons)
@@ -103,7 +102,7 @@ def length_controlled(evidence: Evidence, means: Means, lengths: Lengths) -> Len
     if not fit.converged:
         return without(NOT_TOLD_APART, evidence.comparisons)
     surplus = weight * (evidence.outcome - probabilities(lengths.design, fit.coefficients)[rows])
-    return estimates(fit, robust(fit, evidence, surplus, lengths), evidence, means, lengths.scale)
+    return estimates(fit, robust(fit, evidence, surplus, lengths), evidence, lengths)
 
 
 def hindrance(evidence: Evidence, lengths: Lengths) -> str | None:
@@ -124,17 +123,25 @@ def robust(fit: Fit, evidence: Evidence, surplus: FloatArray, lengths: Lengths) 
     return np.asarray(fit.covariance @ made.products[1:, 1:] @ fit.covariance * spare)
 
 
-def estimates(fit: Fit, covariance: FloatArray, evidence: Evidence, means: Means, scale: float) -> LengthControlled:
+def estimates(fit: Fit, covariance: FloatArray, evidence: Evidence, lengths: Lengths) -> LengthControlled:
     clusters, slope = evidence.clusters, Number(float(fit.coefficients[-1]), evidence.comparisons)
     values, gradients = at_equal_length(fit, evidence)
     variances = ((gradients @ covariance) * gradients).sum(axis=1)
-    parts = zip(values, variances, evidence.met, means.varied[evidence.matches.entrants], strict=True)
+    parts = zip(values, variances, evidence.met, too_few_of_each(evidence), strict=True)
     rates = [
-        around(Number(float(value), int(n)), float(variance), clusters, int(varied), SHARE)
-        for value, variance, n, varied in parts
+        around(Number(float(value), int(n)), float(variance), clusters, reason, SHARE)
+        for value, variance, n, reason in parts
     ]
-    whole = around(slope, float(covariance[-1, -1]), clusters, int(means.varied.max()), UNBOUNDED)
-    return LengthControlled(dict(zip(evidence.names, rates, strict=True)), whole, scale, None)
+    whole = around(slope, float(covariance[-1, -1]), clusters, unsettled(evidence, lengths), UNBOUNDED)
+    return LengthControlled(dict(zip(evidence.names, rates, strict=True)), whole, lengths.scale, None)
+
+
+def unsettled(evidence: Evidence, lengths: Lengths) -> str | None:
+    """Why the slope has no interval: few clusters, or so few against the rest that length all but settles choices."""
+    longer_by = lengths.longer_by[evidence.item]
+    chosen = evidence.said & (evidence.outcome != 1 / 2) & (longer_by != 0)
+    chose_longer = (longer_by > 0) == (evidence.outcome == 1)
+    return withheld(evidence.cluster[chosen], chose_longer[chosen], evidence.clusters)
 
 
 def at_equal_length(fit: Fit, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
@@ -148,9 +155,9 @@ def at_equal_length(fit: Fit, evidence: Evidence) -> tuple[FloatArray, FloatArra
     return values, np.column_stack([gradients[:, 1:], np.zeros(len(met))])
 
 
-def around(number: Number, variance: float, clusters: int, varied: int, bounds: Bounds) -> Number:
-    """± t · √variance with clusters − 1 degrees of freedom, where enough varies for it to be known."""
-    if reason := too_few_of(clusters, varied):
+def around(number: Number, variance: float, clusters: int, reason: str | None, bounds: Bounds) -> Number:
+    """± t · √variance with clusters − 1 degrees of freedom, but for a ``reason`` why it is not to be relied on."""
+    if reason:
         return number.without_interval(reason)
     assert number.value is not None
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))

@@ -13,7 +13,7 @@ from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.evidence import Evidence
-from evaluations.stats.intervals import BOOTSTRAP_UP_TO, LEAST_DISAGREEING, Spread, too_few_of
+from evaluations.stats.intervals import BOOTSTRAP_UP_TO, Spread, too_few_of
 from evaluations.stats.numbers import Number
 from evaluations.stats.outcomes import Judgement, Reviewed
 
@@ -75,16 +75,30 @@ def fitted(evidence: Evidence) -> Fitted:
 
 
 def ranked(evidence: Evidence) -> Ranking:
-    """With intervals by a bootstrap of clusters, above BOOTSTRAP_UP_TO of them by linearisation."""
+    """With intervals by a bootstrap of clusters, above BOOTSTRAP_UP_TO of them by linearisation.
+
+    A candidate with too few clusters that hold anything but its commonest outcome has none.
+    """
     fit, comparisons, clusters = fitted(evidence), evidence.comparisons, evidence.clusters
     if fit.why:
         return Ranking({}, fit.why, comparisons, clusters)
     numbers = numbers_of(evidence, fit.at)
-    if reason := too_few_of(clusters, LEAST_DISAGREEING):
-        without = [number.without_interval(reason) for number in numbers]
-        return Ranking(standings(evidence.names, without, None), None, comparisons, clusters)
-    found = (drawn if clusters <= BOOTSTRAP_UP_TO else linearised)(fit, numbers)
-    return Ranking(standings(evidence.names, *found), None, comparisons, clusters)
+    reasons = too_few_of_each(evidence)
+    if None not in reasons:
+        return Ranking(standings(evidence.names, withheld(numbers, reasons), None), None, comparisons, clusters)
+    within, draws = (drawn if clusters <= BOOTSTRAP_UP_TO else linearised)(fit, numbers)
+    return Ranking(standings(evidence.names, withheld(within, reasons), draws), None, comparisons, clusters)
+
+
+def too_few_of_each(evidence: Evidence) -> list[str | None]:
+    """Why each candidate has no interval, where it has none."""
+    return [too_few_of(evidence.clusters, varied) for varied in evidence.varied.tolist()]
+
+
+def withheld(numbers: Sequence[Number], reasons: Sequence[str | None]) -> list[Number]:
+    """Where there is a reason, with that in the place of the interval."""
+    pairs = zip(numbers, reasons, strict=True)
+    return [number if reason is None else number.without_interval(reason) for number, reason in pairs]
 
 
 def numbers_of(evidence: Evidence, at: FloatArray) -> list[Number]:

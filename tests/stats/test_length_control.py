@@ -110,6 +110,8 @@ def test_a_judge_that_always_takes_the_longer_has_a_finite_slope() -> None:
     assert found.why is None
     assert 20 < (found.slope.value or 0) < 1_000
     assert all(0.2 < (rate.value or 0) < 0.8 for rate in found.win_rates.values())
+    assert found.slope.ci95 is None
+    assert (found.slope.ci95_why or "").startswith("The shorter response is chosen in 0 clusters alone")
     assert dumps(asdict(found), allow_nan=False)
 
 

@@ -101,12 +101,59 @@ def test_nobody_at_all_is_a_reason() -> None:
 
 
 def test_resamples_in_which_someone_always_wins_are_counted() -> None:
-    people = np.array([A] * 57 + [B] * 3)
-    ranking = ranking_of_people(Reviewed(Matches(contest([0] * 60, [1] * 60)), people))
-    # No loss is drawn with probability (57/60)^60 = .046: of 2,000 about 92.
+    # 0 and 1 win half of what they have with each other, 2 loses to 0 but for three.
+    items = contest([0] * 120, [1] * 60 + [2] * 60)
+    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A, B] * 30 + [A] * 57 + [B] * 3)))
+    # None of the three is drawn with probability exp(−3) = .05: of 2,000 about 100.
     rule = ranking.standings["candidate 0"].score.ci95_rule or ""
     undefined = int(rule.split(", ")[-1].split(" ")[0])
-    assert 60 < undefined < 130
+    assert 60 < undefined < 140
+    of_last = ranking.standings["candidate 2"]
+    assert (of_last.score.ci95, of_last.win_probability.ci95, of_last.ranks) == (None, None, None)
+    assert (of_last.score.ci95_why or "").startswith("Only 3 clusters")
+
+
+@pytest.mark.parametrize("clusters", [100, 2_500])
+def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) -> None:
+    people = np.array([B] * 9 + [A] * (clusters - 9))
+    matches = Matches(contest([0] * clusters, [1] * clusters))
+    for ranking in (ranking_of_people(Reviewed(matches, people)), ranking_of_judge(Judgement(matches, people))):
+        for one in ranking.standings.values():
+            assert (one.score.ci95, one.win_probability.ci95, one.ranks) == (None, None, None)
+            assert (one.score.ci95_why or "").startswith("Only 9 clusters")
+
+
+def test_missing_verdicts_do_not_make_up_for_losses() -> None:
+    choice = np.array([B] * 9 + [A] * 60 + [MISSING] * 40)
+    ranking = ranking_of_judge(Judgement(Matches(contest([0] * 109, [1] * 109)), choice))
+    assert ranking.standings["candidate 0"].score.ci95 is None
+
+
+def test_corrected_scores_need_people_who_say_something_else_than_mostly() -> None:
+    rng = np.random.default_rng(4)
+    people = np.array([B] * 9 + [A] * 91 + [MISSING] * 400)
+    judge = np.where(rng.random(500) < 0.3, B, A)
+    matches = Matches(contest([0] * 500, [1] * 500))
+    ranking = corrected_ranking(Reviewed(matches, people), Judgement(matches, judge))
+    for one in ranking.standings.values():
+        assert (one.score.ci95, one.ranks) == (None, None)
+        assert (one.score.ci95_why or "").startswith("Only 9 clusters")
+
+
+@pytest.mark.parametrize("clusters", [7, 60, 5_000])
+def test_how_much_varies_is_counted_one_candidate_and_cluster_at_a_time(clusters: int) -> None:
+    rng = np.random.default_rng(clusters)
+    items, choice = anything(clusters, 400, 5, clusters), rng.choice([MISSING, A, B, TIE], 400, p=[0.2, 0.5, 0.2, 0.1])
+    evidence = Judgement(Matches(items), choice).evidence
+    for candidate in range(5):
+        outcomes = [
+            (g, TIE if what == TIE else A if (what == A) == (a == candidate) else B)
+            for g, a, b, what in zip(items.cluster, items.candidate_a, items.candidate_b, choice, strict=True)
+            if what != MISSING and candidate in (a, b)
+        ]
+        counts = [sum(one == what for _, one in outcomes) for what in (B, TIE, A)]
+        commonest = (B, TIE, A)[int(np.argmax(counts))]
+        assert evidence.varied[candidate] == len({g for g, one in outcomes if one != commonest})
 
 
 def test_few_clusters_have_scores_without_intervals() -> None:
