@@ -1,3 +1,6 @@
+import pickle
+import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ from evaluations.models import Comparison, Evaluation, Event, QueueItem, Rater, 
 from evaluations.services.judging import lapsing, running, storing
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
-from evaluations.services.reporting.remembering import remembered
+from evaluations.services.reporting.remembering import remembered, version_of
 from evaluations.services.reporting.reporting import make_report, report_for
 from evaluations.services.reviewing.filling import ready
 from evaluations.services.reviewing.reviewing import save_first
@@ -24,6 +27,9 @@ from tests.saying import ALL_A, ALL_B, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
+# As they are kept: the moment until when, then what is kept; whose class is gone, whose file is cut short.
+UNTIL = pickle.dumps(time.time() + 3600)
+UNREADABLE = [UNTIL + zlib.compress(b"cevaluations.stats.whole\nGone\n."), UNTIL + zlib.compress(b"\x80\x05]")]
 SHIPPED: dict[str, Any] = CACHES["reports"]  # type: ignore[assignment]
 
 
@@ -100,6 +106,27 @@ def test_an_evaluation_that_was_read_before_it_changed_has_a_report_of_its_own(e
     before = Evaluation.objects.get(pk=evaluation.pk)
     change_evaluation(evaluation, {"name": "Other"}, user=None)
     assert [remembered(one, "report", make) for one in (before, evaluation, before)] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", pickle.dumps(None) + b"damaged", *UNREADABLE])
+def test_what_is_kept_and_cannot_be_read_is_made_anew(evaluation: Evaluation, tmp_path: Path, content: bytes) -> None:
+    make = Counter()
+    remembered(evaluation, "report", make)
+    for file in tmp_path.iterdir():
+        file.write_bytes(content)
+    assert [remembered(evaluation, "report", make) for _ in range(2)] == [2, 2]
+
+
+def test_every_line_of_the_program_tells_its_version(tmp_path: Path) -> None:
+    (tmp_path / "stats").mkdir()
+    file = tmp_path / "stats" / "kappa.py"
+    versions = set()
+    for content in ("1", "2"):
+        file.write_text(content)
+        versions.add(version_of(tmp_path))
+    versions.add(version_of(file.rename(tmp_path / "kappa.py").parent))
+    assert len(versions) == 3
+    assert version_of(tmp_path) in versions
 
 
 # ---- what a report is made of ----------------------------------------------------------------

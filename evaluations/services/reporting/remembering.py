@@ -1,22 +1,37 @@
 """A report is kept as long as nothing that it was made of has changed."""
 
 import hashlib
+import logging
 from collections.abc import Callable
-from functools import cache as once
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+import numpy as np
 from django.core.cache import caches
 from django.db.models import Max
 
-from evaluations import stats
+import evaluations
 from evaluations.domain import ACTIVE_RUN_STATES
 from evaluations.models import Evaluation, Event, Rater, Run
 
 Made = TypeVar("Made")
 
+logger = logging.getLogger(__name__)
+
 KEPT_SECONDS: Final = 24 * 60 * 60
 EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a transaction with an Event ends
+
+
+def version_of(folder: Path) -> str:
+    """What every line of a program under this folder says, and the numpy that it reckons with."""
+    said = hashlib.sha256(np.__version__.encode())
+    for file in sorted(folder.rglob("*.py")):
+        said.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return said.hexdigest()
+
+
+# Read while the program starts, in a few hundredths of a second: what lies there later may be the next version.
+VERSION: Final = version_of(Path(evaluations.__file__).parent)
 
 
 def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
@@ -29,14 +44,22 @@ def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) 
         return make()
     # Whoever asks may hold the evaluation's own columns as they were before its last change.
     held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
-    key = hashlib.sha256(repr((held, asked, state, version_of_numbers())).encode()).hexdigest()
-    kept = caches["reports"]
-    found: Made | None = kept.get(key)
+    key = hashlib.sha256(repr((held, asked, state, VERSION)).encode()).hexdigest()
+    found: Made | None = kept_as(key)
     if found is None:
         found = make()
         if state_of(evaluation) == state:
-            kept.set(key, found, KEPT_SECONDS)
+            caches["reports"].set(key, found, KEPT_SECONDS)
     return found
+
+
+def kept_as(key: str) -> Any:
+    """None too where it is there and cannot be read: to unpickle what is damaged may raise anything."""
+    try:
+        return caches["reports"].get(key)
+    except Exception:
+        logger.warning("A remembered report could not be read, and is made again", exc_info=True)
+        return None
 
 
 def state_of(evaluation: Evaluation) -> tuple[object, ...] | None:
@@ -61,11 +84,3 @@ def last_events(evaluation: Evaluation) -> tuple[object, ...]:
     """
     events = Event.objects.filter(evaluation=evaluation).order_by("-pk")
     return tuple(events.values_list("pk", "created_at")[:EVENTS_IN_FLIGHT])
-
-
-@once
-def version_of_numbers() -> str:
-    """What the rules of the numbers are by now: a report of an older version of the program is none."""
-    folders = (Path(stats.__file__).parent, Path(__file__).parent)
-    files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
