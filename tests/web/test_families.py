@@ -37,6 +37,18 @@ def test_families_are_kept_and_the_record_says_who_changed_them(evaluation: Eval
     assert Event.objects.filter(verb="changed families").count() == 1
 
 
+def test_a_candidate_and_a_judge_of_one_name_are_two(evaluation: Evaluation, client: Client) -> None:
+    Candidate.objects.filter(evaluation=evaluation, name="alpha").update(name="same")
+    Judge.objects.update(name="same")
+    Candidate.objects.filter(evaluation=evaluation).exclude(name="same").update(family="acme")
+    client.force_login(evaluation.memberships.get().user)
+    answer = client.post(reverse("families", args=["study"]), entered(evaluation, "acme"), follow=True)
+    assert "Saved: 2 changed." in answer.content.decode()
+    event = Event.objects.filter(verb="changed families").get()
+    assert event.before == {"candidate same": "", "judge same": ""}
+    assert event.after == {"candidate same": "acme", "judge same": "acme"}
+
+
 def test_a_name_that_is_too_long_changes_nothing(evaluation: Evaluation, client: Client) -> None:
     client.force_login(evaluation.memberships.get().user)
     answer = client.post(reverse("families", args=["study"]), entered(evaluation, "x" * 81))

@@ -30,11 +30,13 @@ def set_families(
             raise InputRefused(f"The name of a family has at most {LONGEST} characters.")
     before, after = {}, {}
     known, judging = candidates_and_judges(evaluation)
-    rows: list[tuple[Candidate | Judge, str | None]] = [(row, candidates.get(row.pk)) for row in known]
-    rows += [(row, judges.get(row.pk)) for row in judging]
-    for row, family in rows:
+    rows: list[tuple[str, Candidate | Judge, str | None]]
+    rows = [("candidate", row, candidates.get(row.pk)) for row in known]
+    rows += [("judge", row, judges.get(row.pk)) for row in judging]
+    for kind, row, family in rows:
         if family is not None and row.family != family:
-            before[row.name], after[row.name] = row.family, family
+            named = f"{kind} {row.name}"  # a judge and a candidate may have one name
+            before[named], after[named] = row.family, family
             row.family = family
             row.save(update_fields=["family"])
     if after:
