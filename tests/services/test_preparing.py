@@ -1,10 +1,13 @@
 """Setting up a study: what the services refuse, and what they leave in the record."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from evaluations.domain import AspectSpec, InputRefused, Reveal, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SIX_ASPECT, SUMMARY_RATING
@@ -280,3 +283,23 @@ def test_people_can_be_asked_by_a_rubric_that_scores_single_responses() -> None:
 def test_a_rubric_stays_of_its_kind() -> None:
     with pytest.raises(InputRefused, match="is a pairwise rubric and stays one"):
         next_version(six_aspect(make_evaluation()), SUMMARY_RATING, user=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rubrics_that_are_written_at_once_give_each_new_aspect_a_place_of_its_own() -> None:
+    evaluation = make_evaluation()
+    together = threading.Barrier(6)
+
+    def write(number: int) -> None:
+        asked = (TONE, AspectSpec(f"only-{number}", f"Only {number}", "Whether it is."))
+        spec = RubricSpec(RubricKind.PAIRWISE, "Compare.", asked, tuple(one.key for one in asked))
+        try:
+            together.wait()
+            begin_rubric(evaluation, name=f"rubric {number}", spec=spec, origin=RubricOrigin.OWN, user=None)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(write, range(6)))
+    places = Aspect.objects.filter(evaluation=evaluation).values_list("place", flat=True)
+    assert sorted(places) == list(range(6 + 1 + 6))

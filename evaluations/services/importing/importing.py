@@ -64,6 +64,7 @@ from evaluations.services.importing.sweeping import (
     sweep_imports,
 )
 from evaluations.services.pacing import paced, time_is_up
+from evaluations.services.preparing.preparing import lock_aspects
 from evaluations.services.recording import record
 
 BEGAN_STORING: Final = "began storing"
@@ -221,6 +222,8 @@ def write(importing: Import, batch: Batch) -> None:
 def write_names(importing: Import, batch: Batch) -> dict[str, list[int]]:
     """The candidates, raters and aspects that are new. They are noted, for a sweep must find them."""
     raters = batch.rows(Rater)
+    if batch.rows(Aspect):
+        lock_aspects(importing.evaluation_id)
     for place, aspect in enumerate(batch.rows(Aspect), next_place(importing.evaluation_id)):
         aspect.place = place
     new: dict[str, Sequence[models.Model]] = {

@@ -171,6 +171,8 @@ def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
 
 
 def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVersion:
+    """The version with its aspects. Two that are written at once would give their new aspects the same place."""
+    lock_aspects(rubric.evaluation_id)
     version = RubricVersion.objects.create(
         rubric=rubric,
         number=number,
@@ -204,6 +206,13 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
             lower_is_better=asked.lower_is_better,
         )
     return version
+
+
+def lock_aspects(evaluation_id: int) -> None:
+    """Nobody else gives an aspect of the evaluation a place until the transaction ends."""
+    # Not as a key: rows that belong to the evaluation are still written meanwhile, and one of them by whoever waits.
+    evaluation = Evaluation.objects.select_for_update(no_key=True).filter(pk=evaluation_id)
+    list(evaluation.values_list("pk"))
 
 
 def freeze(version: RubricVersion) -> None:
