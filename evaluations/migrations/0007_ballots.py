@@ -3,8 +3,6 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import evaluations.models.material
-
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -44,7 +42,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="query",
             name="cluster_number",
-            field=evaluations.models.material.ClusterNumber(default=0),
+            field=models.BigIntegerField(default=0),
         ),
         migrations.AddField(
             model_name="ballot",

@@ -1,17 +1,26 @@
-"""What was stored before: the places of aspects, the numbers of clusters, and the ballots of all verdicts."""
+"""What was stored before: the places of aspects, the numbers of clusters, and the ballots of all verdicts.
 
+What is known of the comparisons is kept from now on as for those that come in.
+"""
+
+import hashlib
 from itertools import groupby
 
 from django.db import migrations
-
-from evaluations.domain import BITS, CHOICES, ORDERS, PLACES_A_BLOCK, cluster_number
+from django.db.models.functions import Now
 
 AT_ONCE = 2_000
+# The rules as they were when these columns were made, whatever they are by now.
+BITS = 3
+PLACES_A_BLOCK = 20
+CHOICES = ("A", "B", "tie", "both_bad")
+ORDERS = ("as_stored", "swapped", "unknown", "folded")
 
 
 def fill(apps, schema_editor):
     number_aspects(apps.get_model("evaluations", "Aspect"))
     number_clusters(apps.get_model("evaluations", "Query"))
+    apps.get_model("evaluations", "Evaluation").objects.update(comparisons_changed_at=Now())
     with schema_editor.connection.cursor() as cursor:
         cursor.execute(statement(schema_editor.connection.vendor))
 
@@ -20,6 +29,10 @@ def number_aspects(model):
     for _, aspects in groupby(model.objects.order_by("evaluation_id", "pk"), lambda one: one.evaluation_id):
         for place, aspect in enumerate(aspects):
             model.objects.filter(pk=aspect.pk).update(place=place)
+
+
+def cluster_number(cluster):
+    return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:8], "big") >> 1
 
 
 def number_clusters(model):
@@ -35,8 +48,8 @@ def number_clusters(model):
 
 def statement(vendor):
     """One row for each call, each review, and each sample of an import."""
-    code = " ".join(f"WHEN '{choice.value}' THEN {place + 1}" for place, choice in enumerate(CHOICES))
-    order = " ".join(f"WHEN '{shown.value}' THEN {place}" for place, shown in enumerate(ORDERS))
+    code = " ".join(f"WHEN '{choice}' THEN {place + 1}" for place, choice in enumerate(CHOICES))
+    order = " ".join(f"WHEN '{shown}' THEN {place}" for place, shown in enumerate(ORDERS))
     shift = f"({BITS} * (a.place % {PLACES_A_BLOCK}))"
     moved = f"(CAST(CASE v.choice {code} END AS bigint) << {shift})"
     given = "COALESCE(min(r.first_saved_at), min(v.created_at))"

@@ -1,6 +1,7 @@
 """What is judged: imports, candidates, queries, responses and comparisons."""
 
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from django.db import models
 from django.db.models import F, Q
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     WholeNumber = models.BigIntegerField[int, int]
 else:
     WholeNumber = models.BigIntegerField
+
+
+class DerivedNumber(WholeNumber):
+    """A number that the row makes of its other columns whenever it is written; to migrations a plain column."""
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.BigIntegerField", args, kwargs
+
 
 ImportedRow = TypeVar("ImportedRow", bound=models.Model)
 
@@ -84,13 +94,12 @@ class Candidate(Row):
         return self.name
 
 
-class ClusterNumber(WholeNumber):
+class ClusterNumber(DerivedNumber):
     """The cluster's own number, made of its name whenever the row is written."""
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> int:
-        assert isinstance(model_instance, Query)
-        model_instance.cluster_number = cluster_number(model_instance.cluster)
-        return model_instance.cluster_number
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        model_instance.cluster_number = number = cluster_number(model_instance.cluster)
+        return number
 
 
 class Query(Row):
@@ -121,13 +130,12 @@ class Query(Row):
         return self.key
 
 
-class MarkupOf(WholeNumber):
+class MarkupOf(DerivedNumber):
     """Which kinds of Markdown the response holds, the bits of Markup, found whenever the row is written."""
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> int:
-        assert isinstance(model_instance, Response)
-        model_instance.markup = int(markup_of(model_instance.text))
-        return model_instance.markup
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        model_instance.markup = found = int(markup_of(text_of(model_instance.messages)))
+        return found
 
 
 class Response(Row):
