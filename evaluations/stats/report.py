@@ -1,4 +1,4 @@
-"""The report: every number of every aspect, in the shape in which it is printed as JSON."""
+"""The report on one aspect: its material, and every number of agreement that is made of it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

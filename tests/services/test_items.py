@@ -75,7 +75,7 @@ def during_reading(monkeypatch: pytest.MonkeyPatch, also: Any) -> None:
     """Do this once, after the comparisons were read and before they are kept."""
     read = items.read_known
 
-    def read_known(evaluation: Evaluation) -> items.Known:
+    def read_known(evaluation: Evaluation) -> items.KnownComparisons:
         known = read(evaluation)
         monkeypatch.setattr(items, "read_known", read)
         also(known)
@@ -98,7 +98,7 @@ def test_a_file_that_is_taken_away_before_it_is_opened_is_read_anew(
     known_comparisons(evaluation)
     load = items.load
 
-    def taken_away(kept: Any) -> items.Known:
+    def taken_away(kept: Any) -> items.KnownComparisons:
         kept.unlink()
         return load(kept)
 

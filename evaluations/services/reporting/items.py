@@ -37,14 +37,14 @@ HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any mor
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownComparisons:
     """``rows``: one for each comparison, by id. Their category is a place among ``categories``, or MISSING."""
 
     rows: npt.NDArray[np.void]
     categories: tuple[str, ...]
 
 
-def known_comparisons(evaluation: Evaluation) -> Known:
+def known_comparisons(evaluation: Evaluation) -> KnownComparisons:
     """All comparisons of the evaluation."""
     kept = file_of(evaluation)
     if kept is None:
@@ -64,7 +64,7 @@ def file_of(evaluation: Evaluation) -> Path | None:
     return settings.CACHE_DIR / f"comparisons-{evaluation.pk}-{changed:%Y%m%d%H%M%S%f}.npy" if changed else None
 
 
-def load(kept: Path) -> Known:
+def load(kept: Path) -> KnownComparisons:
     """ValueError or EOFError where it is no such file, or one of another version of the program."""
     rows = np.load(kept, mmap_mode="r", allow_pickle=False)
     if rows.dtype != COLUMNS:
@@ -72,10 +72,10 @@ def load(kept: Path) -> Known:
     with kept.open("rb") as file:
         file.seek(rows.offset + rows.nbytes)
         names = np.load(file, allow_pickle=False)
-    return Known(np.asarray(rows), tuple(names.tolist()))
+    return KnownComparisons(np.asarray(rows), tuple(names.tolist()))
 
 
-def keep(kept: Path, known: Known) -> None:
+def keep(kept: Path, known: KnownComparisons) -> None:
     """The rows, then the categories; written beside and moved into place, so that it is found whole or not at all."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     beside = kept.with_name(f"{uuid4()}.part")
@@ -97,7 +97,7 @@ def sweep(kept: Path) -> None:
                 part.unlink()
 
 
-def read_known(evaluation: Evaluation) -> Known:
+def read_known(evaluation: Evaluation) -> KnownComparisons:
     comparisons = Comparison.objects.filter(evaluation=evaluation)
     markup = F("response_a__markup") * MARKUPS + F("response_b__markup")
     *told, marked = columns(
@@ -119,7 +119,7 @@ def read_known(evaluation: Evaluation) -> Known:
     names = tuple(categories(evaluation))
     rows["category"] = category_of(evaluation, names, rows["query"])
     rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUPS)
-    return Known(rows[np.argsort(rows["comparison"], kind="stable")], names)
+    return KnownComparisons(rows[np.argsort(rows["comparison"], kind="stable")], names)
 
 
 def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:
@@ -131,7 +131,7 @@ def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -
     return found[query]
 
 
-def places_of(known: Known, comparisons: "QuerySet[Comparison] | None") -> Places:
+def places_of(known: KnownComparisons, comparisons: "QuerySet[Comparison] | None") -> Places:
     """The comparisons that a report is about: those of the queryset, or all that are known."""
     if comparisons is None:
         return Places(known.rows["comparison"])
@@ -139,13 +139,13 @@ def places_of(known: Known, comparisons: "QuerySet[Comparison] | None") -> Place
     return Places(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
 
 
-def rows_at(known: Known, places: Places) -> npt.NDArray[np.void]:
+def rows_at(known: KnownComparisons, places: Places) -> npt.NDArray[np.void]:
     """The rows of these comparisons, in their order."""
     everything = len(places.ids) == len(known.rows)
     return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
 
 
-def items_of(evaluation: Evaluation, known: Known, places: Places) -> Items:
+def items_of(evaluation: Evaluation, known: KnownComparisons, places: Places) -> Items:
     """One entry for each of these comparisons, in their order, all of one stratum."""
     rows = rows_at(known, places)
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))

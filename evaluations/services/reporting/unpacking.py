@@ -47,7 +47,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Part:
+class PackedChoices:
     """The ballots of one order and block: the comparison's place and the packed choices."""
 
     shown: int
@@ -69,8 +69,8 @@ class JudgeBallots:
     import brought beside it all the same. ``repaired``: calls answered when asked a second time.
     """
 
-    parts: tuple[Part, ...] = ()
-    marked: tuple[Part, ...] = ()
+    parts: tuple[PackedChoices, ...] = ()
+    marked: tuple[PackedChoices, ...] = ()
     item: IntArray = field(default_factory=lambda: NOTHING)
     shown: IntArray = field(default_factory=lambda: NOTHING)
     state: IntArray = field(default_factory=lambda: NOTHING)
@@ -104,7 +104,7 @@ class JudgeBallots:
         return Unanswered(self.item[lacking], self.shown[lacking], self.state[lacking])
 
 
-def answers_in(part: Part, place: int) -> Answers:
+def answers_in(part: PackedChoices, place: int) -> Answers:
     choice = choices_at(part.first, place)
     given = choice != MISSING
     if given.all():
@@ -135,27 +135,27 @@ def read_judges(raters: Sequence[Rater], places: Places) -> dict[int, JudgeBallo
     for rater in raters:
         own = whose == rater.pk
         of = (item, first, block_and_order) if own.all() else (item[own], first[own], block_and_order[own])
-        found[rater.pk] = JudgeBallots(parts_of(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
+        found[rater.pk] = JudgeBallots(packed_of(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
     return found
 
 
-def read_marked(ballots: "QuerySet[Ballot]", places: Places) -> dict[int, tuple[Part, ...]]:
+def read_marked(ballots: "QuerySet[Ballot]", places: Places) -> dict[int, tuple[PackedChoices, ...]]:
     """By rater id, where files say that an imported judge contradicted itself."""
     rows = ballots.filter(inconsistent__gt=0).values_list("comparison_id", "inconsistent", "block", "rater_id")
     item, marks, block, whose = inside(places, *columns(rows, 4))
     return {
-        rater: parts_of(*(column[whose == rater] for column in (item, marks, block * len(ORDERS))))
+        rater: packed_of(*(column[whose == rater] for column in (item, marks, block * len(ORDERS))))
         for rater in np.unique(whose).tolist()
     }
 
 
-def parts_of(item: IntArray, first: IntArray, told: IntArray) -> tuple[Part, ...]:
+def packed_of(item: IntArray, first: IntArray, told: IntArray) -> tuple[PackedChoices, ...]:
     """``told``: block and order together."""
     found = []
     for one in np.flatnonzero(np.bincount(told)).tolist():
         here = told == one
         block, shown = divmod(one, len(ORDERS))
-        found.append(Part(shown, block, item[here], first[here]))
+        found.append(PackedChoices(shown, block, item[here], first[here]))
     return tuple(found)
 
 

@@ -1,0 +1,107 @@
+"""The material of one aspect: what was said on it, as `stats` takes it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain import BASELINE_REMARK, RaterKind, Rules, ScoreRule, Seen
+from evaluations.models import Aspect, Rater
+from evaluations.services.reporting.asking import Asked, offered_by, version_name, warnings_about
+from evaluations.services.reporting.gathering import Gathered
+from evaluations.services.reporting.voting import (
+    BLIND,
+    BLIND_ARM,
+    CALIBRATION,
+    NOT_DRAWN,
+    SAW_JUDGE,
+    SHOWN_ARM,
+    UNKNOWN,
+    PeopleRows,
+)
+from evaluations.stats.anchoring import Confirmed, Seeing
+from evaluations.stats.consolidation import consolidate
+from evaluations.stats.deriving import Derived
+from evaluations.stats.items import Items
+from evaluations.stats.judges import JudgeMaterial
+from evaluations.stats.report import AspectMaterial
+
+# Whose votes count: of imported ones it is not known whether they were blind.
+KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
+NONE_CONFIRMED: Final = Confirmed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
+
+
+def material(
+    aspect: Aspect,
+    gathered: Gathered,
+    items: Items,
+    raters: Sequence[Rater],
+    asked: Asked,
+    judged: Mapping[int, set[int]],
+    panels: Mapping[str, tuple[str, ...]],
+    rules: Rules,
+) -> AspectMaterial:
+    people = gathered.votes(aspect).between(rules.since, rules.until)
+    counted = people.counted(*KNEW[rules.seen])
+    rows = asked.about(aspect.pk)
+    return AspectMaterial(
+        name=aspect.name,
+        items=len(gathered.comparisons),
+        cluster=items.cluster,
+        people=people.votes.where(counted),
+        days=people.day[counted],
+        active_seconds=np.where(people.active[counted] > 0, people.active[counted] / 1000, np.nan),
+        late=people.where(*(() if rules.seen is Seen.JUDGE else (SAW_JUDGE,))),
+        undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, KNEW[rules.seen])),
+        seeing=seeing(aspect, people, gathered, raters),
+        gold=gathered.gold_votes(aspect).votes,
+        blind=len(people.where(BLIND).item) if rules.seen is not Seen.JUDGE else 0,
+        not_drawn=people.excluded(NOT_DRAWN),
+        calibration=people.excluded(CALIBRATION),
+        judges=tuple(
+            judge_material(rater, aspect, gathered, rules) for rater in raters if aspect.pk in judged.get(rater.pk, ())
+        ),
+        panels=panels,
+        names=tuple(rater.name for rater in raters if rater.kind == RaterKind.HUMAN),
+        offered=offered_by(rows, gathered.preferred.has_tie(aspect.pk)),
+        rubric_versions=tuple(version_name(row) for row in rows),
+        warnings=warnings_about(rows),
+    )
+
+
+def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Sequence[Rater]) -> dict[str, Seeing]:
+    """By the name of each judge here that reviews were shown, whichever the evaluation shows by now."""
+    names = {rater.judge_id: rater.name for rater in raters if rater.judge_id}
+    return {
+        names[judge]: Seeing(
+            blind=people.in_arm(BLIND_ARM, judge),
+            shown=people.in_arm(SHOWN_ARM, judge),
+            confirmed=gathered.confirmed.get((judge, aspect.place), NONE_CONFIRMED),
+        )
+        for judge in names.keys() & set(np.unique(people.judge).tolist())
+    }
+
+
+def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, rules: Rules) -> JudgeMaterial:
+    assert rater.judge is not None
+    verdicts, unanswered = gathered.said(rater, aspect)
+    rule = score_rule(rater, aspect, gathered)
+    derived = rule.remark if rule else None
+    return JudgeMaterial(
+        name=rater.name,
+        rater_id=rater.pk,
+        kind=rater.judge.kind,
+        label=BASELINE_REMARK if rater.judge.is_baseline else derived,
+        verdicts=verdicts,
+        own=consolidate(verdicts, unanswered, len(gathered.comparisons), rules.failed),
+        states=gathered.states(rater, unanswered),
+        repaired=gathered.repaired(rater),
+        derived=None if rule is None else Derived("scores", margin=rule.margin),
+    )
+
+
+def score_rule(rater: Rater, aspect: Aspect, gathered: Gathered) -> ScoreRule | None:
+    """How this judge's choices on the aspect are derived; None where it gave them itself."""
+    if rater.judge is not None and rater.judge.is_pointwise:
+        return ScoreRule(gathered.scored.margins.get((rater.pk, aspect.pk), 0.0))
+    return gathered.preferred.rules.get((rater.pk, aspect.pk))
