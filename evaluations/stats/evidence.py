@@ -8,6 +8,7 @@ import numpy as np
 from evaluations.stats.bradley_terry import Table, chances
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.contributions import Contributions, FloatArray
+from evaluations.stats.intervals import LEAST_DISAGREEING
 from evaluations.stats.matches import Matches
 from evaluations.stats.sandwich import Residuals
 
@@ -52,21 +53,21 @@ class Evidence:
         pairs = np.bincount(self.pair, self.said, len(self.matches.met)).astype(np.int64)
         return self.matches.over_pairs(pairs)[self.matches.entrants]
 
-    @cached_property
-    def varied(self) -> IntArray:
-        """How many clusters hold, for each of them, anything but its commonest outcome."""
+    @property
+    def varied(self) -> list[int]:
+        """How many clusters hold, for each of them, anything but its commonest outcome; or LEAST_DISAGREEING."""
         said, (first, second) = self.said, places(self.matches)
-        pair, to_first = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int8)
-        # By candidate as small numbers, which are quick to sort; within one the clusters stay in order.
-        names = np.stack([first[pair], second[pair]], axis=1).ravel().astype(np.min_scalar_type(len(self.names)))
-        order, size = np.argsort(names, kind="stable"), len(self.names)
-        candidate = names[order].astype(np.int64)
-        outcome, cluster = np.stack([to_first, 2 - to_first], axis=1).ravel()[order], self.cluster[said][order >> 1]
-        commonest = np.bincount(3 * candidate + outcome, minlength=3 * size).reshape(size, 3).argmax(axis=1)
-        other = outcome != commonest[candidate]
-        candidate, cluster = candidate[other], cluster[other]
-        begins = (np.diff(candidate, prepend=-1) != 0) | (np.diff(cluster, prepend=-1) != 0)
-        return np.bincount(candidate[begins], minlength=size)
+        cell = 3 * self.pair[said] + np.rint(2 * self.outcome[said]).astype(np.int64)
+        found = Contributions(self.cluster[said], cell, 3 * len(self.matches.met))
+        to_first = found.totals.reshape(-1, 3)  # how often it lost, tied and won
+        varied = []
+        for candidate in range(len(self.names)):
+            is_first, is_second = (first == candidate)[:, None], (second == candidate)[:, None]
+            commonest = int(np.argmax((is_first * to_first + is_second * to_first[:, ::-1]).sum(axis=0)))
+            other = np.arange(3) != commonest
+            others = (is_first & other) | (is_second & other[::-1])
+            varied.append(found.clusters_with(others.ravel(), LEAST_DISAGREEING))
+        return varied
 
     @cached_property
     def totals(self) -> FloatArray:

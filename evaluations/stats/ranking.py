@@ -92,7 +92,7 @@ def ranked(evidence: Evidence) -> Ranking:
 
 def too_few_of_each(evidence: Evidence) -> list[str | None]:
     """Why each candidate has no interval, where it has none."""
-    return [too_few_of(evidence.clusters, varied) for varied in evidence.varied.tolist()]
+    return [too_few_of(evidence.clusters, varied) for varied in evidence.varied]
 
 
 def withheld(numbers: Sequence[Number], reasons: Sequence[str | None]) -> list[Number]:
