@@ -203,7 +203,7 @@ def person_scores(
         asked = tuple(AspectSpec(key, key.title(), "", scale_min=1, scale_max=5, tie_margin=0.5) for key in first)
         spec = RubricSpec(RubricKind.POINTWISE, "Rate.", asked, tuple(first))
         version = add_rubric(rater.evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
-    review = person_says(rater, comparison, {}, rubric_version=version, **columns)
+    review = person_says(rater, comparison, {}, **{"rubric_version": version, **columns})
     for stage, given in ((Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})):
         for key, (a, b) in given.items():
             for response, value in ((comparison.response_a, a), (comparison.response_b, b)):

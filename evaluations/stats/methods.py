@@ -9,6 +9,7 @@ from evaluations.domain import Coding, FailedRule, Part, Rules, Seen, SplitRule
 from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
 from evaluations.stats.judges import failed
+from evaluations.stats.parts import AspectScores
 from evaluations.stats.report import AspectMaterial
 
 SPLIT: Final = {
@@ -21,6 +22,12 @@ VOTES: Final = {
     "known, count too.",
     Seen.BLIND: "Only choices recorded before the judge's verdict was shown were used.",
     Seen.JUDGE: "Only choices recorded after the judge's verdict was shown were used.",
+}
+SCORES: Final = {
+    Seen.NOTHING: "Scores were recorded before the judge's answer was shown; imported scores, of which this is not "
+    "known, count too.",
+    Seen.BLIND: "Only scores recorded before the judge's answer was shown were used.",
+    Seen.JUDGE: "Only scores recorded after the judge's answer was shown were used.",
 }
 COEFFICIENTS: Final = (
     "We report raw agreement, Cohen's kappa (Cohen 1960) and Gwet's AC1 (Gwet 2008) with ties as a category and, "
@@ -81,12 +88,20 @@ BOOTSTRAP: Final = (
 )
 
 
-def methods(materials: Mapping[str, AspectMaterial], clusters: int, rules: Rules, parts: Collection[Part]) -> str:
+def methods(
+    materials: Mapping[str, AspectMaterial],
+    scores: Mapping[str, AspectScores],
+    clusters: int,
+    rules: Rules,
+    parts: Collection[Part],
+) -> str:
     """Empty where nobody has given a verdict."""
     if not materials:
         return ""
     measured = [COEFFICIENTS, CEILING] if Part.AGREEMENT in parts else []
-    return " ".join([studied(materials, clusters), *said(materials, rules), *measured, *intervals(parts)])
+    return " ".join(
+        [studied(materials, clusters), *said(materials, rules), *scored(scores, rules), *measured, *intervals(parts)]
+    )
 
 
 def intervals(parts: Collection[Part]) -> list[str]:
@@ -111,8 +126,9 @@ def said(materials: Mapping[str, AspectMaterial], rules: Rules) -> list[str]:
     sentences = []
     if people:
         votes = max(len(one.people) for one in materials.values())
-        who = "1 person" if len(people) == 1 else f"{len(people):,} people"
-        sentences.append(f"{who} gave up to {votes:,} vote{'s' * (votes > 1)} on an aspect. {VOTES[rules.seen]}")
+        sentences.append(
+            f"{how_many(people)} gave up to {votes:,} vote{'s' * (votes > 1)} on an aspect. {VOTES[rules.seen]}"
+        )
         sentences.append(
             "The reference is the plurality of their votes; where no choice leads alone the comparison was "
             f"{SPLIT[rules.split_rule]}."
@@ -128,6 +144,22 @@ def said(materials: Mapping[str, AspectMaterial], rules: Rules) -> list[str]:
     if rules.coding is Coding.SHOWN:
         sentences.append("Sides are the first and the second response shown.")
     return sentences
+
+
+def scored(scores: Mapping[str, AspectScores], rules: Rules) -> list[str]:
+    """Of people who scored single responses."""
+    people = {one.names[rater] for one in scores.values() for rater in np.unique(one.people.rater).tolist()}
+    if not people:
+        return []
+    most = max(len(one.people.value) for one in scores.values())
+    return [
+        f"{how_many(people)} gave up to {most:,} score{'s' * (most > 1)} of single responses on an aspect. "
+        f"{SCORES[rules.seen]} Several scores that one person gave a response count as their mean."
+    ]
+
+
+def how_many(people: Collection[str]) -> str:
+    return "1 person" if len(people) == 1 else f"{len(people):,} people"
 
 
 def listed(names: list[str]) -> str:

@@ -23,7 +23,7 @@ from evaluations.stats.opinions import opinions
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.polls import poll
 from evaluations.stats.references import in_terms_of
-from evaluations.stats.report import AspectMaterial, AspectReport, reference
+from evaluations.stats.report import AspectMaterial, AspectReport, VoteCounts, reference
 from evaluations.stats.reviewers import Reviewer, reviewers
 from evaluations.stats.scores import ScoresReport, scores_report
 from evaluations.stats.several_scores import Scores
@@ -61,11 +61,14 @@ class Weights:
 class AspectScores:
     """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters.
 
-    ``name``: the aspect's; ``names``: what the people's numbers stand for.
+    ``name``: the aspect's; ``names``: what the people's numbers stand for. ``people``: scores that count, ``late``:
+    those of reviews that saw the judge first, where they do not.
     """
 
     name: str
     people: Scores
+    late: Scores
+    counts: VoteCounts
     names: tuple[str, ...]
     judges: Mapping[str, FloatArray]
     cluster: IntArray
@@ -96,7 +99,9 @@ def confidences(
 
 
 def scores_of(scores: AspectScores) -> ScoresReport:
-    return scores_report(scores.people, scores.names, scores.judges, scores.cluster)
+    return scores_report(
+        scores.people, scores.names, scores.judges, scores.cluster, late=scores.late, counts=scores.counts
+    )
 
 
 def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: AspectReport) -> dict[str, Budgets]:

@@ -38,6 +38,10 @@ ALWAYS: Final = {
     "stands for (all comparisons of its group) ÷ (those of them that count). Votes on what a strategy picked, or what "
     "was opened by hand, are left out and counted until the random order reaches the comparison; so is calibration. "
     "Imported votes are assumed to be of a random sample.",
+    "responses": "People's scores of single responses count by the same rules as votes: first ones, by what was known "
+    "of the judge, how the comparison was drawn and the day, and of several reviews of a comparison the newest. Scores "
+    "from files, given on the day their file came in, and scores of judges count where the response stands in one of "
+    "these comparisons.",
     "anchoring": "An effect of seeing the judge is claimed only where blind or shown was drawn at random for each "
     "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind. "
     "Where reviews were shown different judges, each judge stands apart with the reviews that were shown it.",

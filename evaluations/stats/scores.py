@@ -13,6 +13,7 @@ from evaluations.stats.cluster_sums import numbered
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.deriving import means
+from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
 from evaluations.stats.several_scores import Scores, SeveralScores, several_scores
 
@@ -41,20 +42,36 @@ class JudgeScores:
 
 
 @dataclass(frozen=True)
-class ScoresReport:
-    """One aspect. ``judge_judge``: every two judges."""
+class ScoresAfterJudge:
+    """Of reviews made after seeing the judge: they enter no other number. ``judges``: against the mean of these."""
 
+    scores: int
+    judges: dict[str, ScoreAgreement]
+
+
+@dataclass(frozen=True)
+class ScoresReport:
+    """One aspect. ``human_scores``: how many people gave, by what they knew. ``judge_judge``: every two judges."""
+
+    human_scores: VoteCounts
     human_human: HumanScores
     judges: dict[str, JudgeScores]
     judge_judge: tuple[ScorePair, ...]
+    saw_judge_first: ScoresAfterJudge
 
 
 def scores_report(
-    people: Scores, names: Sequence[str], judges: Mapping[str, FloatArray], cluster: IntArray
+    people: Scores,
+    names: Sequence[str],
+    judges: Mapping[str, FloatArray],
+    cluster: IntArray,
+    *,
+    late: Scores,
+    counts: VoteCounts,
 ) -> ScoresReport:
     """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
 
-    NaN where it has none. ``cluster``: of every response.
+    NaN where it has none. ``cluster``: of every response. ``late``: of reviews that saw the judge first.
     """
     each = one_score_each(people, len(cluster))
     scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
@@ -62,12 +79,14 @@ def scores_report(
     of_scored = numbered(cluster[scored]).of
     mean = means(each.unit, each.value, len(of_scored))
     return ScoresReport(
+        human_scores=counts,
         human_human=human_scores(each, names, of_scored),
         judges={name: judge_scores(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()},
         judge_judge=tuple(
             named(agreement_of_two(judges[one], judges[other], cluster), one, other)
             for one, other in combinations(judges, 2)
         ),
+        saw_judge_first=scores_after_judge(late, judges, cluster),
     )
 
 
@@ -89,6 +108,15 @@ def by_person(each: Scores, names: Sequence[str]) -> Iterator[tuple[str, slice]]
     for name, first, last in zip(names, ends, ends[1:], strict=False):
         if first < last:
             yield name, slice(first, last)
+
+
+def scores_after_judge(late: Scores, judges: Mapping[str, FloatArray], cluster: IntArray) -> ScoresAfterJudge:
+    if not len(late.value):
+        return ScoresAfterJudge(0, {})
+    each = one_score_each(late, len(cluster))
+    mean = means(each.unit, each.value, len(cluster))
+    held = {name: agreement_of_two(judge, mean, cluster) for name, judge in judges.items()}
+    return ScoresAfterJudge(len(late.value), held)
 
 
 # ---- judges --------------------------------------------------------------------------------

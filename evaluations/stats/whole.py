@@ -92,7 +92,7 @@ def whole_report(
         judges=summaries(aspects) if aspects else labels(materials),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
-        methods=methods(materials, clusters, rules, parts),
+        methods=methods(materials, scores, clusters, rules, parts),
         parts=tuple(part.value for part in parts),
         aspects=aspects,
         bias={key: bias_of(one, known, rules) for key, one in materials.items()} if Part.BIAS in wanted else {},

@@ -1,13 +1,17 @@
 """Scores of single responses in the report: whose count, and on which comparisons."""
 
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
-from evaluations.domain import Rules
-from evaluations.models import Comparison, Evaluation
+from evaluations.domain import Part, PickedBy, Rules, Seen
+from evaluations.models import Comparison, Evaluation, Import, Review, RubricVersion
+from evaluations.services.preparing.preparing import next_version
 from evaluations.services.reporting.reporting import make_report
-from evaluations.stats.scores import ScoresReport
+from evaluations.stats.report import VoteCounts
+from evaluations.stats.scores import HumanScores, ScoresReport
 from tests.importing import bring, score
 from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import make_scorer, person_scores, scorer_says
@@ -82,3 +86,135 @@ def test_scores_of_files_and_judges_count_where_the_response_stands_in_a_compari
     assert found is not None
     assert found.human_human.multi.units == 2
     assert found.judges["scorer"].people.n == 2
+
+
+# ---- whose scores -----------------------------------------------------------------------------
+
+
+def six_scored(evaluation: Evaluation, **second: Any) -> None:
+    """Ann scores both responses of six comparisons blind, ben one point less in reviews of these columns."""
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    for number in range(6):
+        made = make_comparison(evaluation)
+        person_scores(ann, made, {"overall": (2 + number % 3, 3)})
+        person_scores(ben, made, {"overall": (1 + number % 3, 2)}, **second)
+
+
+def counted(found: ScoresReport | None) -> HumanScores:
+    assert found is not None
+    return found.human_human
+
+
+def test_scores_that_saw_the_judge_first_stand_apart(evaluation: Evaluation) -> None:
+    six_scored(evaluation, blind=False, judge_first=True)
+    scorer = make_scorer(evaluation)
+    for one in Comparison.objects.all():
+        scorer_says(scorer, one.response_a, 5)
+        scorer_says(scorer, one.response_b, 2)
+    found = scores_on(evaluation)
+    assert found is not None
+    assert found.human_human.others.n == 0
+    assert found.human_scores == VoteCounts(blind=12, unknown=0, saw_judge_first=12, not_drawn=0, calibration=0)
+    assert found.judges["scorer"].people.n == 12
+    # Ann's are 2, 3, 4, 2, 3, 4 and six 3s: the judge gives 3, 2, 1, 3, 2, 1 more and six times 1 less.
+    assert found.judges["scorer"].people.mean_difference.value == pytest.approx((12 - 6) / 12)
+    # Ben's are one less each: those six are met and the others are a point further off.
+    assert found.saw_judge_first.scores == 12
+    assert found.saw_judge_first.judges["scorer"].mean_difference.value == pytest.approx((18 + 0) / 12)
+
+
+@pytest.mark.parametrize(
+    ("seen", "mean", "blind", "saw"), [(Seen.NOTHING, 0.5, 12, 12), (Seen.BLIND, 0.5, 12, 12), (Seen.JUDGE, 1.5, 0, 12)]
+)
+def test_which_scores_count_goes_by_what_was_seen(
+    evaluation: Evaluation, seen: Seen, mean: float, blind: int, saw: int
+) -> None:
+    six_scored(evaluation, blind=False, judge_first=True)
+    scorer = make_scorer(evaluation)
+    for one in Comparison.objects.all():
+        scorer_says(scorer, one.response_a, 5)
+        scorer_says(scorer, one.response_b, 2)
+    found = scores_on(evaluation, seen=seen)
+    assert found is not None
+    assert found.judges["scorer"].people.mean_difference.value == pytest.approx(mean)
+    assert (found.human_scores.blind, found.human_scores.saw_judge_first) == (blind, saw)
+    assert found.saw_judge_first.scores == (0 if seen is Seen.JUDGE else 12)
+
+
+@pytest.mark.parametrize("picked", [PickedBy.BY_HAND, PickedBy.CALIBRATION])
+def test_scores_on_what_was_not_drawn_are_left_out_and_counted(evaluation: Evaluation, picked: PickedBy) -> None:
+    six_scored(evaluation, picked_by=picked)
+    found = scores_on(evaluation)
+    assert found is not None
+    assert found.human_human.others.n == 0
+    told = found.human_scores
+    assert (told.blind, told.not_drawn + told.calibration) == (12, 12)
+    assert (told.calibration == 12) == (picked is PickedBy.CALIBRATION)
+
+
+def test_scores_count_by_the_day_on_which_they_were_given(evaluation: Evaluation) -> None:
+    six_scored(evaluation, first_saved_at=datetime(2026, 3, 4, tzinfo=UTC))
+    Review.objects.filter(rater__name="ann").update(first_saved_at=datetime(2026, 3, 6, tzinfo=UTC))
+    assert counted(scores_on(evaluation)).others.n == 24
+    assert counted(scores_on(evaluation, since=date(2026, 3, 4), until=date(2026, 3, 6))).others.n == 24
+    assert counted(scores_on(evaluation, since=date(2026, 3, 5))).others.n == 0
+    assert counted(scores_on(evaluation, until=date(2026, 3, 5))).others.n == 0
+
+
+def test_imported_scores_count_on_the_day_their_file_came_in(evaluation: Evaluation) -> None:
+    make_comparison(evaluation, key="q1")
+    for person in ("ann", "ben"):
+        bring(evaluation, score("q1", "alpha", 4, rater=person), score("q1", "beta", 2, rater=person))
+    Import.objects.update(created_at=datetime(2026, 3, 4, 23, tzinfo=UTC))
+    found = scores_on(evaluation, since=date(2026, 3, 4), until=date(2026, 3, 4))
+    assert counted(found).others.n == 4
+    assert found is not None
+    assert found.human_scores == VoteCounts(blind=0, unknown=4, saw_judge_first=0, not_drawn=0, calibration=0)
+    assert scores_on(evaluation, since=date(2026, 3, 5)) is None
+    blind = scores_on(evaluation, seen=Seen.BLIND)
+    assert counted(blind).others.n == 0
+
+
+def test_an_imported_score_counts_once_in_however_many_comparisons_its_response_stands(evaluation: Evaluation) -> None:
+    bring(evaluation, *({"query_id": "q1", "query": "Why?", "candidate": one, "response": one} for one in "abc"))
+    for person, value in (("ann", 4), ("ben", 2)):
+        bring(evaluation, score("q1", "a", value, rater=person))
+    found = scores_on(evaluation)
+    assert Comparison.objects.count() == 3
+    assert counted(found).others.n == 2
+    assert found is not None
+    assert found.human_scores.unknown == 2
+
+
+def test_of_two_reviews_of_a_comparison_the_newest_scores_count(evaluation: Evaluation) -> None:
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    made = make_comparison(evaluation)
+    person_scores(ann, made, {"overall": (1, 1)})
+    person_scores(ben, made, {"overall": (3, 4)})
+    version = RubricVersion.objects.get(rubric__name="scores")
+    following = next_version(version.rubric, replace(version.spec(), instructions="Rate again."), user=None)
+    person_scores(ann, made, {"overall": (5, 2)}, rubric_version=following)
+    (pair,) = counted(scores_on(evaluation)).pairs
+    # 5 and 2 beside 3 and 4.
+    assert (pair.n, pair.mean_absolute_difference.value, pair.mean_difference.value) == (2, 2, 0)
+
+
+def test_what_one_person_gave_a_response_in_two_comparisons_counts_with_the_mean(evaluation: Evaluation) -> None:
+    bring(evaluation, *({"query_id": "q1", "query": "Why?", "candidate": one, "response": one} for one in "abc"))
+    first, second = Comparison.objects.filter(response_a__candidate__name="a").order_by("pk")
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    person_scores(ann, first, {"overall": (5, 1)})
+    person_scores(ann, second, {"overall": (2, 1)})
+    person_scores(ben, first, {"overall": (3, 1)})
+    (pair,) = counted(scores_on(evaluation)).pairs
+    # Ann gave a 5 and 2, 3.5 together, beside ben's 3; b 1 beside 1.
+    assert pair.n == 2
+    assert pair.mean_difference.value == pytest.approx(0.25)
+
+
+def test_the_methods_say_how_many_gave_scores_and_by_what_rule(evaluation: Evaluation) -> None:
+    six_scored(evaluation, blind=False, judge_first=True)
+    told = make_report(evaluation, None, Rules(seen=Seen.BLIND), parts=(Part.SCORES,)).methods
+    assert "1 person gave up to 12 scores of single responses on an aspect" in told
+    assert "Only scores recorded before the judge's answer was shown were used." in told
+    assert "scores of single responses on" not in make_report(evaluation, None, Rules(), parts=(Part.WINS,)).methods

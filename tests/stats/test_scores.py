@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
@@ -7,12 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
+from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
+from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.scores import ScoresReport, scores_report
 from evaluations.stats.several_scores import TWO_PEOPLE, Scores
 
 GAP = np.nan
+NOBODY = Scores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 NAMES = ("ann", "bob", "cem")
 # Three people and a judge on six responses.
 PEOPLE = np.array([[1, 2, 4, 5, GAP, GAP], [2, 2, 5, 3, 1, GAP], [1, 3, 5, GAP, 2, GAP]])
@@ -26,8 +30,15 @@ def scored(table: FloatArray) -> Scores:
     return Scores(unit[shuffled], rater[shuffled], table[rater, unit][shuffled])
 
 
+def report_of(
+    people: Scores, names: Sequence[str], judges: Mapping[str, FloatArray], cluster: IntArray, late: Scores = NOBODY
+) -> ScoresReport:
+    counts = VoteCounts(len(people.value), 0, len(late.value), 0, 0)
+    return scores_report(people, names, judges, cluster, late=late, counts=counts)
+
+
 def small() -> ScoresReport:
-    return scores_report(scored(PEOPLE), NAMES, {"judge": JUDGE, "other": OTHER}, np.arange(6))
+    return report_of(scored(PEOPLE), NAMES, {"judge": JUDGE, "other": OTHER}, np.arange(6))
 
 
 def test_a_judge_is_held_against_the_mean_of_people_and_against_each() -> None:
@@ -73,7 +84,7 @@ def test_all_people_together_are_counted_where_two_and_where_all_scored() -> Non
 def test_without_a_response_that_all_scored_there_is_no_icc_but_an_alpha() -> None:
     pool = PEOPLE.copy()
     pool[0, :3] = GAP
-    found = scores_report(scored(pool), NAMES, {}, np.arange(6)).human_human.multi
+    found = report_of(scored(pool), NAMES, {}, np.arange(6)).human_human.multi
     assert found.icc_agreement.why == (
         "It needs two responses that all 3 people scored; alpha takes every response that two of them did."
     )
@@ -82,7 +93,7 @@ def test_without_a_response_that_all_scored_there_is_no_icc_but_an_alpha() -> No
 
 def test_scores_of_one_person_twice_count_once_with_their_mean() -> None:
     twice = Scores(np.array([0, 1, 2, 0]), np.array([0, 0, 0, 0]), np.array([1.0, 2.0, 3.0, 5.0]))
-    found = scores_report(twice, ["ann"], {"judge": np.array([3.0, 1.0, 1.0])}, np.arange(3))
+    found = report_of(twice, ["ann"], {"judge": np.array([3.0, 1.0, 1.0])}, np.arange(3))
     assert found.judges["judge"].each["ann"].n == 3
     assert found.judges["judge"].each["ann"].mean_difference.value == pytest.approx(-1)
     assert found.human_human.multi.icc_agreement.why == TWO_PEOPLE
@@ -90,13 +101,13 @@ def test_scores_of_one_person_twice_count_once_with_their_mean() -> None:
 
 
 def test_a_judge_that_scored_what_nobody_else_did_has_nothing_to_be_held_against() -> None:
-    found = scores_report(scored(PEOPLE), NAMES, {"judge": np.array([GAP] * 5 + [1.0])}, np.arange(6))
+    found = report_of(scored(PEOPLE), NAMES, {"judge": np.array([GAP] * 5 + [1.0])}, np.arange(6))
     assert found.judges["judge"].people.pearson.why == NOTHING_SHARED
 
 
 def test_without_any_scores_every_number_says_why() -> None:
     nobody = Scores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    found = scores_report(nobody, NAMES, {"judge": JUDGE}, np.arange(6))
+    found = report_of(nobody, NAMES, {"judge": JUDGE}, np.arange(6))
     assert found.human_human.multi.krippendorff_alpha_interval.why == "No response has two scores."
     assert found.human_human.others.pearson.why == NOTHING_SHARED
     assert found.judges["judge"].each == {}
@@ -136,9 +147,21 @@ def test_people_of_squality_agree_on_ratings_and_ranks_as_the_packages_say(accep
             np.array([people.index(review["worker_id"]) for _, review in reviews]),
             np.array([float(review[key]) for _, review in reviews]),
         )
-        found = scores_report(scores, people, {}, cluster).human_human
+        found = report_of(scores, people, {}, cluster).human_human
         alpha = getattr(found.multi, f"krippendorff_alpha_{level}")
         assert (found.multi.units, found.multi.complete) == (300, 0)
         assert round(alpha.value, 4) == expected[key, level]
         assert alpha.ci95 is not None
         assert len(found.pairs) == len(list(combinations(people, 2)))
+
+
+def test_scores_of_reviews_that_saw_the_judge_first_are_held_against_judges_alone() -> None:
+    late = scored(PEOPLE[1:])
+    found = report_of(scored(PEOPLE[:1]), NAMES, {"judge": JUDGE}, np.arange(6), late)
+    assert found.human_scores == VoteCounts(4, 0, 9, 0, 0)
+    assert found.human_human.others.n == 0
+    assert found.judges["judge"].people.n == 4
+    # Means of the two: 1.5, 2.5, 5, 3, 1.5; the judge has 2, 2, 5, 4 of the first four.
+    apart = found.saw_judge_first
+    assert (apart.scores, apart.judges["judge"].n) == (9, 4)
+    assert apart.judges["judge"].mean_difference.value == pytest.approx((0.5 - 0.5 + 0 + 1) / 4)

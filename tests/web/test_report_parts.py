@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import Part, Reveal, Role
+from evaluations.domain import Part, PickedBy, Reveal, Role
 from evaluations.models import Comparison, Evaluation, Rater, User
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import judge_says, make_scorer, person_says, person_scores, scorer_says
@@ -131,6 +131,21 @@ def test_where_only_others_of_the_query_were_scored_the_page_says_that_there_is_
         person_scores(make_human(evaluation, name), other, {"depth": (3, 2)})
     assert "Aspect: <b>Depth</b>" in page(owner, "scores")
     assert "Nothing by these filters" in page(owner, "scores", candidate_1="alpha", candidate_2="beta")
+
+
+def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    scorer_says(make_scorer(evaluation), made.response_a, 3)
+    person_scores(make_human(evaluation, "ann"), made, {"overall": (4, 2)})
+    person_scores(make_human(evaluation, "ben"), made, {"overall": (4, 2)}, blind=False, judge_first=True)
+    person_scores(make_human(evaluation, "cem"), made, {"overall": (4, 2)}, picked_by=PickedBy.CALIBRATION)
+    shown = page(owner, "scores").partition('id="judges-people"')[2]
+    for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores left out"):
+        assert f">{told}</span>" in shown
+    apart = shown.partition("Reviews that saw the judge first")[2].partition("</details>")[0]
+    assert "2 scores, in no other number" in apart
+    assert 'scorer <span class="report-against">and mean of these people' in apart
+    assert "count by the same rules as votes" in page(owner, "scores")
 
 
 def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: Evaluation) -> None:

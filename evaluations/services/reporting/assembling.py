@@ -13,10 +13,10 @@ from evaluations.services.reporting.voting import (
     BLIND,
     BLIND_ARM,
     CALIBRATION,
+    KNEW,
     NOT_DRAWN,
     SAW_JUDGE,
     SHOWN_ARM,
-    UNKNOWN,
     PeopleRows,
 )
 from evaluations.stats.anchoring import Confirmed, Seeing
@@ -26,8 +26,6 @@ from evaluations.stats.items import Items
 from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.report import AspectMaterial
 
-# Whose votes count: of imported ones it is not known whether they were blind.
-KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
 NONE_CONFIRMED: Final = Confirmed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 

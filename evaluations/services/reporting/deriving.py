@@ -13,7 +13,7 @@ from evaluations.services.judging.consolidating import margins_of
 from evaluations.services.reporting.packing import Rows, code, groups
 from evaluations.stats.coding import FOLDED, IntArray
 from evaluations.stats.consolidation import STATES, Unanswered, Verdicts
-from evaluations.stats.deriving import from_scores, means
+from evaluations.stats.deriving import FloatArray, from_scores, means
 
 SIDES: Final = np.dtype([("comparison", np.int64), ("a", np.int64), ("b", np.int64)])
 SCORE: Final = np.dtype([("rater", np.int64), ("response", np.int64), ("aspect", np.int64), ("value", np.float64)])
@@ -87,17 +87,24 @@ def read_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Sides:
 def read_derived(
     sides: Sides, raters: Sequence[int], margins: Mapping[tuple[int, int], float]
 ) -> dict[tuple[int, int], Verdicts]:
+    return {
+        about: from_scores(mean[sides.a], mean[sides.b], margins.get(about, 0.0))
+        for about, mean in read_means(sides, raters).items()
+    }
+
+
+def read_means(sides: Sides, raters: Sequence[int]) -> dict[tuple[int, int], FloatArray]:
+    """By rater id and aspect id, the mean of what a judge gave each of the responses; NaN where it gave nothing."""
     columns = (
         Score.objects.filter(rater__in=raters).order_by().values_list("rater_id", "response_id", "aspect_id", "value")
     )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE)
     place, known = sides.known(rows["response"])
     rows["response"] = place
-    found = {}
-    for (rater, about), part in groups(rows[known], "rater", "aspect"):
-        mean = means(part["response"], part["value"], len(sides.responses))
-        found[rater, about] = from_scores(mean[sides.a], mean[sides.b], margins.get((rater, about), 0.0))
-    return found
+    return {
+        (rater, about): means(part["response"], part["value"], len(sides.responses))
+        for (rater, about), part in groups(rows[known], "rater", "aspect")
+    }
 
 
 def read_calls(

@@ -1,75 +1,165 @@
 """Scores of single responses as they were given, so that raters of responses can be held against each other."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from django.db.models import F, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
-from evaluations.domain import SAVED_REVIEW_STATES, PickedBy, RaterKind, Stage
+from evaluations.domain import RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Rater, Score
-from evaluations.services.reporting.deriving import read_sides
-from evaluations.services.reporting.items import numbered
+from evaluations.services.reporting.deriving import Sides, read_means, read_sides
 from evaluations.services.reporting.packing import Rows, groups
-from evaluations.services.reporting.unpacking import Places, unfinished_imports
-from evaluations.stats.deriving import means
+from evaluations.services.reporting.preferring import as_imported, read_imported_scores
+from evaluations.services.reporting.scoring_votes import as_reviewed, joined, read_reviewed_scores
+from evaluations.services.reporting.voting import (
+    BLIND,
+    CALIBRATION,
+    KNEW,
+    NOT_DRAWN,
+    SAW_JUDGE,
+    UNKNOWN,
+    PeopleRows,
+    given_between,
+    numbered,
+)
+from evaluations.stats import coding
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.consolidation import none_chosen
+from evaluations.stats.contributions import FloatArray
 from evaluations.stats.parts import AspectScores
+from evaluations.stats.report import VoteCounts
 from evaluations.stats.several_scores import Scores
+from evaluations.stats.votes import Votes
 
-NUMBERS: Final = ("rater", "response", "aspect", "comparison", "cluster")
-SCORE: Final = np.dtype([*((name, np.int64) for name in NUMBERS), ("value", np.float64)])
+SIDES: Final = 2  # of a comparison
+NONE: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class PeopleScores:
+    """First scores of people on one aspect, by the places of their responses.
+
+    ``rows``: the same as votes without a choice, so that they count by the rules of votes. What is voted on is one
+    side of a comparison, or after all of these the response that a file scored.
+    """
+
+    rows: PeopleRows
+    response: IntArray
+    value: FloatArray
+
+    def where(self, chosen: BoolArray) -> Scores:
+        return Scores(self.response[chosen], self.rows.votes.rater[chosen], self.value[chosen])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """``people``: the scores that count; ``late``: where those are others, of reviews that saw the judge first."""
+
+    people: Scores
+    late: Scores
+    counts: VoteCounts
 
 
 def read_aspect_scores(
-    aspects: Sequence[Aspect], raters: Sequence[Rater], comparisons: QuerySet[Comparison], places: Places
+    aspects: Sequence[Aspect],
+    raters: Sequence[Rater],
+    comparisons: QuerySet[Comparison],
+    ids: IntArray,
+    cluster: IntArray,
+    rules: Rules,
 ) -> dict[str, AspectScores]:
-    """By the aspect's key, in the order of the aspects: people's first scores, those that came in files, and judges'.
+    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order; ``cluster``: of each.
 
     What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
     what came in files, and what judges said, where the response stands in one of them.
     """
-    wanted = [rater for rater in raters if rater.kind != RaterKind.GOLD]
-    rows = np.fromiter(given_by(wanted).iterator(chunk_size=10_000), dtype=SCORE)
-    if not len(rows):
+    if not Score.all_rows.filter(rater__in=raters).exists():
         return {}
-    _, stands = read_sides(comparisons, places.ids).known(rows["response"])
-    rows = rows[np.where(rows["comparison"] > 0, np.isin(rows["comparison"], places.ids), stands)]
-    given = {about: part for (about,), part in groups(rows, "aspect")}
-    return {one.key: on_aspect(one, given[one.pk], wanted) for one in aspects if one.pk in given}
+    sides = read_sides(comparisons, ids)
+    people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
+    given = read_people_scores(people, comparisons, ids, sides, rules)
+    means = read_means(sides, [rater.pk for rater in judges])
+    heard = given.keys() | {about for _, about in means}
+    of_responses = cluster_of_responses(sides, cluster)
+    found = {}
+    for aspect in aspects:
+        if aspect.pk in heard:
+            by_people = counted(given.get(aspect.pk, NO_SCORES), rules)
+            found[aspect.key] = AspectScores(
+                name=aspect.name,
+                people=by_people.people,
+                late=by_people.late,
+                counts=by_people.counts,
+                names=tuple(rater.name for rater in people),
+                judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},
+                cluster=of_responses,
+            )
+    return found
 
 
-def given_by(raters: Sequence[Rater]) -> "QuerySet[Score, Any]":
-    saved = [state.value for state in SAVED_REVIEW_STATES]
-    given = Score.all_rows.filter(Q(review__isnull=True) | Q(review__state__in=saved), rater__in=raters)
-    given = given.exclude(review__isnull=False, review__picked_by=PickedBy.CALIBRATION.value)
-    if hidden := unfinished_imports({rater.evaluation_id for rater in raters}):
-        given = given.exclude(source_import__in=hidden)
-    reviewed = Coalesce("review__comparison_id", Value(0))
-    columns = ("rater_id", "response_id", "aspect_id", reviewed, F("response__query__cluster_number"))
-    return given.filter(stage=Stage.FIRST.value).order_by("pk").values_list(*columns, "value")
+def cluster_of_responses(sides: Sides, cluster: IntArray) -> IntArray:
+    found = np.empty(len(sides.responses), dtype=np.int64)
+    found[sides.a] = found[sides.b] = cluster
+    return found
 
 
-def on_aspect(aspect: Aspect, rows: Rows, raters: Sequence[Rater]) -> AspectScores:
-    """Responses numbered from 0; a judge's samples as their mean, NaN where it has none."""
-    responses, first, unit = np.unique(rows["response"], return_index=True, return_inverse=True)
-    people = [rater for rater in raters if rater.kind == RaterKind.HUMAN]
-    number = {rater.pk: place for place, rater in enumerate(people)}
-    by_person = np.isin(rows["rater"], list(number))
-    whose = np.array([number[one] for one in rows["rater"][by_person].tolist()], dtype=np.int64)
-    return AspectScores(
-        name=aspect.name,
-        people=Scores(unit[by_person], whose, rows["value"][by_person]),
-        names=tuple(rater.name for rater in people),
-        judges=means_of(rows, unit, len(responses), raters),
-        cluster=numbered(rows["cluster"][first]),
+def counted(given: PeopleScores, rules: Rules) -> Counted:
+    knew, rows = KNEW[rules.seen], given.rows
+    chosen, saw = rows.counted(*knew), rows.counted(SAW_JUDGE)
+    return Counted(
+        people=given.where(chosen),
+        late=given.where(saw & ~chosen),
+        counts=VoteCounts(
+            blind=int((chosen & (rows.knew == BLIND)).sum()),
+            unknown=int((chosen & (rows.knew == UNKNOWN)).sum()),
+            saw_judge_first=int(saw.sum()),
+            not_drawn=rows.excluded(NOT_DRAWN),
+            calibration=rows.excluded(CALIBRATION),
+        ),
     )
 
 
-def means_of(rows: Rows, unit: Any, responses: int, raters: Sequence[Rater]) -> Mapping[str, Any]:
-    found = {}
-    for rater in raters:
-        own = rows["rater"] == rater.pk
-        if rater.kind == RaterKind.JUDGE and own.any():
-            found[rater.name] = means(unit[own], rows["value"][own], responses)
-    return found
+# ---- people --------------------------------------------------------------------------------
+
+
+def read_people_scores(
+    people: Sequence[Rater], comparisons: QuerySet[Comparison], ids: IntArray, sides: Sides, rules: Rules
+) -> dict[int, PeopleScores]:
+    """By aspect id, given on the days that the rules speak of."""
+    place = {rater.pk: place for place, rater in enumerate(people)}
+    in_reviews = on_days(read_reviewed_scores(comparisons, place, ids), rules)
+    in_files = on_days(read_imported_scores(people, sides), rules)
+    found = defaultdict(list)
+    for (about,), rows in groups(in_reviews, "aspect"):
+        found[about].append(reviewed(rows, place, ids, sides))
+    for (about,), rows in groups(in_files, "aspect"):
+        found[about].append(imported(rows, place, ids))
+    return {about: together(parts) for about, parts in found.items()}
+
+
+def on_days(rows: Rows, rules: Rules) -> Rows:
+    return rows[given_between(rows["day"], rules.since, rules.until)]
+
+
+def reviewed(rows: Rows, place: Mapping[int, int], ids: IntArray, sides: Sides) -> PeopleScores:
+    item = np.searchsorted(ids, rows["comparison"])
+    response = np.where(rows["side"] == 0, sides.a[item], sides.b[item])
+    votes = as_reviewed(rows, item * SIDES + rows["side"], none_chosen(len(rows)), place)
+    return PeopleScores(votes, response, rows["value"])
+
+
+def imported(rows: Rows, place: Mapping[int, int], ids: IntArray) -> PeopleScores:
+    shown = np.full(len(rows), coding.UNKNOWN)
+    votes = Votes(len(ids) * SIDES + rows["response"], numbered(rows["rater"], place), shown, none_chosen(len(rows)))
+    return PeopleScores(as_imported(votes, rows["day"]), rows["response"], rows["value"])
+
+
+def together(parts: Sequence[PeopleScores]) -> PeopleScores:
+    response, value = (np.concatenate([getattr(one, name) for one in parts]) for name in ("response", "value"))
+    return PeopleScores(joined([one.rows for one in parts]), response, value)
+
+
+NO_SCORES: Final = PeopleScores(as_imported(Votes(NONE, NONE, NONE, NONE), NONE), NONE, np.empty(0))

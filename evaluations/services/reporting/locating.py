@@ -4,10 +4,10 @@ from django.db.models import QuerySet
 
 from evaluations.domain import Choice, InputRefused, RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Evaluation
-from evaluations.services.reporting.assembling import KNEW
 from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.items import known_comparisons, places_of
 from evaluations.services.reporting.narrowing import comparisons_where, raters_of
+from evaluations.services.reporting.voting import KNEW
 from evaluations.stats.coding import CHOICES
 from evaluations.stats.consolidation import consolidate
 from evaluations.stats.majority import majority

@@ -74,7 +74,7 @@ def make_report(
         rules,
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
-        read_aspect_scores(aspects, raters, wanted, places) if Part.SCORES in parts else {},
+        read_aspect_scores(aspects, raters, wanted, places.ids, items.cluster, rules) if Part.SCORES in parts else {},
         no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
     )
 

@@ -27,9 +27,7 @@ def read_scored_votes(
     """What people's first scores of the two responses say, by aspect id: the higher one beyond the margin wins."""
     if not place:
         return {}
-    rows = read_reviewed_scores(comparisons, place)
-    known = np.isin(rows["comparison"], ids)
-    rows = rows[known]
+    rows = read_reviewed_scores(comparisons, place, ids)
     if not len(rows):
         return {}
     margins = {
@@ -44,8 +42,8 @@ def read_scored_votes(
     return found
 
 
-def read_reviewed_scores(comparisons: QuerySet[Comparison], place: Mapping[int, int]) -> Rows:
-    """A row for each first score of a saved review by these raters."""
+def read_reviewed_scores(comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray) -> Rows:
+    """A row for each first score of a saved review of one of these comparisons by one of these raters."""
     given = Score.objects.filter(
         rater__in=list(place),
         stage=Stage.FIRST.value,
@@ -70,7 +68,8 @@ def read_reviewed_scores(comparisons: QuerySet[Comparison], place: Mapping[int, 
         "value",
     )
     told_when = ((*row[:-2], day_of(row[-2]), row[-1]) for row in columns.iterator(chunk_size=10_000))
-    return np.fromiter(told_when, dtype=SCORED)
+    rows = np.fromiter(told_when, dtype=SCORED)
+    return rows[np.isin(rows["comparison"], ids)]
 
 
 def paired(rows: Rows, place: Mapping[int, int], ids: IntArray, margins: Mapping[tuple[int, int], float]) -> PeopleRows:
@@ -81,16 +80,19 @@ def paired(rows: Rows, place: Mapping[int, int], ids: IntArray, margins: Mapping
     first, second = first[at_first], second[at_second]
     margin = np.array([margins.get((int(one["version"]), int(one["aspect"])), 0.0) for one in first])
     choice = choice_of_scores(first["value"], second["value"], margin)
-    shown, told = np.divmod(first["marks"], MARKS_WIDTH)
-    item = np.searchsorted(ids, first["comparison"])
-    votes = Votes(item, numbered(first["rater"], place), shown, choice)
+    return as_reviewed(first, np.searchsorted(ids, first["comparison"]), choice, place)
+
+
+def as_reviewed(rows: Rows, item: IntArray, choice: IntArray, place: Mapping[int, int]) -> PeopleRows:
+    """A vote for each row, with all that is known of its review."""
+    shown, told = np.divmod(rows["marks"], MARKS_WIDTH)
     return PeopleRows(
-        votes,
+        Votes(item, numbered(rows["rater"], place), shown, choice),
         **unpacked_marks(told),
-        review=first["review"],
-        judge=first["judge"],
-        day=first["day"],
-        active=first["active"],
+        review=rows["review"],
+        judge=rows["judge"],
+        day=rows["day"],
+        active=rows["active"],
     )
 
 

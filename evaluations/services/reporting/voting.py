@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, Case, Exists, F, IntegerField, Out
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
-from evaluations.domain import BITS, PLACES_A_BLOCK, PickedBy, Reveal, ReviewState, block_of
+from evaluations.domain import BITS, PLACES_A_BLOCK, PickedBy, Reveal, ReviewState, Seen, block_of
 from evaluations.models import QueueItem, Rater
 from evaluations.services.reporting.columns import columns
 from evaluations.services.reporting.packing import MARKS_WIDTH, ORDER_WIDTH
@@ -27,6 +27,8 @@ SAW_JUDGE, BLIND, UNKNOWN = range(3)
 NO_ARM, BLIND_ARM, SHOWN_ARM = range(3)
 # How the comparison came to the person: what estimates may use, what they may not, and practice.
 DRAWN_AT_RANDOM, NOT_DRAWN, CALIBRATION, DRAWN_IN_STRATA = range(4)
+# Whose votes count: of imported ones it is not known whether they were blind.
+KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
 KINDS: Final = 3
 WAYS: Final = 4
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
@@ -56,12 +58,7 @@ class PeopleRows:
         """Those given from the one day to the other, both included."""
         if since is None and until is None:
             return self
-        first, last = (None if day is None else (day - EPOCH).days for day in (since, until))
-        kept = np.ones(len(self.day), dtype=bool)
-        if first is not None:
-            kept &= self.day >= first
-        if last is not None:
-            kept &= self.day <= last
+        kept = given_between(self.day, since, until)
         return PeopleRows(self.votes.where(kept), *(getattr(self, name)[kept] for name in MARKS))
 
     def where(self, *knew: int) -> Votes:
@@ -104,6 +101,16 @@ class PeopleRows:
     @property
     def drawn(self) -> BoolArray:
         return np.isin(self.picked, (DRAWN_AT_RANDOM, DRAWN_IN_STRATA))
+
+
+def given_between(day: IntArray, since: date | None, until: date | None) -> BoolArray:
+    """Which of these days, counted from 1970-01-01, lie between the two, both included."""
+    kept = np.ones(len(day), dtype=bool)
+    if since is not None:
+        kept &= day >= (since - EPOCH).days
+    if until is not None:
+        kept &= day <= (until - EPOCH).days
+    return kept
 
 
 def marks() -> Combinable:
