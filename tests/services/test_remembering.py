@@ -108,7 +108,9 @@ def test_an_evaluation_that_was_read_before_it_changed_has_a_report_of_its_own(e
     assert [remembered(one, "report", make) for one in (before, evaluation, before)] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("content", [b"", b"damaged", pickle.dumps(None) + b"damaged", *UNREADABLE])
+@pytest.mark.parametrize(
+    "content", [b"", b"damaged", pickle.dumps(None) + b"damaged", *UNREADABLE], ids=range(3 + len(UNREADABLE))
+)
 def test_what_is_kept_and_cannot_be_read_is_made_anew(evaluation: Evaluation, tmp_path: Path, content: bytes) -> None:
     make = Counter()
     remembered(evaluation, "report", make)
