@@ -12,8 +12,9 @@ from evaluations.models import Comparison, Evaluation, Event, QueueItem, Rater, 
 from evaluations.services.judging import lapsing, running, storing
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
-from evaluations.services.reporting.remembering import remembered, version_of
+from evaluations.services.reporting.remembering import remembered
 from evaluations.services.reporting.reporting import make_report, report_for
+from evaluations.services.reporting.versions import version_of
 from evaluations.services.reviewing.filling import ready
 from evaluations.services.reviewing.reviewing import save_first
 from evaluations.services.reviewing.seating import rater_for

@@ -3,22 +3,19 @@
 It changes only when comparisons come in, and reading it joins four tables: it is kept in a file until then.
 """
 
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
-from django.conf import settings
 from django.db.models import F, QuerySet
 
 from evaluations.models import Candidate, Comparison, Evaluation, Query
 from evaluations.services.reporting.browsing import categories
 from evaluations.services.reporting.columns import column_by_word, columns
+from evaluations.services.reporting.keeping import keep_arrays, kept_file, loaded
 from evaluations.services.reporting.unpacking import Places
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.items import Items
@@ -33,12 +30,13 @@ COLUMNS: Final = np.dtype(
     ]
 )
 
-HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
-
 
 @dataclass(frozen=True)
 class KnownComparisons:
-    """``rows``: one for each comparison, by id. Their category is a place among ``categories``, or MISSING."""
+    """``rows``: one for each comparison, by id, clusters numbered from 0. Their category is a place among
+
+    ``categories``, or MISSING.
+    """
 
     rows: npt.NDArray[np.void]
     categories: tuple[str, ...]
@@ -61,40 +59,20 @@ def known_comparisons(evaluation: Evaluation) -> KnownComparisons:
 def file_of(evaluation: Evaluation) -> Path | None:
     """Named by when comparisons last came in, as the database has it by now; None where that is not known."""
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
-    return settings.CACHE_DIR / f"comparisons-{evaluation.pk}-{changed:%Y%m%d%H%M%S%f}.npy" if changed else None
+    return kept_file(f"comparisons-{evaluation.pk}", changed) if changed else None
 
 
 def load(kept: Path) -> KnownComparisons:
     """ValueError or EOFError where it is no such file, or one of another version of the program."""
-    rows = np.load(kept, mmap_mode="r", allow_pickle=False)
+    rows, names = loaded(kept, 2)
     if rows.dtype != COLUMNS:
         raise ValueError(f"{kept} has the columns {rows.dtype}")
-    with kept.open("rb") as file:
-        file.seek(rows.offset + rows.nbytes)
-        names = np.load(file, allow_pickle=False)
-    return KnownComparisons(np.asarray(rows), tuple(names.tolist()))
+    return KnownComparisons(rows, tuple(names.tolist()))
 
 
 def keep(kept: Path, known: KnownComparisons) -> None:
-    """The rows, then the categories; written beside and moved into place, so that it is found whole or not at all."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    beside = kept.with_name(f"{uuid4()}.part")
-    with beside.open("wb") as file:
-        np.save(file, known.rows)
-        np.save(file, np.array(known.categories, dtype=np.str_))
-    beside.replace(kept)
-    sweep(kept)
-
-
-def sweep(kept: Path) -> None:
-    """Takes away files of earlier states of the evaluation, and what killed processes left half written."""
-    for one in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*.npy"):
-        if one.name < kept.name:
-            one.unlink(missing_ok=True)
-    for part in kept.parent.glob("*.part"):
-        with suppress(FileNotFoundError):
-            if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:
-                part.unlink()
+    """The rows, then the categories."""
+    keep_arrays(kept, known.rows, np.array(known.categories, dtype=np.str_))
 
 
 def read_known(evaluation: Evaluation) -> KnownComparisons:
@@ -117,6 +95,7 @@ def read_known(evaluation: Evaluation) -> KnownComparisons:
     for name, column in zip(COLUMNS.names or (), told, strict=False):
         rows[name] = column
     names = tuple(categories(evaluation))
+    rows["cluster"] = numbered(rows["cluster"])
     rows["category"] = category_of(evaluation, names, rows["query"])
     rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUPS)
     return KnownComparisons(rows[np.argsort(rows["comparison"], kind="stable")], names)
@@ -148,9 +127,10 @@ def rows_at(known: KnownComparisons, places: Places) -> npt.NDArray[np.void]:
 def items_of(evaluation: Evaluation, known: KnownComparisons, places: Places) -> Items:
     """One entry for each of these comparisons, in their order, all of one stratum."""
     rows = rows_at(known, places)
+    cluster = np.ascontiguousarray(rows["cluster"])
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
     return Items(
-        cluster=numbered(rows["cluster"]),
+        cluster=cluster if rows is known.rows else numbered(cluster),
         category=rows["category"],
         categories=known.categories,
         candidate_a=place_among(candidates, rows["candidate_a"]),
@@ -161,7 +141,7 @@ def items_of(evaluation: Evaluation, known: KnownComparisons, places: Places) ->
         characters_b=rows["characters_b"],
         markup_a=rows["markup_a"].astype(np.int64),
         markup_b=rows["markup_b"].astype(np.int64),
-        query=rows["query"],
+        query=np.ascontiguousarray(rows["query"]),
         stratum=np.zeros(len(rows), dtype=np.int64),
     )
 

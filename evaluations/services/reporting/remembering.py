@@ -3,16 +3,14 @@
 import hashlib
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
 from django.core.cache import caches
 from django.db.models import Max
 
-import evaluations
 from evaluations.domain import ACTIVE_RUN_STATES
 from evaluations.models import Evaluation, Event, Rater, Run
+from evaluations.services.reporting.versions import VERSION
 
 Made = TypeVar("Made")
 
@@ -20,18 +18,6 @@ logger = logging.getLogger(__name__)
 
 KEPT_SECONDS: Final = 24 * 60 * 60
 EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a transaction with an Event ends
-
-
-def version_of(folder: Path) -> str:
-    """What every line of a program under this folder says, and the numpy that it reckons with."""
-    said = hashlib.sha256(np.__version__.encode())
-    for file in sorted(folder.rglob("*.py")):
-        said.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
-    return said.hexdigest()
-
-
-# Read while the program starts, in a few hundredths of a second: what lies there later may be the next version.
-VERSION: Final = version_of(Path(evaluations.__file__).parent)
 
 
 def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from evaluations.domain import (
     BITS,
@@ -20,7 +23,9 @@ from evaluations.domain import (
 )
 from evaluations.models import Ballot, Call, Import, Rater, Run
 from evaluations.services.reporting.columns import columns
+from evaluations.services.reporting.keeping import keep_arrays, kept_file, loaded
 from evaluations.services.reporting.packing import code
+from evaluations.services.reporting.versions import VERSION
 from evaluations.stats.coding import MISSING, ORDERS, BoolArray, IntArray
 from evaluations.stats.consolidation import STATES, Answers, Choices, Unanswered, Verdicts
 
@@ -28,6 +33,7 @@ ONE: Final = (1 << BITS) - 1
 # Up to so many comparisons are looked up one by one; of more, everything that the rater said is read at once.
 LOOKED_UP: Final = 5_000
 BLOCKS: Final = 1 << 12
+QUIET: Final = timedelta(minutes=1)
 NOTHING: Final = np.empty(0, dtype=np.int64)
 
 
@@ -122,21 +128,64 @@ def choices_at(packed: IntArray, place: int) -> Choices:
 
 def read_judges(raters: Sequence[Rater], places: Places) -> dict[int, JudgeBallots]:
     """By rater id those that were asked about pairs of responses."""
-    ballots = ballots_of(raters, places)
-    is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
-    # One number for whose it is, its block and order, and whether it is marked.
-    told = ((F("rater_id") * BLOCKS + F("block")) * len(ORDERS) + F("shown")) * 2 + is_marked
-    item, first, told_of_each = inside(places, *columns(ballots.values_list("comparison_id", "first", told), 3))
-    rest, marks = np.divmod(told_of_each, 2)
-    whose, block_and_order = np.divmod(rest, BLOCKS * len(ORDERS))
-    marked = read_marked(ballots, places) if marks.any() else {}
+    said = said_by(raters, places)
+    has_marks = any(bool((told & 1).any()) for _, _, told in said.values())
+    marked = read_marked(ballots_of(raters, places), places) if has_marks else {}
     unanswered = read_unanswered(raters, places)
     found = {}
     for rater in raters:
-        own = whose == rater.pk
-        of = (item, first, block_and_order) if own.all() else (item[own], first[own], block_and_order[own])
+        comparison, first, told = said[rater.pk]
+        of = inside(places, comparison, first, told >> 1)
         found[rater.pk] = JudgeBallots(packed_of(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
     return found
+
+
+def said_by(raters: Sequence[Rater], places: Places) -> dict[int, IntArray]:
+    """By rater id everything it said, or what it said of these comparisons at least: 3 × ballots.
+
+    The comparison's id, the packed choices, and block, order and whether it is marked as one number. What a judge
+    said is kept in a file until it says more.
+    """
+    files = choice_files(raters) if len(places.ids) > LOOKED_UP else {}
+    found = {pk: kept for pk, file in files.items() if (kept := kept_choices(file)) is not None}
+    unread = [rater for rater in raters if rater.pk not in found]
+    for pk, choices in read_choices(unread, places).items():
+        found[pk] = choices
+        if pk in files:
+            keep_arrays(files[pk], choices)
+    return found
+
+
+def choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
+    """By rater id; none of judges that said something just now and may go on. An import that is done shows its rows."""
+    evaluations = {rater.evaluation_id for rater in raters}
+    done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
+    more = f"-{done}-{VERSION[:12]}"
+    before = timezone.now() - QUIET
+    said = {rater.pk: rater.verdicts_changed_at for rater in raters}
+    return {pk: kept_file(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
+
+
+def kept_choices(file: Path) -> IntArray | None:
+    """None where there are none to be read."""
+    try:
+        (choices,) = loaded(file, 1)
+    except (FileNotFoundError, EOFError, ValueError):
+        return None
+    return choices
+
+
+def read_choices(raters: Sequence[Rater], places: Places) -> dict[int, IntArray]:
+    if not raters:
+        return {}
+    is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
+    # One number for whose it is, its block and order, and whether it is marked.
+    told = ((F("rater_id") * BLOCKS + F("block")) * len(ORDERS) + F("shown")) * 2 + is_marked
+    rows = ballots_of(raters, places).values_list("comparison_id", "first", told)
+    comparison, first, told_of_each = columns(rows, 3)
+    whose, rest = np.divmod(told_of_each, BLOCKS * len(ORDERS) * 2)
+    said = np.stack([comparison, first, rest])
+    return {rater.pk: said[:, whose == rater.pk] for rater in raters}
 
 
 def read_marked(ballots: "QuerySet[Ballot]", places: Places) -> dict[int, tuple[PackedChoices, ...]]:

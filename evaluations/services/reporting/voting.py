@@ -33,6 +33,7 @@ KINDS: Final = 3
 WAYS: Final = 4
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
 EPOCH: Final = date(1970, 1, 1)
+DENSEST: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
 MARKS: Final = ("knew", "arm", "picked", "review", "judge", "day", "active")
 
 
@@ -92,8 +93,7 @@ class PeopleRows:
 
     @cached_property
     def has_second_reviews(self) -> bool:
-        reviewed = self.subject[self.review > 0]
-        return len(np.unique(reviewed)) < len(reviewed)
+        return has_equal(self.subject[self.review > 0])
 
     def excluded(self, picked: int) -> int:
         return int((self.picked == picked).sum())
@@ -101,6 +101,15 @@ class PeopleRows:
     @property
     def drawn(self) -> BoolArray:
         return np.isin(self.picked, (DRAWN_AT_RANDOM, DRAWN_IN_STRATA))
+
+
+def has_equal(numbers: IntArray) -> bool:
+    """Whether any of these whole numbers from 0 stands there twice."""
+    if int(numbers.max(initial=0)) >= DENSEST:
+        return len(np.unique(numbers)) < len(numbers)
+    marked = np.zeros(int(numbers.max(initial=0)) + 1, dtype=bool)
+    marked[numbers] = True
+    return int(np.count_nonzero(marked)) < len(numbers)
 
 
 def given_between(day: IntArray, since: date | None, until: date | None) -> BoolArray:

@@ -1,0 +1,53 @@
+"""Arrays that were long in reading, in files named by the state of what they were read from."""
+
+import time
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+from django.conf import settings
+
+HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
+
+
+def kept_file(name: str, changed: datetime, more: str = "") -> Path:
+    """Files of one name sort by when what they hold last changed; ``more``: what else they depend on."""
+    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}{more}.npy"
+
+
+def loaded(kept: Path, count: int) -> list[npt.NDArray[Any]]:
+    """So many arrays, the first as it lies on disk.
+
+    FileNotFoundError, ValueError or EOFError where there are no such.
+    """
+    first = np.load(kept, mmap_mode="r", allow_pickle=False)
+    with kept.open("rb") as file:
+        file.seek(first.offset + first.nbytes)
+        return [np.asarray(first), *(np.load(file, allow_pickle=False) for _ in range(count - 1))]
+
+
+def keep_arrays(kept: Path, *arrays: npt.NDArray[Any]) -> None:
+    """Written beside and moved into place, so that it is found whole or not at all."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    beside = kept.with_name(f"{uuid4()}.part")
+    with beside.open("wb") as file:
+        for array in arrays:
+            np.save(file, array)
+    beside.replace(kept)
+    sweep(kept)
+
+
+def sweep(kept: Path) -> None:
+    """Takes away files of earlier states, and what killed processes left half written."""
+    *name, changed = kept.name.split("-")[:3]
+    for one in kept.parent.glob(f"{'-'.join(name)}-*.npy"):
+        if one != kept and one.name.split("-")[2] <= changed:
+            one.unlink(missing_ok=True)
+    for part in kept.parent.glob("*.part"):
+        with suppress(FileNotFoundError):
+            if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:
+                part.unlink()
