@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluations.domain import Markup
 from evaluations.models import Candidate, Comparison, Evaluation
-from evaluations.services.reporting import items
+from evaluations.services.reporting import items, keeping
 from evaluations.services.reporting.items import items_of, keep, known_comparisons, places_of
 from evaluations.services.reporting.unpacking import Places
 from tests.importing import bring, comparison
@@ -147,9 +147,14 @@ def test_a_file_that_cannot_be_read_is_none(evaluation: Evaluation, content: byt
     assert len(items.load(kept).rows) == 1
 
 
-def test_a_file_of_another_version_of_the_program_is_none(evaluation: Evaluation) -> None:
+def test_a_file_of_another_version_of_the_program_is_none(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = items.file_of(evaluation)
     assert kept is not None
+    monkeypatch.setattr(keeping, "VERSION", "another version")
+    assert items.file_of(evaluation) != kept
+    monkeypatch.undo()
     np.save(kept, np.zeros(7))
     assert len(known_comparisons(evaluation).rows) == 1
     np.save(kept, known_comparisons(evaluation).rows)  # as it was kept without its categories

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
+from evaluations.services.reporting.versions import VERSION
+
 HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
 
 
 def kept_file(name: str, changed: datetime, more: str = "") -> Path:
-    """Files of one name sort by when what they hold last changed; ``more``: what else they depend on."""
-    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}{more}.npy"
+    """Named by when what it holds last changed and by the version of the program. ``more``: what else it depends on."""
+    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{VERSION[:12]}{more}.npy"
 
 
 def loaded(kept: Path, count: int) -> list[npt.NDArray[Any]]:

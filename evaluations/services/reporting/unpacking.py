@@ -25,7 +25,6 @@ from evaluations.models import Ballot, Call, Import, Rater, Run
 from evaluations.services.reporting.columns import columns
 from evaluations.services.reporting.keeping import keep_arrays, kept_file, loaded
 from evaluations.services.reporting.packing import code
-from evaluations.services.reporting.versions import VERSION
 from evaluations.stats.coding import MISSING, ORDERS, BoolArray, IntArray
 from evaluations.stats.consolidation import STATES, Answers, Choices, Unanswered, Verdicts
 
@@ -160,7 +159,7 @@ def choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
     """By rater id; none of judges that said something just now and may go on. An import that is done shows its rows."""
     evaluations = {rater.evaluation_id for rater in raters}
     done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
-    more = f"-{done}-{VERSION[:12]}"
+    more = f"-{done}"
     before = timezone.now() - QUIET
     said = {rater.pk: rater.verdicts_changed_at for rater in raters}
     return {pk: kept_file(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
