@@ -136,6 +136,8 @@ PIPE = [
     "reporting.narrowing",
     "reporting.packing",
     "reporting.columns",
+    "reporting.versions",
+    "reporting.keeping",
     "reporting.unpacking",
     "reporting.deriving",
     "reporting.voting",
