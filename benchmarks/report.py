@@ -4,8 +4,9 @@
 
 For each size a study of six aspects in a database of its own (SQLite in a temporary folder, or the empty one of
 DATABASE_URL, then for one size): a judge in both orders on all, two people on a share of the comparisons. Each line of
-JSON says, as medians of five in a process of its own, the milliseconds of each part of the report made anew, of one
-that is remembered, and the memory that the process held at most.
+JSON says in milliseconds, in a process of its own: the first report of all, which reads everything and opens what is to
+be opened; what the page of each part shows made anew, as medians of five; the whole report with all parts on all
+aspects; one that is remembered; and the memory that the process held at most.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from django.test.utils import CaptureQueriesContext
 from benchmarks.large_study import SLUG, make_large_study
 from evaluations.domain import Part, Rules
 from evaluations.models import Ballot, Comparison, Evaluation
-from evaluations.services.reporting.reporting import make_report, report_for
+from evaluations.services.reporting.reporting import BY_ASPECT, make_report, report_for
 
 # The rows are known to fit together, and a machine that fails means that the study is made again.
 UNCHECKED = {
@@ -69,22 +70,27 @@ def fill(comparisons: int, people: int, share: float, bare: bool) -> None:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 
 
+def make_page(evaluation: Evaluation, part: Part) -> None:
+    """What the page of a part shows: of most parts one aspect."""
+    make_report(evaluation, None, Rules(), parts=(part,), aspect="" if part in BY_ASPECT else None)
+
+
 def measure() -> dict[str, object]:
     evaluation = Evaluation.objects.get(slug=SLUG)
     comparisons = Comparison.objects.filter(evaluation=evaluation)
     idle = peak_megabytes()
-    make_report(evaluation, comparisons, Rules(), parts=(Part.AGREEMENT,))  # the first opens files and connections
+    first = milliseconds(partial(make_page, evaluation, Part.AGREEMENT), times=1)
     with CaptureQueriesContext(connection) as queries:
-        make_report(evaluation, comparisons, Rules(), parts=(Part.AGREEMENT,))
-    fresh = {
-        part.value: milliseconds(partial(make_report, evaluation, comparisons, Rules(), parts=(part,))) for part in Part
-    }
+        make_page(evaluation, Part.AGREEMENT)
+    fresh = {part.value: milliseconds(partial(make_page, evaluation, part)) for part in Part}
     report_for(evaluation, Rules(), parts=(Part.AGREEMENT,))
     return {
         "database": connection.vendor,
         "comparisons": comparisons.count(),
         "ballots": Ballot.objects.count(),
+        "first_ms": first,
         "fresh_ms": fresh,
+        "whole_ms": milliseconds(partial(make_report, evaluation, None, Rules()), times=3),
         "unchanged_ms": milliseconds(partial(report_for, evaluation, Rules(), parts=(Part.AGREEMENT,))),
         "queries": len(queries),
         "memory_idle_mb": idle,

@@ -1,11 +1,12 @@
 """The whole report: every number of every aspect, in the shape in which it is printed as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from evaluations.domain import Part, Rules
 from evaluations.stats.bias.board import BiasBoard
+from evaluations.stats.coding import MISSING
 from evaluations.stats.confidence import Confidence
 from evaluations.stats.judges import JudgeReport
 from evaluations.stats.known import Known
@@ -54,6 +55,7 @@ class Report:
     rules: Mapping[str, str]
     methods: str
     parts: tuple[str, ...]
+    aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aspects: Mapping[str, AspectReport] = field(default_factory=dict)
     bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
     wins: Mapping[str, Wins] = field(default_factory=dict)
@@ -67,7 +69,9 @@ class Report:
 
 
 # Label budgets start from what agreement is so far.
-NEED_AGREEMENT = frozenset({Part.AGREEMENT, Part.PEOPLE})
+NEED_AGREEMENT: Final = frozenset({Part.AGREEMENT, Part.PEOPLE})
+# Each page of these shows one aspect.
+BY_ASPECT: Final = (Part.BIAS, Part.WINS, Part.PEOPLE)
 
 
 def whole_report(
@@ -79,31 +83,57 @@ def whole_report(
     weights: Mapping[str, Mapping[str, Weights]],
     scores: Mapping[str, AspectScores],
     no_verdicts: tuple[str, ...],
+    aspect: str | None = None,
 ) -> Report:
-    """``materials`` and ``scores``: by the aspect's key; ``weights``: by that and then by the judge's name."""
+    """``materials`` and ``scores``: by the aspect's key; ``weights``: by that and then by the judge's name.
+
+    ``aspect``: bias, wins and people are about this one alone, or the first on which they have anything.
+    """
     wanted = set(parts)
-    aspects = aspect_reports(materials, rules) if wanted & NEED_AGREEMENT else {}
+    heard = {part.value: tuple(heard_on(part, materials)) for part in parts if part in BY_ASPECT}
+    about = {part: one_of(materials, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
+    bias, won, people = (about.get(part, {}) for part in BY_ASPECT)
+    in_full = materials if Part.AGREEMENT in wanted else people
+    aspects = aspect_reports(in_full, rules) if wanted & NEED_AGREEMENT else {}
     clusters = int(known.items.cluster.max(initial=-1)) + 1
     return Report(
         evaluation=evaluation,
         comparisons=len(known.items),
         clusters=clusters,
         names={key: one.name for by_key in (materials, scores) for key, one in by_key.items()},
-        judges=summaries(aspects) if aspects else labels(materials),
+        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(materials),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
         methods=methods(materials, scores, clusters, rules, parts),
         parts=tuple(part.value for part in parts),
+        aspects_by_part=heard,
         aspects=aspects,
-        bias={key: bias_of(one, known, rules) for key, one in materials.items()} if Part.BIAS in wanted else {},
-        wins={key: wins_of(one, known, rules) for key, one in materials.items()} if Part.WINS in wanted else {},
-        people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in materials.items()}
-        if Part.PEOPLE in wanted
-        else {},
+        bias={key: bias_of(one, known, rules) for key, one in bias.items()},
+        wins={key: wins_of(one, known, rules) for key, one in won.items()},
+        people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in people.items()},
         compared_judges=compared_judges(materials, known) if Part.JUDGES in wanted else (),
         confidence={key: confidences(materials[key], known, rules, one) for key, one in weights.items()},
         scores={key: scores_of(one) for key, one in scores.items()},
     )
+
+
+def heard_on(part: Part, materials: Mapping[str, AspectMaterial]) -> Iterator[str]:
+    """The keys of the aspects on which a part has anything to say."""
+    for key, one in materials.items():
+        voted = bool(len(one.people))
+        judged = any(bool((judge.own.choice != MISSING).any()) for judge in one.judges)
+        if {Part.BIAS: judged, Part.WINS: judged or voted, Part.PEOPLE: voted}[part]:
+            yield key
+
+
+def one_of(
+    materials: Mapping[str, AspectMaterial], heard: Sequence[str], aspect: str | None
+) -> Mapping[str, AspectMaterial]:
+    """All of them, or only the one asked for, or the first that was heard on."""
+    if aspect is None:
+        return materials
+    key = aspect if aspect in heard else next(iter(heard), "")
+    return {key: materials[key]} if key else {}
 
 
 def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:

@@ -15,7 +15,7 @@ from evaluations.access import Action
 from evaluations.domain import Coding, InputRefused, Part, Rules
 from evaluations.forms.report import MEASURES, Asked, ReportForm
 from evaluations.models import Evaluation, User
-from evaluations.services.reporting.reporting import Report, make_report, report_for
+from evaluations.services.reporting.reporting import BY_ASPECT, Report, make_report, report_for
 from evaluations.web.report_overview import overview
 from evaluations.web.report_parts import part_context
 
@@ -61,7 +61,7 @@ def report(request: HttpRequest, slug: str, part: str = Part.AGREEMENT.value) ->
     }
     try:
         if form.is_valid():
-            made = report_to(user, evaluation, form.rules(), asked_part)
+            made = report_to(user, evaluation, form, asked_part)
             context |= told(made, evaluation, form, asked_part)
             context |= part_context(evaluation, made, asked_part, form.cleaned_data["aspect"], form.asked())
             return render(request, "report/report.html", context)
@@ -76,12 +76,13 @@ def part_named(name: str, sees_judges: bool) -> Part:
     return Part(name)
 
 
-def report_to(user: User, evaluation: Evaluation, rules: Rules, part: Part) -> Report:
+def report_to(user: User, evaluation: Evaluation, form: ReportForm, part: Part) -> Report:
+    rules, aspect = form.rules(), form.cleaned_data["aspect"] if part in BY_ASPECT else None
     if access.may(user, Action.SEE_ALL, evaluation):
-        return report_for(evaluation, rules, parts=(part,))
+        return report_for(evaluation, rules, parts=(part,), aspect=aspect)
     comparisons = access.open_comparisons(user, evaluation)
     sees_judges = access.may_see_judges(user, evaluation)
-    return make_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=(part,))
+    return make_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=(part,), aspect=aspect)
 
 
 def told(made: Report, evaluation: Evaluation, form: ReportForm, part: Part) -> dict[str, Any]:

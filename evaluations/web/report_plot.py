@@ -41,7 +41,7 @@ def format_in(request: HttpRequest) -> PlotFormat:
 def plot_file(
     user: User, evaluation: Evaluation, form: ReportForm, part: Part, name: str, form_of_file: PlotFormat
 ) -> PlotFile:
-    report = report_to(user, evaluation, form.rules(), part)
+    report = report_to(user, evaluation, form, part)
     plot = plot_on_paper(report, name, aspect_of(report, part, form.cleaned_data["aspect"]))
     if plot is None:
         raise Http404

@@ -11,9 +11,11 @@ from django.utils import timezone
 from evaluations.domain import (
     AspectSpec,
     CallState,
+    Choice,
     Coding,
     FailedRule,
     InputRefused,
+    Part,
     PickedBy,
     Reveal,
     RubricKind,
@@ -103,6 +105,28 @@ def test_the_json_has_the_promised_keys_and_only_json_in_it(evaluation: Evaluati
     judge = aspect["judges"]["longest"]
     assert {"judge_human", "judge_gold", "each_order", "confusion", "position", "failed"} <= set(judge)
     assert set(judge["judge_human"]) == {"votes", "majority", "people"}
+
+
+@pytest.mark.parametrize("part", [Part.BIAS, Part.WINS, Part.PEOPLE])
+def test_a_part_about_one_aspect_says_of_it_what_the_whole_report_does(evaluation: Evaluation, part: Part) -> None:
+    made = make_small_study(evaluation)
+    aspect_of(evaluation, "silent")
+    judge_says(make_comparison(evaluation), as_stored={"only judged": Choice.A})
+    person_says(make_human(evaluation, "dan"), made[0], {"only voted": Choice.A})
+    whole = make_report(evaluation, None, Rules()).as_json()
+    held = whole["aspects_by_part"][part.value]
+    everywhere = {*ALL_A, "only judged", "only voted"}
+    expected = {
+        Part.BIAS: everywhere - {"only voted"},
+        Part.WINS: everywhere,
+        Part.PEOPLE: everywhere - {"only judged"},
+    }
+    assert set(held) == expected[part]
+    for asked, about in ((CLARITY, CLARITY), ("silent", held[0]), ("", held[0])):
+        found = make_report(evaluation, None, Rules(), parts=(part,), aspect=asked).as_json()
+        assert found[part.value] == {about: whole[part.value][about]}
+        assert found["aspects_by_part"] == {part.value: held}
+        assert found["names"] == whole["names"]
 
 
 def blocks(found: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from evaluations.figures.plots import Plot as Plot
 from evaluations.formats.table_out import as_csv
 from evaluations.services.reporting.reporting import Report
 from evaluations.stats.scores import ScoresReport
-from evaluations.stats.wins import Wins
 
 logger = logging.getLogger(__name__)
 
@@ -36,11 +35,10 @@ class PlotFile:
 
 def aspects_with(report: Report, part: Part) -> list[str]:
     """The keys of the aspects on which a part has anything to say."""
+    if part.value in report.aspects_by_part:
+        return list(report.aspects_by_part[part.value])
     held = {
         Part.AGREEMENT: report.aspects,
-        Part.BIAS: {key: any(one.ties.judge.n for one in boards.values()) for key, boards in report.bias.items()},
-        Part.WINS: {key: has_winner(one) for key, one in report.wins.items()},
-        Part.PEOPLE: {key: one.reviewers for key, one in report.people.items()},
         Part.JUDGES: {key: any(one.n for one in found.values()) for key, found in report.confidence.items()},
         Part.SCORES: {key: has_scores(one) for key, one in report.scores.items()},
     }
@@ -53,11 +51,6 @@ def has_scores(scores: ScoresReport) -> bool:
     told = scores.human_scores
     apart = (told.saw_judge_first, told.not_drawn, told.calibration)
     return any((*judges, scores.human_human.others.n, *(pair.n for pair in scores.judge_judge), *apart))
-
-
-def has_winner(wins: Wins) -> bool:
-    by_judges = (rate.judge for judge in wins.judges.values() for rate in judge.rates.candidates.values())
-    return any(number.value is not None for number in (*wins.people.values(), *by_judges))
 
 
 def part_of_plot(name: str) -> str:

@@ -28,15 +28,19 @@ from evaluations.stats.known import Known
 from evaluations.stats.numbers import Number as Number
 from evaluations.stats.parts import Weights
 from evaluations.stats.report import AspectReport as AspectReport
+from evaluations.stats.whole import BY_ASPECT as BY_ASPECT
 from evaluations.stats.whole import Report as Report
 from evaluations.stats.whole import whole_report
 
 ALL_PARTS: Final = tuple(Part)
 
 
-def report_for(evaluation: Evaluation, rules: Rules, *, parts: tuple[Part, ...] = ALL_PARTS) -> Report:
+def report_for(
+    evaluation: Evaluation, rules: Rules, *, parts: tuple[Part, ...] = ALL_PARTS, aspect: str | None = None
+) -> Report:
     """The report on everything, for whoever may see it: made once for each state of the evaluation."""
-    return remembered(evaluation, (rules, parts), lambda: make_report(evaluation, None, rules, parts=parts))
+    asked = (rules, parts, aspect)
+    return remembered(evaluation, asked, lambda: make_report(evaluation, None, rules, parts=parts, aspect=aspect))
 
 
 def make_report(
@@ -46,8 +50,12 @@ def make_report(
     *,
     with_judges: bool = True,
     parts: tuple[Part, ...] = ALL_PARTS,
+    aspect: str | None = None,
 ) -> Report:
-    """Every number on the comparisons that the reader may see, None being all of them."""
+    """Every number on the comparisons that the reader may see, None being all of them.
+
+    ``aspect``: the one that parts with a page for each aspect are about, as `whole_report` has it; None: all.
+    """
     everything = Comparison.objects.filter(evaluation=evaluation)
     wanted = comparisons_where(everything if comparisons is None else comparisons, rules.where)
     raters = [rater for rater in raters_of(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
@@ -63,9 +71,9 @@ def make_report(
     items = with_strata(items_of(evaluation, known, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
     materials = {
-        aspect.key: material(aspect, gathered, items, raters, asked, judged, panels, rules)
-        for aspect in aspects
-        if aspect.pk in heard
+        one.key: material(one, gathered, items, raters, asked, judged, panels, rules)
+        for one in aspects
+        if one.pk in heard
     }
     return whole_report(
         evaluation.slug,
@@ -75,7 +83,8 @@ def make_report(
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
         read_aspect_scores(aspects, raters, wanted, places.ids, items.cluster, rules) if Part.SCORES in parts else {},
-        no_verdicts=tuple(aspect.name for aspect in aspects if aspect.pk not in heard),
+        no_verdicts=tuple(one.name for one in aspects if one.pk not in heard),
+        aspect=aspect,
     )
 
 
