@@ -248,3 +248,12 @@ def test_an_event_with_a_number_that_was_given_before_a_backup_was_restored_is_a
     undone(event)
     Event.objects.bulk_create([Event(pk=event.pk, verb="after", object_type="", evaluation=evaluation)])
     assert remembered(evaluation, "report", make) == 2
+
+
+def test_without_room_to_keep_it_a_report_is_made_each_time(
+    evaluation: Evaluation, settings: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").touch()
+    settings.CACHES = {**settings.CACHES, "reports": {**SHIPPED, "LOCATION": tmp_path / "taken"}}
+    make = Counter()
+    assert [remembered(evaluation, "report", make) for _ in range(2)] == [1, 2]

@@ -81,6 +81,12 @@ def test_it_is_read_as_it_is_where_the_file_is_cut_short(judge: Rater, tmp_path:
     assert len(choices(found)) == 2
 
 
+def test_without_room_for_a_file_it_is_read_each_time(judge: Rater, tmp_path: Path, settings: Any) -> None:
+    (tmp_path / "taken").touch()
+    settings.CACHE_DIR = tmp_path / "taken"  # no folder can be made there
+    assert [read(judge)[1] for _ in range(2)] == [True, True]
+
+
 def test_of_a_judge_that_may_be_speaking_still_nothing_is_kept(judge: Rater, tmp_path: Path) -> None:
     said_at(judge, timezone.now())
     read(judge)

@@ -49,7 +49,7 @@ def known_comparisons(evaluation: Evaluation) -> KnownComparisons:
         return read_known(evaluation)
     try:
         return load(kept)
-    except (FileNotFoundError, EOFError, ValueError):  # another reader may take it away at any moment
+    except (OSError, EOFError, ValueError):  # another reader may take it away at any moment
         known = read_known(evaluation)
         if file_of(evaluation) == kept:  # or comparisons came in meanwhile, and some of them are among these
             keep(kept, known)

@@ -1,5 +1,6 @@
 """Arrays that were long in reading, in files named by the state of what they were read from."""
 
+import logging
 import time
 from contextlib import suppress
 from datetime import datetime
@@ -13,6 +14,8 @@ from django.conf import settings
 
 from evaluations.services.reporting.versions import VERSION
 
+logger = logging.getLogger(__name__)
+
 HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
 
 
@@ -24,7 +27,7 @@ def kept_file(name: str, changed: datetime, more: str = "") -> Path:
 def loaded(kept: Path, count: int) -> list[npt.NDArray[Any]]:
     """So many arrays, the first as it lies on disk.
 
-    FileNotFoundError, ValueError or EOFError where there are no such.
+    OSError, ValueError or EOFError where there are no such.
     """
     first = np.load(kept, mmap_mode="r", allow_pickle=False)
     with kept.open("rb") as file:
@@ -33,14 +36,19 @@ def loaded(kept: Path, count: int) -> list[npt.NDArray[Any]]:
 
 
 def keep_arrays(kept: Path, *arrays: npt.NDArray[Any]) -> None:
-    """Written beside and moved into place, so that it is found whole or not at all."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    """Written beside and moved into place, so that it is found whole or not at all; without room it is not kept."""
     beside = kept.with_name(f"{uuid4()}.part")
-    with beside.open("wb") as file:
-        for array in arrays:
-            np.save(file, array)
-    beside.replace(kept)
-    sweep(kept)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            for array in arrays:
+                np.save(file, array)
+        beside.replace(kept)
+        sweep(kept)
+    except OSError:
+        logger.warning("%s could not be kept, and is read again each time", kept.name, exc_info=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def sweep(kept: Path) -> None:

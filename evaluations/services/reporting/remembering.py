@@ -35,8 +35,16 @@ def remembered(evaluation: Evaluation, asked: object, make: Callable[[], Made]) 
     if found is None:
         found = make()
         if state_of(evaluation) == state:
-            caches["reports"].set(key, found, KEPT_SECONDS)
+            keep(key, found)
     return found
+
+
+def keep(key: str, made: object) -> None:
+    """As far as there is room for it."""
+    try:
+        caches["reports"].set(key, made, KEPT_SECONDS)
+    except OSError:
+        logger.warning("A report could not be remembered, and is made again each time", exc_info=True)
 
 
 def kept_as(key: str) -> Any:

@@ -169,7 +169,7 @@ def kept_choices(file: Path) -> IntArray | None:
     """None where there are none to be read."""
     try:
         (choices,) = loaded(file, 1)
-    except (FileNotFoundError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError):
         return None
     return choices
 
