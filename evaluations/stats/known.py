@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaluations.stats.bias.ground import Ground, ground_of
 from evaluations.stats.items import Items
 from evaluations.stats.length_control import Lengths
 from evaluations.stats.matches import Matches
@@ -16,10 +15,6 @@ class Known:
 
     items: Items
     families: Mapping[str, str]
-
-    @cached_property
-    def ground(self) -> Ground:
-        return ground_of(self.items)
 
     @cached_property
     def matches(self) -> Matches:

@@ -21,7 +21,7 @@ from evaluations.stats.distributions import t_975
 from evaluations.stats.evidence import Evidence, residuals, table
 from evaluations.stats.intervals import SHARE, UNBOUNDED, Bounds
 from evaluations.stats.logistic import Fit, firth_logistic, probabilities
-from evaluations.stats.matches import Matches
+from evaluations.stats.matches import PLACE, Matches
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ranking import NOTHING_SAID, too_few_of_each
@@ -69,7 +69,7 @@ class Lengths:
     @cached_property
     def row(self) -> IntArray:
         """Comparisons of the same pair whose covariate is nearly the same have the same row of the design."""
-        place = ((self.covariate + 1) * (BINS / 2)).astype(np.int64)
+        place = ((self.covariate + 1) * (BINS / 2)).astype(PLACE)
         return self.matches.pair * BINS + np.minimum(place, BINS - 1)
 
     @cached_property

@@ -37,8 +37,10 @@ def tally(unit: IntArray, choice: IntArray, units: int) -> IntArray:
     given = choice != MISSING
     if not given.all():
         unit, choice = unit[given], choice[given]
-    flat = np.bincount(choice.astype(np.int64) * units + unit, minlength=len(CHOICES) * units)
-    return flat.reshape(len(CHOICES), units).astype(np.int32)
+    found = np.empty((len(CHOICES), units), dtype=np.int32)
+    for code, votes in enumerate(found):
+        votes[:] = np.bincount(unit[choice == code], minlength=units)
+    return found
 
 
 def leading(votes: IntArray, rule: SplitRule) -> Majority:

@@ -7,10 +7,9 @@ import numpy as np
 
 from evaluations.domain import Coding, FailedRule, Part, Rules, Seen, SplitRule
 from evaluations.stats.bootstrap import RESAMPLES
+from evaluations.stats.facts import AspectFacts
 from evaluations.stats.intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
-from evaluations.stats.judges import failed
 from evaluations.stats.parts import AspectScores
-from evaluations.stats.report import AspectMaterial
 
 SPLIT: Final = {
     SplitRule.TIE: "counted as a tie",
@@ -89,18 +88,18 @@ BOOTSTRAP: Final = (
 
 
 def methods(
-    materials: Mapping[str, AspectMaterial],
+    facts: Mapping[str, AspectFacts],
     scores: Mapping[str, AspectScores],
     clusters: int,
     rules: Rules,
     parts: Collection[Part],
 ) -> str:
     """Empty where nobody has given a verdict."""
-    if not materials:
+    if not facts:
         return ""
     measured = [COEFFICIENTS, CEILING] if Part.AGREEMENT in parts else []
     return " ".join(
-        [studied(materials, clusters), *said(materials, rules), *scored(scores, rules), *measured, *intervals(parts)]
+        [studied(facts, clusters), *said(facts, rules), *scored(scores, rules), *measured, *intervals(parts)]
     )
 
 
@@ -112,20 +111,21 @@ def intervals(parts: Collection[Part]) -> list[str]:
     return [INTERVALS, *told, *described] if told else []
 
 
-def studied(materials: Mapping[str, AspectMaterial], clusters: int) -> str:
-    items = next(iter(materials.values())).items
-    names = [one.name.lower() for one in materials.values()]
+def studied(facts: Mapping[str, AspectFacts], clusters: int) -> str:
+    items = next(iter(facts.values())).items
+    names = [one.name.lower() for one in facts.values()]
     about = f"on {listed(names)}" if len(names) < 8 else f"on {len(names)} aspects"
-    return f"We compared {items:,} pairs of responses in {clusters:,} clusters {about}."
+    pairs, groups = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((items, "pair"), (clusters, "cluster")))
+    return f"We compared {pairs} of responses in {groups} {about}."
 
 
-def said(materials: Mapping[str, AspectMaterial], rules: Rules) -> list[str]:
+def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
     """Of people, of judges, and of what became of splits and failures."""
-    people = {one.names[rater] for one in materials.values() for rater in np.unique(one.people.rater).tolist()}
-    judges = [judge for one in materials.values() for judge in one.judges]
+    people: set[str] = set().union(*(one.people for one in facts.values()))
+    judges = sorted({name for one in facts.values() for name in one.judges})
     sentences = []
     if people:
-        votes = max(len(one.people) for one in materials.values())
+        votes = max(one.votes for one in facts.values())
         sentences.append(
             f"{how_many(people)} gave up to {votes:,} vote{'s' * (votes > 1)} on an aspect. {VOTES[rules.seen]}"
         )
@@ -134,11 +134,10 @@ def said(materials: Mapping[str, AspectMaterial], rules: Rules) -> list[str]:
             f"{SPLIT[rules.split_rule]}."
         )
     if judges:
-        failures = max(failed(judge.states, judge.own).calls for judge in judges)
+        failures = max(one.failures for one in facts.values())
         became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
-        names = sorted({judge.name for judge in judges})
         sentences.append(
-            f"The verdict of a judge ({listed(names)}) is the plurality of its samples in each order; orders that "
+            f"The verdict of a judge ({listed(judges)}) is the plurality of its samples in each order; orders that "
             f"differ make a tie. Verdicts missing because calls failed (up to {failures:,} of a judge) were {became}."
         )
     if rules.coding is Coding.SHOWN:

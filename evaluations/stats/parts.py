@@ -10,6 +10,7 @@ from evaluations.domain import Rules, SplitRule
 from evaluations.stats.advantage import of_choices
 from evaluations.stats.alt_test import AltTest, alt_test
 from evaluations.stats.bias.board import BiasBoard, bias_board
+from evaluations.stats.bias.ground import Ground, ground_of
 from evaluations.stats.bias.people import people_of
 from evaluations.stats.budgets import Budgets, budgets, varying
 from evaluations.stats.coding import IntArray
@@ -79,7 +80,7 @@ def people_of_aspect(material: AspectMaterial, known: Known, rules: Rules, agree
     found = opinions(votes)
     judges = {judge.name: judge.own.choice[votes.items] for judge in material.judges}
     return AspectPeople(
-        reviewers=reviewers(found, material.names, judges, rules.split_rule, material.active_seconds),
+        reviewers=reviewers(found, material.names, judges, rules.split_rule, material.active_ms),
         timeline=timeline(found, material.days, judges),
         alt_tests=alt_tests(material, known),
         budgets=budgets_of(material, known, rules, agreement),
@@ -120,17 +121,27 @@ def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: 
     return found
 
 
-def bias_of(material: AspectMaterial, known: Known, rules: Rules) -> dict[str, BiasBoard]:
+def bias_boards(materials: Mapping[str, AspectMaterial], known: Known, rules: Rules) -> dict[str, dict[str, BiasBoard]]:
+    """By the aspect's key, of each judge by name. What all share is large, and let go when they are made."""
+    if not materials:
+        return {}
+    ground = ground_of(known.items)
+    return {key: bias_of(one, ground, known.families, rules) for key, one in materials.items()}
+
+
+def bias_of(
+    material: AspectMaterial, ground: Ground, families: Mapping[str, str], rules: Rules
+) -> dict[str, BiasBoard]:
     """Of each judge by name."""
-    people = people_of(known.ground, choice_of_people(material, rules.split_rule), material.people)
+    people = people_of(ground, choice_of_people(material, rules.split_rule), material.people)
     return {
         judge.name: bias_board(
-            known.ground,
+            ground,
             people,
             judge.own.choice,
             judge.own.as_stored,
             judge.own.swapped,
-            known.families.get(judge.name, ""),
+            families.get(judge.name, ""),
         )
         for judge in material.judges
     }

@@ -9,7 +9,6 @@ from evaluations.stats.bias.strata import Strata, undivided
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.companions import JudgePair, judge_judge
 from evaluations.stats.consolidation import Consolidated, none_chosen
-from evaluations.stats.contributions import FloatArray
 from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report, panel_material
 from evaluations.stats.majority import majority
 from evaluations.stats.people import HumanHuman, human_human
@@ -27,7 +26,8 @@ class AspectMaterial:
     reviews that saw the judge first, ``undrawn``: votes on what was not drawn at random. ``offered``: the codes of the
     choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of. ``names``: what
     the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown. ``not_drawn`` and
-    ``calibration``: how many votes estimates may not use.
+    ``calibration``: how many votes estimates may not use. ``days`` and ``active_ms``: of each of people's votes, in
+    days since 1970-01-01, and the time that its review took, 0 where that is not known.
     """
 
     name: str
@@ -44,7 +44,7 @@ class AspectMaterial:
     judges: tuple[JudgeMaterial, ...]
     panels: Mapping[str, tuple[str, ...]]
     days: IntArray
-    active_seconds: FloatArray
+    active_ms: IntArray
     names: tuple[str, ...]
     offered: frozenset[int]
     rubric_versions: tuple[str, ...]
@@ -101,16 +101,22 @@ class AspectReport:
         return next((found.difference.why for found in self.anchoring.values()), None)
 
 
+def sharing_turnout(materials: Mapping[str, AspectMaterial]) -> dict[str, AspectMaterial]:
+    """The same; aspects on which the same people voted on the same items share who voted on what."""
+    seen: list[Votes] = []
+    for material in materials.values():
+        seen.append(with_turnout_of(material.people, seen))
+    return {key: replace(one, people=people) for (key, one), people in zip(materials.items(), seen, strict=True)}
+
+
 def aspect_reports(materials: Mapping[str, AspectMaterial], rules: Rules) -> dict[str, AspectReport]:
     """By the aspect's key."""
-    seen: list[Votes] = []
     clusters: list[tuple[IntArray, Strata]] = []
     found = {}
     for key, material in materials.items():
-        seen.append(with_turnout_of(material.people, seen))
         if not clusters or clusters[-1][0] is not material.cluster:
             clusters.append((material.cluster, undivided(material.cluster)))
-        found[key] = aspect_report(replace(material, people=seen[-1]), clusters[-1][1], rules)
+        found[key] = aspect_report(material, clusters[-1][1], rules)
     return found
 
 

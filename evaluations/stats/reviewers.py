@@ -46,11 +46,11 @@ def reviewers(
     names: Sequence[str],
     judges: Mapping[str, Choices],
     rule: SplitRule = SplitRule.TIE,
-    active_seconds: FloatArray | None = None,
+    active_ms: IntArray | None = None,
 ) -> tuple[Reviewer, ...]:
     """Everyone who voted, in the order of ``names``: what the rater numbers stand for.
 
-    ``judges``: their choices on each item of the poll. ``active_seconds``: of each vote as it came, NaN where unknown.
+    ``judges``: their choices on each item of the poll. ``active_ms``: of each vote as it came, 0 where unknown.
     """
     entries = grouped(found.rater, len(names), found.cluster)
     others = found.majority_of_the_others(rule)
@@ -59,7 +59,7 @@ def reviewers(
     kappas = cohen_kappas(entries, found.choice, others)
     ties = shares(entries, found.choice >= TIE, everything, NO_VOTES)
     of_judges = {name: shares(entries, *held(judge, found), NO_VERDICT) for name, judge in judges.items()}
-    medians = [None] * len(names) if active_seconds is None else median_by_group(active_seconds[found.cast], entries)
+    medians = [None] * len(names) if active_ms is None else median_seconds(active_ms[found.cast], entries)
     return tuple(
         Reviewer(
             rater=name,
@@ -76,15 +76,15 @@ def reviewers(
     )
 
 
-def median_by_group(value: FloatArray, entries: Grouped) -> list[float | None]:
+def median_seconds(active_ms: IntArray, entries: Grouped) -> list[float | None]:
     found: list[float | None] = [None] * entries.groups
-    known = ~np.isnan(value)
-    group, value = entries.group[known], value[known]
+    known = active_ms > 0
+    group, value = entries.group[known], active_ms[known]
     order = stable_order(group)
     ends = np.cumsum(np.bincount(group, minlength=entries.groups))
     for at, own in enumerate(np.split(value[order], ends[:-1])):
         if len(own):
-            found[at] = float(np.median(own))
+            found[at] = float(np.median(own)) / 1000
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 
-AT_ONCE: Final = 4_000_000  # numbers that stand in memory side by side
+AT_ONCE: Final = 1_000_000  # numbers that stand in memory side by side
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ class Votes:
         return int(np.count_nonzero(self.choice != MISSING))
 
     def where(self, kept: BoolArray) -> "Votes":
+        if kept.all():
+            return self
         return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
 
     def about(self, choice: IntArray) -> "Votes":

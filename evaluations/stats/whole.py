@@ -1,13 +1,13 @@
 """The whole report: every number of every aspect, in the shape in which it is printed as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from evaluations.domain import Part, Rules
 from evaluations.stats.bias.board import BiasBoard
-from evaluations.stats.coding import MISSING
 from evaluations.stats.confidence import Confidence
+from evaluations.stats.facts import AspectFacts, facts_of
 from evaluations.stats.judges import JudgeReport
 from evaluations.stats.known import Known
 from evaluations.stats.looks import ComparedJudges
@@ -16,14 +16,14 @@ from evaluations.stats.parts import (
     AspectPeople,
     AspectScores,
     Weights,
-    bias_of,
+    bias_boards,
     compared_judges,
     confidences,
     people_of_aspect,
     scores_of,
     wins_of,
 )
-from evaluations.stats.report import AspectMaterial, AspectReport, aspect_reports
+from evaluations.stats.report import AspectMaterial, AspectReport, aspect_reports, sharing_turnout
 from evaluations.stats.rules import in_words
 from evaluations.stats.scores import ScoresReport
 from evaluations.stats.sentences import sentence
@@ -76,7 +76,7 @@ BY_ASPECT: Final = (Part.BIAS, Part.WINS, Part.PEOPLE)
 
 def whole_report(
     evaluation: str,
-    materials: Mapping[str, AspectMaterial],
+    materials: Iterable[tuple[str, AspectMaterial]],
     known: Known,
     rules: Rules,
     parts: tuple[Part, ...],
@@ -85,45 +85,62 @@ def whole_report(
     no_verdicts: tuple[str, ...],
     aspect: str | None = None,
 ) -> Report:
-    """``materials`` and ``scores``: by the aspect's key; ``weights``: by that and then by the judge's name.
+    """``materials``, made one after the other, and ``scores``: by the aspect's key; ``weights``: by that and then by
 
-    ``aspect``: bias, wins and people are about this one alone, or the first on which they have anything.
+    the judge's name. ``aspect``: bias, wins and people are about this one alone, or the first on which they have
+    anything.
     """
     wanted = set(parts)
-    heard = {part.value: tuple(heard_on(part, materials)) for part in parts if part in BY_ASPECT}
-    about = {part: one_of(materials, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
+    facts, kept = read(materials, parts, aspect)
+    if wanted & NEED_AGREEMENT:
+        kept = sharing_turnout(kept)
+    heard = {part.value: tuple(heard_on(part, facts)) for part in parts if part in BY_ASPECT}
+    about = {part: one_of(kept, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
     bias, won, people = (about.get(part, {}) for part in BY_ASPECT)
-    in_full = materials if Part.AGREEMENT in wanted else people
+    in_full = kept if Part.AGREEMENT in wanted else people
     aspects = aspect_reports(in_full, rules) if wanted & NEED_AGREEMENT else {}
     clusters = int(known.items.cluster.max(initial=-1)) + 1
     return Report(
         evaluation=evaluation,
         comparisons=len(known.items),
         clusters=clusters,
-        names={key: one.name for by_key in (materials, scores) for key, one in by_key.items()},
-        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(materials),
+        names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
+        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(facts),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
-        methods=methods(materials, scores, clusters, rules, parts),
+        methods=methods(facts, scores, clusters, rules, parts),
         parts=tuple(part.value for part in parts),
         aspects_by_part=heard,
         aspects=aspects,
-        bias={key: bias_of(one, known, rules) for key, one in bias.items()},
+        bias=bias_boards(bias, known, rules),
         wins={key: wins_of(one, known, rules) for key, one in won.items()},
         people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in people.items()},
-        compared_judges=compared_judges(materials, known) if Part.JUDGES in wanted else (),
-        confidence={key: confidences(materials[key], known, rules, one) for key, one in weights.items()},
+        compared_judges=compared_judges(kept, known) if Part.JUDGES in wanted else (),
+        confidence={key: confidences(kept[key], known, rules, one) for key, one in weights.items()},
         scores={key: scores_of(one) for key, one in scores.items()},
     )
 
 
-def heard_on(part: Part, materials: Mapping[str, AspectMaterial]) -> Iterator[str]:
+def read(
+    materials: Iterable[tuple[str, AspectMaterial]], parts: Sequence[Part], aspect: str | None
+) -> tuple[dict[str, AspectFacts], dict[str, AspectMaterial]]:
+    """The facts of every aspect, and the material of those that these parts may be about: of a page mostly one."""
+    facts: dict[str, AspectFacts] = {}
+    kept: dict[str, AspectMaterial] = {}
+    of_all = aspect is None or not set(parts) <= set(BY_ASPECT)
+    silent = set(parts)
+    for key, one in materials:
+        facts[key] = facts_of(one)
+        first = set() if of_all else {part for part in silent if facts[key].tells(part)}
+        silent -= first
+        if of_all or first or key == aspect:
+            kept[key] = one
+    return facts, kept
+
+
+def heard_on(part: Part, facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     """The keys of the aspects on which a part has anything to say."""
-    for key, one in materials.items():
-        voted = bool(len(one.people))
-        judged = any(bool((judge.own.choice != MISSING).any()) for judge in one.judges)
-        if {Part.BIAS: judged, Part.WINS: judged or voted, Part.PEOPLE: voted}[part]:
-            yield key
+    return (key for key, one in facts.items() if one.tells(part))
 
 
 def one_of(
@@ -148,6 +165,6 @@ def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
     }
 
 
-def labels(materials: Mapping[str, AspectMaterial]) -> dict[str, JudgeSummary]:
+def labels(facts: Mapping[str, AspectFacts]) -> dict[str, JudgeSummary]:
     """By the judge's name, where nothing was reckoned that a sentence could be made of."""
-    return {judge.name: JudgeSummary(judge.label, "") for one in materials.values() for judge in one.judges}
+    return {name: JudgeSummary(label, "") for one in facts.values() for name, label in one.judges.items()}

@@ -16,7 +16,7 @@ def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:
     judge_says(comparison, as_stored={"clarity": "A"}, swapped="unreadable")
     rules = Rules(split_rule=SplitRule.DROP, failed=FailedRule.TIE)
     told = make_report(evaluation, None, rules, parts=(Part.AGREEMENT,)).methods
-    assert told.startswith("We compared 1 pairs of responses in 1 clusters on helpfulness,")
+    assert told.startswith("We compared 1 pair of responses in 1 cluster on helpfulness,")
     assert "2 people gave up to 2 votes" in told
     assert "the comparison was left out" in told
     assert "(up to 1 of a judge) were counted as ties" in told

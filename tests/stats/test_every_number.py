@@ -56,7 +56,7 @@ def material(items: Items, rng: np.random.Generator) -> AspectMaterial:
         judges=tuple(judge(name, n, rng) for name in ("one", "other")),
         panels={},
         days=rng.integers(20_000, 20_040, len(people.item)),
-        active_seconds=np.where(rng.random(len(people.item)) < 0.5, np.nan, 40.0),
+        active_ms=np.where(rng.random(len(people.item)) < 0.5, 0, 40_000),
         names=("ann", "ben", "cem"),
         offered=frozenset({0, 1, 2, 3}),
         rubric_versions=(),
@@ -70,6 +70,6 @@ def test_no_number_of_any_report_is_no_number(seed: int, n: int, clusters: int, 
     rng = np.random.default_rng(seed)
     items = anything(seed, n, candidates, clusters)
     items = Items(**{**vars(items), "cluster": np.unique(items.cluster, return_inverse=True)[1]})
-    materials = {key: material(items, rng) for key in ("clarity", "depth")}
+    materials = [(key, material(items, rng)) for key in ("clarity", "depth")]
     report = whole_report("study", materials, Known(items, {}), Rules(), tuple(Part), {}, {}, ())
     assert dumps(report.as_json(), allow_nan=False)

@@ -31,13 +31,13 @@ JUDGE = np.array([A, B, A, MISSING, B], dtype=np.int8)
 
 
 def people(
-    votes: list[tuple[int, int, int]], rule: SplitRule = SplitRule.TIE, seconds: list[float] | None = None
+    votes: list[tuple[int, int, int]], rule: SplitRule = SplitRule.TIE, active_ms: list[int] | None = None
 ) -> dict[str, Reviewer]:
     item, rater, choice = (np.array(column) for column in zip(*votes, strict=True))
     cluster = np.arange(int(item.max()) + 1)
     found = opinions(poll(Votes(item, rater, np.zeros_like(item), choice.astype(np.int8)), cluster))
     told = reviewers(
-        found, NAMES, {"judge": JUDGE[found.poll.items]}, rule, None if seconds is None else np.array(seconds)
+        found, NAMES, {"judge": JUDGE[found.poll.items]}, rule, None if active_ms is None else np.array(active_ms)
     )
     return {one.rater: one for one in told}
 
@@ -71,11 +71,11 @@ def test_alone_or_of_one_choice_there_is_no_kappa() -> None:
 
 
 def test_the_middle_of_the_known_times_is_given() -> None:
-    seconds = [5.0, 1.0, 1.0, 9.0, 1.0, 1.0, np.nan, 1.0, 7.0, np.nan, 100.0]
-    found = people(VOTES, seconds=seconds)
+    active_ms = [5_000, 1_000, 1_000, 9_000, 1_000, 1_000, 0, 1_000, 7_000, 0, 100_000]
+    found = people(VOTES, active_ms=active_ms)
     assert found["ann"].median_active_seconds == 8.0
     assert people(VOTES)["ann"].median_active_seconds is None
-    unknown = people(VOTES, seconds=[np.nan] * len(VOTES))
+    unknown = people(VOTES, active_ms=[0] * len(VOTES))
     assert unknown["ann"].median_active_seconds is None
 
 

@@ -1,21 +1,25 @@
 """The whole report: what it names, whatever its parts are made of."""
 
 import numpy as np
+import pytest
 
 from evaluations.domain import Part, Rules
 from evaluations.stats.items import Items
 from evaluations.stats.known import Known
 from evaluations.stats.parts import AspectScores
-from evaluations.stats.report import VoteCounts
+from evaluations.stats.report import AspectMaterial, VoteCounts
 from evaluations.stats.several_scores import Scores
+from evaluations.stats.votes import Votes
 from evaluations.stats.whole import Report, whole_report
 
 ZEROS = np.zeros(1, dtype=np.int64)
 ITEMS = Items(ZEROS, ZEROS - 1, (), ZEROS, ZEROS + 1, ("a", "b"), ("", ""), ZEROS, ZEROS, ZEROS, ZEROS, ZEROS, ZEROS)
 
+NO_VOTES = Votes(ZEROS[:0], ZEROS[:0], ZEROS[:0], ZEROS[:0])
+
 
 def report_of(scores: AspectScores) -> Report:
-    return whole_report("study", {}, Known(ITEMS, {}), Rules(), (Part.SCORES,), {}, {"depth": scores}, ("Depth",))
+    return whole_report("study", [], Known(ITEMS, {}), Rules(), (Part.SCORES,), {}, {"depth": scores}, ("Depth",))
 
 
 def test_an_aspect_that_has_scores_and_no_choices_has_a_name() -> None:
@@ -25,3 +29,43 @@ def test_an_aspect_that_has_scores_and_no_choices_has_a_name() -> None:
     made = report_of(scores)
     assert made.names == {"depth": "Depth"}
     assert made.scores.keys() == made.names.keys()
+
+
+def material_of(name: str, voted: bool) -> AspectMaterial:
+    votes = Votes(ZEROS, ZEROS, ZEROS, ZEROS) if voted else NO_VOTES
+    return AspectMaterial(
+        name=name,
+        items=1,
+        cluster=ZEROS,
+        people=votes,
+        late=NO_VOTES,
+        undrawn=NO_VOTES,
+        seeing={},
+        gold=NO_VOTES,
+        blind=0,
+        not_drawn=0,
+        calibration=0,
+        judges=(),
+        panels={},
+        days=votes.item,
+        active_ms=votes.item,
+        names=("ann",),
+        offered=frozenset({0, 1, 2}),
+        rubric_versions=(),
+        warnings=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("aspect", "about"),
+    [("safety", "safety"), ("depth", "clarity"), ("", "clarity"), ("nothing such", "clarity")],
+    ids=["asked for", "nobody voted on it", "first", "unknown"],
+)
+def test_a_page_about_one_aspect_has_the_numbers_of_that_alone(aspect: str, about: str) -> None:
+    materials = [(one, material_of(one, one != "depth")) for one in ("depth", "clarity", "safety")]
+    made = whole_report("study", materials, Known(ITEMS, {}), Rules(), (Part.WINS,), {}, {}, (), aspect)
+    assert list(made.wins) == [about]
+    assert made.aspects_by_part == {"wins": ("clarity", "safety")}
+    assert list(made.names) == ["depth", "clarity", "safety"]
+    assert "1 pair of responses in 1 cluster on depth, clarity and safety." in made.methods
+    assert "1 person gave up to 1 vote on an aspect" in made.methods

@@ -1,6 +1,6 @@
 """The material of one aspect: what was said on it, as `stats` takes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from evaluations.services.reporting.voting import (
     PeopleRows,
 )
 from evaluations.stats.anchoring import Confirmed, Seeing
+from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.consolidation import consolidate
 from evaluations.stats.deriving import Derived
 from evaluations.stats.items import Items
@@ -27,6 +28,21 @@ from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.report import AspectMaterial
 
 NONE_CONFIRMED: Final = Confirmed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
+
+
+def materials_of(
+    aspects: Sequence[Aspect],
+    gathered: Gathered,
+    items: Items,
+    raters: Sequence[Rater],
+    asked: Asked,
+    judged: Mapping[int, set[int]],
+    panels: Mapping[str, tuple[str, ...]],
+    rules: Rules,
+) -> Iterator[tuple[str, AspectMaterial]]:
+    """By the aspect's key, each made when it is asked for."""
+    for aspect in aspects:
+        yield aspect.key, material(aspect, gathered, items, raters, asked, judged, panels, rules)
 
 
 def material(
@@ -47,8 +63,8 @@ def material(
         items=len(gathered.comparisons),
         cluster=items.cluster,
         people=people.votes.where(counted),
-        days=people.day[counted],
-        active_seconds=np.where(people.active[counted] > 0, people.active[counted] / 1000, np.nan),
+        days=kept_of(people.day, counted),
+        active_ms=kept_of(people.active, counted),
         late=people.where(*(() if rules.seen is Seen.JUDGE else (SAW_JUDGE,))),
         undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, KNEW[rules.seen])),
         seeing=seeing(aspect, people, gathered, raters),
@@ -65,6 +81,11 @@ def material(
         rubric_versions=tuple(version_name(row) for row in rows),
         warnings=warnings_about(rows),
     )
+
+
+def kept_of(column: IntArray, kept: BoolArray) -> IntArray:
+    """The column itself where all is kept: aspects share it then."""
+    return column if kept.all() else column[kept]
 
 
 def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Sequence[Rater]) -> dict[str, Seeing]:

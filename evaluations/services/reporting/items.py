@@ -139,16 +139,16 @@ def items_of(evaluation: Evaluation, known: KnownComparisons, places: Places) ->
         families=tuple(candidate.family for candidate in candidates),
         characters_a=rows["characters_a"],
         characters_b=rows["characters_b"],
-        markup_a=rows["markup_a"].astype(np.int64),
-        markup_b=rows["markup_b"].astype(np.int64),
+        markup_a=rows["markup_a"],
+        markup_b=rows["markup_b"],
         query=np.ascontiguousarray(rows["query"]),
-        stratum=np.zeros(len(rows), dtype=np.int64),
+        stratum=np.zeros(len(rows), dtype=np.int8),
     )
 
 
 def place_among(candidates: Sequence[Candidate], ids: IntArray) -> IntArray:
     """Of each id the place of its candidate."""
-    place = np.zeros(max((candidate.pk for candidate in candidates), default=0) + 1, dtype=np.int64)
+    place = np.zeros(max((candidate.pk for candidate in candidates), default=0) + 1, dtype=np.int32)
     for number, candidate in enumerate(candidates):
         place[candidate.pk] = number
     return place[ids]

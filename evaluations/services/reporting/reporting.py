@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from evaluations.domain import Part, RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Evaluation, Rater, Run
 from evaluations.services.reporting.asking import aspects_in_order, judged_aspects, what_was_asked
-from evaluations.services.reporting.assembling import material
+from evaluations.services.reporting.assembling import materials_of
 from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.grading import read_aspect_scores
 from evaluations.services.reporting.items import items_of, known_comparisons, places_of
@@ -70,11 +70,9 @@ def make_report(
     heard = gathered.aspects(aspects).union(*judged.values())
     items = with_strata(items_of(evaluation, known, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
-    materials = {
-        one.key: material(one, gathered, items, raters, asked, judged, panels, rules)
-        for one in aspects
-        if one.pk in heard
-    }
+    told = [one for one in aspects if one.pk in heard]
+    materials = materials_of(told, gathered, items, raters, asked, judged, panels, rules)
+    del gathered  # it is large, and let go as soon as the last material is made
     return whole_report(
         evaluation.slug,
         materials,
@@ -83,7 +81,7 @@ def make_report(
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
         read_aspect_scores(aspects, raters, wanted, places.ids, items.cluster, rules) if Part.SCORES in parts else {},
-        no_verdicts=tuple(one.name for one in aspects if one.pk not in heard),
+        no_verdicts=tuple(one.name for one in aspects if one not in told),
         aspect=aspect,
     )
 
