@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import Comparison, Evaluation, QueueItem, Rater, Score
 from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.preparing.preparing import add_rubric
+from evaluations.services.reporting import columns, unpacking
 from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
 from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import (
@@ -127,6 +129,21 @@ def test_a_part_about_one_aspect_says_of_it_what_the_whole_report_does(evaluatio
         assert found[part.value] == {about: whole[part.value][about]}
         assert found["aspects_by_part"] == {part.value: held}
         assert found["names"] == whole["names"]
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3])
+def test_it_says_the_same_read_in_however_small_pieces(
+    evaluation: Evaluation, piece: int, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    make_small_study(evaluation)
+    at_once = make_report(evaluation, None, Rules()).as_json()
+    monkeypatch.setattr(columns, "PIECE", piece)
+    monkeypatch.setattr(unpacking, "LOOKED_UP", 0)
+    settings.CACHE_DIR = tmp_path  # where nothing is kept yet
+    with CaptureQueriesContext(connection) as queries:
+        assert make_report(evaluation, None, Rules()).as_json() == at_once
+    for column in ('"evaluations_ballot"."comparison_id"', '"evaluations_comparison"."id"'):
+        assert any(f"{column} >= " in query["sql"] for query in queries)
 
 
 def blocks(found: Any) -> list[dict[str, Any]]:

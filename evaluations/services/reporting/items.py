@@ -14,7 +14,7 @@ from django.db.models import F, QuerySet
 
 from evaluations.models import Candidate, Comparison, Evaluation, Query
 from evaluations.services.reporting.browsing import categories
-from evaluations.services.reporting.columns import column_by_word, columns
+from evaluations.services.reporting.columns import column_by_word, columns, pieces
 from evaluations.services.reporting.keeping import keep_arrays, kept_file, loaded
 from evaluations.services.reporting.unpacking import Places
 from evaluations.stats.coding import MISSING, IntArray
@@ -77,6 +77,16 @@ def keep(kept: Path, known: KnownComparisons) -> None:
 
 def read_known(evaluation: Evaluation) -> KnownComparisons:
     comparisons = Comparison.objects.filter(evaluation=evaluation)
+    (ids,) = columns(comparisons.values_list("pk"), 1)
+    rows = np.concatenate([read_rows(piece) for piece in pieces(comparisons, "pk", np.sort(ids))])
+    names = tuple(categories(evaluation))
+    rows["cluster"] = numbered(rows["cluster"])
+    rows["category"] = category_of(evaluation, names, rows["query"])
+    return KnownComparisons(rows, names)
+
+
+def read_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
+    """By id; clusters as the database has them, without the category."""
     markup = F("response_a__markup") * MARKUPS + F("response_b__markup")
     *told, marked = columns(
         comparisons.values_list(
@@ -94,11 +104,8 @@ def read_known(evaluation: Evaluation) -> KnownComparisons:
     rows = np.empty(len(marked), dtype=COLUMNS)
     for name, column in zip(COLUMNS.names or (), told, strict=False):
         rows[name] = column
-    names = tuple(categories(evaluation))
-    rows["cluster"] = numbered(rows["cluster"])
-    rows["category"] = category_of(evaluation, names, rows["query"])
     rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUPS)
-    return KnownComparisons(rows[np.argsort(rows["comparison"], kind="stable")], names)
+    return rows[np.argsort(rows["comparison"], kind="stable")]
 
 
 def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:

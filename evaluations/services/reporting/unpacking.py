@@ -1,6 +1,6 @@
 """Ballots of judges from the database into arrays: the same few queries however many there are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -22,7 +22,7 @@ from evaluations.domain import (
     shift_of,
 )
 from evaluations.models import Ballot, Call, Import, Rater, Run
-from evaluations.services.reporting.columns import columns
+from evaluations.services.reporting.columns import columns, columns_in_pieces
 from evaluations.services.reporting.keeping import keep_arrays, kept_file, loaded
 from evaluations.services.reporting.packing import code
 from evaluations.stats.coding import MISSING, ORDERS, BoolArray, IntArray
@@ -148,7 +148,7 @@ def said_by(raters: Sequence[Rater], places: Places) -> dict[int, IntArray]:
     files = choice_files(raters) if len(places.ids) > LOOKED_UP else {}
     found = {pk: kept for pk, file in files.items() if (kept := kept_choices(file)) is not None}
     unread = [rater for rater in raters if rater.pk not in found]
-    for pk, choices in read_choices(unread, places).items():
+    for pk, choices in read_choices(unread, places):
         found[pk] = choices
         if pk in files:
             keep_arrays(files[pk], choices)
@@ -174,17 +174,23 @@ def kept_choices(file: Path) -> IntArray | None:
     return choices
 
 
-def read_choices(raters: Sequence[Rater], places: Places) -> dict[int, IntArray]:
-    if not raters:
-        return {}
+def read_choices(raters: Sequence[Rater], places: Places) -> Iterator[tuple[int, IntArray]]:
+    """By rater id; where there are many comparisons one rater after the other."""
+    together = [raters] if len(places.ids) <= LOOKED_UP else [[rater] for rater in raters]
+    for some in together:
+        yield from choices_of(some, places)
+
+
+def choices_of(raters: Sequence[Rater], places: Places) -> Iterator[tuple[int, IntArray]]:
     is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
     # One number for whose it is, its block and order, and whether it is marked.
     told = ((F("rater_id") * BLOCKS + F("block")) * len(ORDERS) + F("shown")) * 2 + is_marked
     rows = ballots_of(raters, places).values_list("comparison_id", "first", told)
-    comparison, first, told_of_each = columns(rows, 3)
-    whose, rest = np.divmod(told_of_each, BLOCKS * len(ORDERS) * 2)
-    said = np.stack([comparison, first, rest])
-    return {rater.pk: said[:, whose == rater.pk] for rater in raters}
+    said = np.stack(columns_in_pieces(rows, 3, "comparison", places.ids))
+    whose, said[2] = np.divmod(said[2], BLOCKS * len(ORDERS) * 2)
+    for rater in raters:
+        of_rater = whose == rater.pk
+        yield rater.pk, said if of_rater.all() else said[:, of_rater]
 
 
 def read_marked(ballots: "QuerySet[Ballot]", places: Places) -> dict[int, tuple[PackedChoices, ...]]:

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from evaluations.domain import BITS, PLACES_A_BLOCK, PickedBy, Reveal, ReviewState, Seen, block_of
 from evaluations.models import QueueItem, Rater
-from evaluations.services.reporting.columns import columns
+from evaluations.services.reporting.columns import columns, columns_in_pieces
 from evaluations.services.reporting.packing import MARKS_WIDTH, ORDER_WIDTH
 from evaluations.services.reporting.unpacking import ONE, Places, ballots_of, choices_at, inside
 from evaluations.stats.anchoring import Confirmed
@@ -204,7 +204,8 @@ def read_people(raters: Sequence[Rater], places: Places) -> PeopleBallots:
     review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
     told = (F("block") * MARKS_WIDTH + marks()) * ORDER_WIDTH + F("shown")
     rows = ballots_of(raters, places).exclude(first=0)
-    found = columns(rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "day", active), 9)
+    told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "day", active)
+    found = columns_in_pieces(told_of_rows, 9, "comparison", places.ids)
     item, pk, rater, first, told_of_each, review_of, judge_of, day, active_of = inside(places, *found)
     order = np.argsort(pk, kind="stable")
     rest, shown = np.divmod(told_of_each[order], ORDER_WIDTH)
