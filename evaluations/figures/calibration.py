@@ -24,7 +24,7 @@ def calibration(caption: Caption, binned: Sequence[Binned], medium: Medium = PAG
     """On the dashed line confidence is what it claims to be; below it the judge is too sure of itself."""
     estimates = [one.estimate for one in binned]
     drawn = drawable(estimates, medium)
-    notes = notes_of(estimates, caption.rule)
+    notes = notes_of(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names

@@ -14,7 +14,10 @@ from evaluations.stats.reviewers import Reviewer
 from evaluations.stats.timeline import Timeline, TimelinePoint
 
 OTHERS = "“people” is agreement with the majority of the other people on the same comparison."
-VOTES = "By the day on which people voted first. “people” is how often another vote on the comparison is the same."
+VOTES = (
+    "Each vote stands on the day of its first choice. “people” is how often another vote on the same comparison is "
+    "the same."
+)
 
 
 def people_plots(people: AspectPeople, aspect: str, medium: Medium) -> list[Plot]:

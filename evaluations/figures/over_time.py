@@ -19,18 +19,20 @@ AGREEMENT: Final = share("Agreement")
 INNER_PIXELS: Final = 240
 # How much of the time between two numbers the series of one period spread over.
 SPREAD: Final = 0.3
+HALF_DAY: Final = 43_200_000
 
 
 def over_time(caption: Caption, dated: Sequence[Dated], medium: Medium = PAGE) -> Plot:
     """Series of one period stand beside each other; a line ends where a period has no number."""
     estimates = [one.estimate for one in dated]
     drawn = drawable(estimates, medium)
-    notes = notes_of(estimates, caption.rule)
+    notes = notes_of(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names
         data = data_of([one for one in dated if one.estimate.series in series], series)
-        layers = [course(drawn, sorted({one.day for one in dated}), medium)]
+        reached = span([row["drawn_at"] for row in data])
+        layers = [course(drawn, sorted({one.day for one in dated}), reached, medium)]
         spec = specified(caption, medium, notes, data, INNER_PIXELS + AXIS_PIXELS + legend_height(series), layers)
     return plotted(caption, estimates, AGREEMENT, rows_of_dated(dated, AGREEMENT), notes, spec)
 
@@ -60,18 +62,25 @@ def beside(day: date, number: int, of: int, apart: timedelta) -> int:
     return milliseconds(day) + shift // timedelta(milliseconds=1)
 
 
-def course(drawn: Drawn, days: Sequence[date], medium: Medium) -> Json:
+def span(moments: Sequence[int]) -> list[int]:
+    """From the first moment to the last; half a day to both sides of one alone."""
+    first, last = min(moments), max(moments)
+    return [first, last] if first < last else [first - HALF_DAY, last + HALF_DAY]
+
+
+def course(drawn: Drawn, days: Sequence[date], reached: Sequence[int], medium: Medium) -> Json:
     style = drawn.style
     along = measured_axis(AGREEMENT, reach(AGREEMENT, drawn.estimates), upright=True)
     says = tooltip("Time", AGREEMENT)
     marks = [*lines(style, along), whiskers(along, upright=True), *points(style, medium, along, says, upright=True)]
-    return {"encoding": {"x": time_axis(days), "color": coloured(style)}, "layer": marks}
+    return {"encoding": {"x": time_axis(days, reached), "color": coloured(style)}, "layer": marks}
 
 
-def time_axis(days: Sequence[date]) -> Json:
+def time_axis(days: Sequence[date], reached: Sequence[int]) -> Json:
     """Marked where the periods begin, and named where there is room.
 
-    Time is given as a number: the expressions that a strict policy allows take a timestamp for a year.
+    Time is given as a number: the expressions that a strict policy allows take a timestamp for a year. How far it
+    reaches is said: a layer without a mark, such as of the hollow ones, has none to find it from, and Vega warns.
     """
     form = "%-d %b" if max(days) - min(days) < timedelta(days=365) else "%b %Y"
     axis = {
@@ -80,8 +89,9 @@ def time_axis(days: Sequence[date]) -> Json:
         "values": [milliseconds(day) for day in days],
         "labelExpr": f"utcFormat(datum.value, '{form}')",
         "labelOverlap": True,
+        "labelSeparation": 8,
     }
-    scale = {"zero": False, "nice": False, "padding": 16}
+    scale = {"domain": list(reached), "zero": False, "nice": False, "padding": 16}
     return {"field": "drawn_at", "type": "quantitative", "scale": scale, "axis": axis}
 
 

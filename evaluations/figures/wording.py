@@ -10,15 +10,19 @@ from evaluations.figures.media import MOST_SERIES
 from evaluations.figures.quantities import Quantity
 
 
-def notes_of(estimates: Sequence[Estimate], rule: str, most_rows: int | None = None) -> list[str]:
-    return list(noted(estimates, rule, most_rows))
+def notes_of(
+    estimates: Sequence[Estimate], rule: str, most_rows: int | None = None, *, upright: bool = False
+) -> list[str]:
+    """``upright``: intervals are, since other lines go from point to point."""
+    return list(noted(estimates, rule, most_rows, "Upright lines" if upright else "Lines"))
 
 
-def noted(estimates: Sequence[Estimate], rule: str, most_rows: int | None) -> Iterator[str]:
+def noted(estimates: Sequence[Estimate], rule: str, most_rows: int | None, lines: str) -> Iterator[str]:
     """How many each number rests on, what is not drawn, what has no interval, and the rule."""
     drawn = with_value(estimates)
     if drawn:
-        yield f"n is {between([one.n for one in drawn])}. Lines are 95% intervals."
+        intervals = f" {lines} are 95% intervals." if any(one.has_interval for one in drawn) else ""
+        yield f"n is {between([one.n for one in drawn])}.{intervals}"
     if missing := [one for one in estimates if one.value is None]:
         yield f"{counted(missing, estimates)} without a value: {reasons(missing)}."
     if hollow := [one for one in drawn if not one.has_interval]:

@@ -28,6 +28,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+WARNING_OF_PLOT = "WARN "  # as Vega begins each
 NewPage = Callable[..., Page]
 expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 
@@ -73,13 +74,14 @@ def new_page(browser: Browser, product: Product) -> Iterator[NewPage]:
 
 
 def watch(context: BrowserContext, faults: list[str]) -> None:
-    """Note script errors, refusals of the content security policy, and files that do not come.
+    """Note script errors, refusals of the content security policy, warnings of plots, and files that do not come.
 
     A page or fragment may be answered with 4xx: that is what the test looks at.
     """
 
     def console(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        is_error = message.type == "error" and not message.text.startswith("Failed to load resource")
+        if is_error or message.text.startswith(WARNING_OF_PLOT):
             faults.append(f"{message.text} ({message.location.get('url')})")
 
     def response(answer: Response) -> None:

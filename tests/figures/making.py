@@ -38,6 +38,11 @@ def of_week(week: int, name: str) -> Estimate:
     return Estimate(f"week {week}", name, 0.6, 0.5, 0.7, 20)
 
 
+def dated_without_intervals() -> list[Dated]:
+    """Two days on which nothing is filled: the layers of filled marks and of intervals are empty."""
+    return [Dated(date(2026, 9, day), Estimate(f"day {day}", "people", 0.5, n=2, note="Too few.")) for day in (1, 2)]
+
+
 def ranked() -> list[Ranked]:
     return [
         Ranked(Estimate("weak", "", -0.5, -0.9, -0.1, 40), 2, 2, 2),
@@ -61,6 +66,7 @@ def every_plot(medium: Medium) -> list[Plot]:
         comparing.win_rates(Caption("win-rates", "Win rates", "A tie is half a win."), estimates(), medium),
         ranking.ranking(Caption("ranking", "Ranking"), ranked(), medium),
         over_time.over_time(Caption("over-time", "Over time"), dated(), medium),
+        over_time.over_time(Caption("over-time-few", "Over time, of few"), dated_without_intervals(), medium),
         calibration.calibration(Caption("calibration", "Calibration"), binned(), medium),
         comparing.by_aspect(Caption("aspects", "By aspect"), estimates(), share("Agreement"), medium),
         comparing.by_reviewer(Caption("reviewers", "By reviewer"), people, kappa, medium),

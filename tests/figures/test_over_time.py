@@ -3,9 +3,9 @@
 from datetime import date, timedelta
 
 from evaluations.figures.estimates import Dated, Estimate
-from evaluations.figures.over_time import beside, over_time, shortest_gap
+from evaluations.figures.over_time import beside, over_time, shortest_gap, span
 from evaluations.figures.plots import Caption
-from tests.figures.making import dated
+from tests.figures.making import dated, dated_without_intervals
 
 CAPTION = Caption("over-time", "Agreement over time")
 DAY = 86_400_000
@@ -46,3 +46,21 @@ def test_more_than_a_year_is_marked_by_month_and_year() -> None:
     plot = over_time(CAPTION, [Dated(date(year, 3, 1), Estimate(str(year), "people", 0.5)) for year in (2025, 2026)])
     assert plot.spec is not None
     assert "%b %Y" in plot.spec["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
+
+
+def test_the_axis_reaches_from_the_first_mark_to_the_last_whatever_layers_are_empty() -> None:
+    plot = over_time(CAPTION, dated())
+    assert plot.spec is not None
+    shown = [row["drawn_at"] for row in plot.spec["data"]["values"]]
+    # Two series over .3 of a week: the first a day and 1.2 hours before its day, the last as much after it.
+    assert (min(shown), max(shown)) == (FIRST - 1.05 * DAY, FIRST + 22.05 * DAY)
+    assert plot.spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [min(shown), max(shown)]
+
+
+def test_one_moment_alone_has_half_a_day_to_both_sides() -> None:
+    assert span([FIRST]) == [FIRST - DAY / 2, FIRST + DAY / 2]
+
+
+def test_intervals_are_told_from_the_lines_between_points() -> None:
+    assert "n is 20. Upright lines are 95% intervals." in over_time(CAPTION, dated()).notes
+    assert "n is 2." in over_time(CAPTION, dated_without_intervals()).notes
