@@ -109,6 +109,7 @@ def measured_axis(quantity: Quantity, domain: Sequence[float], *, upright: bool 
     axis = {
         "title": quantity.name,
         "format": quantity.format,
+        **quantity.labels,
         "tickCount": 6 if upright else {"expr": "narrow ? 4 : 8"},
         "domain": False,
         "ticks": False,

@@ -10,6 +10,7 @@ from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.bias.tendency import Tendency
 
 JUDGE = "judge"
+FORMS = {"any": "any Markdown", "emphasis": "bold or italics"}
 RULE = (
     "Without ties. People are single votes; beside them the judge is over the same comparisons, alone over all. Nobody "
     "reads a comparison in both orders, so people have no number for the order."
@@ -26,7 +27,7 @@ def of_board(judge: str, board: BiasBoard) -> Iterator[Estimate]:
     yield estimate_of(f"First shown, {judge}", JUDGE, board.position.first_shown)
     yield from beside(f"Longer, {judge}", board.length.longer)
     for kind, tendency in board.markup.items():
-        yield from beside(f"With {kind}, {judge}", tendency)
+        yield from beside(f"With {FORMS.get(kind, kind)}, {judge}", tendency)
     yield from beside(f"Own family, {judge}", board.same_family)
 
 

@@ -6,12 +6,12 @@ from evaluations.figures.calibration import calibration
 from evaluations.figures.estimates import Binned, estimate_of
 from evaluations.figures.media import Medium
 from evaluations.figures.plots import Caption, Plot
-from evaluations.figures.quantities import Quantity
+from evaluations.figures.quantities import points
 from evaluations.figures.rows import in_rows
 from evaluations.stats.confidence import Confidence, ConfidenceBin
 from evaluations.stats.looks import ComparedJudges
 
-DIFFERENCE = Quantity("Agreement of the first judge less that of the second", (-1.0, 1.0), is_share=True)
+DIFFERENCE = points("Agreement of the first judge less that of the second")
 SAME_ITEMS = "With the majority of people, splits left out, on the comparisons on which both judges have a verdict."
 WEIGHTS = (
     "The weight that the judge put on A, from the probabilities of its labels, against how often people chose A; a tie "

@@ -15,7 +15,10 @@ from evaluations.figures.plots import Caption, Plot
 from evaluations.figures.quantities import share
 from evaluations.stats.whole import Report
 
-MAJORITY: Final = "With the majority of people, ties kept. “people” is each person with the majority of the others."
+MAJORITY: Final = (
+    "With the majority of people, ties kept. “people” is each person with the majority of the others. A judge and "
+    "“people” are held against different majorities here; the table on the page compares them on the same ones."
+)
 
 
 def plots_of(report: Report, part: Part, aspect: str, medium: Medium = PAGE) -> list[Plot]:

@@ -13,20 +13,29 @@ ABOUT_STEPS: Final = 5
 
 @dataclass(frozen=True)
 class Quantity:
-    """``bounds``: what no value can be beyond. Shares are said as percentages."""
+    """``bounds``: what no value can be beyond. Shares are said as percentages, what lies between two in points."""
 
     name: str
     bounds: tuple[float, float] = (-math.inf, math.inf)
     is_share: bool = False
+    is_in_points: bool = False
 
     @property
     def format(self) -> str:
         """The same for d3, along an axis."""
         return ".0%" if self.is_share else "~g"
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """How an axis names its values, where a format cannot: a hundred times the value, with its sign."""
+        said = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
+        return {"labelExpr": said} if self.is_in_points else {}
+
     def said(self, value: float | None) -> str:
         if value is None:
             return "n/a"
+        if self.is_in_points:
+            return f"{value * 100:+.1f}".replace("-", "−")
         return (f"{value:.1%}" if self.is_share else f"{value:.2f}").replace("-", "−")
 
     def interval_said(self, estimate: Estimate) -> str:
@@ -37,6 +46,11 @@ class Quantity:
 
 def share(name: str) -> Quantity:
     return Quantity(name, (0.0, 1.0), is_share=True)
+
+
+def points(name: str) -> Quantity:
+    """Between two shares. A percentage would be read as of one of them."""
+    return Quantity(f"{name}, percentage points", (-1.0, 1.0), is_in_points=True)
 
 
 def coefficient(name: str) -> Quantity:

@@ -2,7 +2,7 @@
 
 from evaluations.figures.media import PAGE
 from evaluations.figures.of_bias import beside
-from evaluations.figures.of_judges import confidence_plots
+from evaluations.figures.of_judges import DIFFERENCE, confidence_plots
 from evaluations.figures.of_people import timeline_plots
 from evaluations.figures.wording import names_of
 from evaluations.stats.bias.shares import Beside
@@ -31,6 +31,11 @@ def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> Non
     assert [(one.series, one.value, one.n) for one in beside("Longer", of)] == [("judge", 0.6, 20), ("people", 0.5, 20)]
     alone = Tendency(Number(0.7, 900), unknown("Nobody voted.").votes, unknown("Nobody voted.").votes)
     assert [(one.series, one.value) for one in beside("Longer", alone)] == [("judge", 0.7), ("people", None)]
+
+
+def test_what_lies_between_two_judges_is_said_in_points() -> None:
+    assert DIFFERENCE.name.endswith("percentage points")
+    assert [DIFFERENCE.said(value) for value in (0.042, -0.006, 0.0, None)] == ["+4.2", "−0.6", "+0.0", "n/a"]
 
 
 def test_a_judge_without_probabilities_has_no_calibration_plot() -> None:

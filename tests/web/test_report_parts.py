@@ -72,6 +72,22 @@ def test_an_empty_part_says_how_to_fill_it(owner: User, evaluation: Evaluation, 
     assert says in page(owner, part)
 
 
+def test_where_filters_leave_nothing_the_page_does_not_say_that_there_is_nothing(
+    owner: User, reviewed: Evaluation
+) -> None:
+    shown = page(owner, "people", since="2100-01-01")
+    assert "Nothing by these filters" in shown
+    assert "Nobody has voted yet" not in shown
+    assert f'href="{reverse("report_part", args=["study", "people"])}">Clear the filters' in shown
+
+
+def test_people_without_votes_are_not_helped_by_a_judge(owner: User, evaluation: Evaluation) -> None:
+    judge_says(make_comparison(evaluation), judge="first", as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    shown = page(owner, "people")
+    assert "Nobody has voted yet" in shown
+    assert "Run a judge" not in shown
+
+
 def test_the_first_aspect_with_data_is_shown_and_another_one_on_demand(owner: User, reviewed: Evaluation) -> None:
     first = page(owner, "people", category="math")
     assert 'href="/e/study/report/people?category=math&amp;aspect=clarity" aria-current="page"' in first
