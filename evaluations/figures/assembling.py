@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.figures.estimates import Estimate, labels_of, series_of, with_value
-from evaluations.figures.media import MOST_SERIES, Json, Medium, Style, config, style_of
+from evaluations.figures.media import (
+    MOST_SERIES,
+    SUBTITLE_LETTERS,
+    SUBTITLE_PIXELS,
+    Json,
+    Medium,
+    Style,
+    config,
+    style_of,
+)
 from evaluations.figures.plots import Caption, Plot
 from evaluations.figures.quantities import Quantity
 from evaluations.figures.tables import Table
@@ -76,14 +85,14 @@ def specified(
 
 def titled(caption: Caption, notes: Sequence[str]) -> Json:
     """For an image that stands alone: what it shows, and what it leaves out."""
-    lines = [line for note in notes for line in wrapped(note, 108)]
+    lines = [line for note in notes for line in wrapped(note, SUBTITLE_LETTERS)]
     return {"title": {"text": wrapped(caption.title, 80), "subtitle": lines}}
 
 
 def room_for(heading: Json) -> int:
     if not heading:
         return 0
-    return 2 * 16 + 20 + 19 * len(heading["title"]["text"]) + 15 * len(heading["title"]["subtitle"])
+    return 2 * 16 + 20 + 19 * len(heading["title"]["text"]) + SUBTITLE_PIXELS * len(heading["title"]["subtitle"])
 
 
 def named_axis(medium: Medium) -> Json:

@@ -16,6 +16,9 @@ SHAPES: Final = ("diamond", "circle", "square", "triangle-up", "cross", "triangl
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2])
 MOST_SERIES: Final = len(SHAPES) - 1  # the first is people's alone
 
+SUBTITLE_LETTERS: Final = 108  # to a line of what an image says of itself
+SUBTITLE_PIXELS: Final = 15
+
 
 @dataclass(frozen=True)
 class Medium:

@@ -1,9 +1,10 @@
 """A plot with everything that belongs to it: its words, its specification, its table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from evaluations.figures.media import Json
+from evaluations.figures.media import SUBTITLE_LETTERS, SUBTITLE_PIXELS, Json
 from evaluations.figures.tables import Table
+from evaluations.figures.wording import wrapped
 
 
 @dataclass(frozen=True)
@@ -33,3 +34,13 @@ class Plot:
     def height(self) -> int:
         """In pixels, legend and axes included: the room that a page keeps for it."""
         return int(self.spec["height"]) if self.spec else 0
+
+    def told_of(self, words: str) -> "Plot":
+        """With what it was made of among its notes, and on the image where that says of itself what it shows."""
+        notes = (*self.notes, words)
+        if self.spec is None or "title" not in self.spec:
+            return replace(self, notes=notes)
+        lines, title = wrapped(words, SUBTITLE_LETTERS), self.spec["title"]
+        height = self.spec["height"] + SUBTITLE_PIXELS * len(lines)
+        spec = {**self.spec, "height": height, "title": {**title, "subtitle": [*title["subtitle"], *lines]}}
+        return replace(self, notes=notes, spec=spec)

@@ -45,7 +45,15 @@ def plot_file(
     plot = plot_on_paper(report, name, aspect_of(report, part, form.cleaned_data["aspect"]))
     if plot is None:
         raise Http404
-    return file_of(plot, form_of_file)
+    return file_of(plot.told_of(of_what(user, evaluation, form)), form_of_file)
+
+
+def of_what(user: User, evaluation: Evaluation, form: ReportForm) -> str:
+    """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
+    said = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
+    if not access.may(user, Action.SEE_ALL, evaluation):
+        said.append(f"only comparisons that {user.username} has reviewed")
+    return "; ".join(said) + "."
 
 
 def refusal(reasons: list[str]) -> HttpResponse:

@@ -164,3 +164,11 @@ def test_names_that_differ_at_their_ends_only_can_be_told_apart() -> None:
     names = re.findall(r">(model-of[^<]*…[^<]*)<", picture)
     assert len(set(names)) == 2
     assert all(len(name) <= 36 for name in names)
+
+
+def test_an_image_has_room_for_what_it_is_told_of() -> None:
+    plot = win_rates(CAPTION, estimates(), PAPER)
+    told = plot.told_of(" ".join(["word"] * 40))  # 199 letters: two lines of at most 108
+    assert told.height == plot.height + 2 * 15
+    assert len(spec_of(told)["title"]["subtitle"]) == len(spec_of(plot)["title"]["subtitle"]) + 2
+    assert win_rates(CAPTION, estimates()).told_of("A study.").notes[-1] == "A study."

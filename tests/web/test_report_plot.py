@@ -76,6 +76,25 @@ def test_a_picture_is_one_of_paper(owner: User, evaluation: Evaluation) -> None:
     assert b"var(--" not in answer.content
 
 
+def subtitle(answer: HttpResponse) -> list[str]:
+    said: list[str] = json.loads(answer.content)["title"]["subtitle"]
+    return said
+
+
+def test_a_picture_says_which_evaluation_it_is_of_and_by_which_filters(owner: User, evaluation: Evaluation) -> None:
+    everything = file(owner, "wins-rates-1-longest", form="json")
+    assert subtitle(everything)[-1] == "Study study."
+    filtered = file(owner, "wins-rates-1-longest", form="json", category="math", split_rule="drop")
+    assert subtitle(filtered)[-1] == "Study study; Category: math; Split majorities: are left out."
+
+
+def test_a_picture_of_a_reviewer_says_that_it_is_of_a_part(evaluation: Evaluation) -> None:
+    user = make_member(evaluation, Role.REVIEWER, "rea")
+    Rater.objects.filter(name="ann").update(user=user)
+    said = subtitle(file(user, "agreement-aspects", form="json"))
+    assert said[-1] == "Study study; only comparisons that rea has reviewed."
+
+
 @pytest.mark.parametrize("name", ["wins-rates-2-other", "wins", "weather-map", "agreement-aspects-2"])
 def test_a_plot_that_there_is_not_is_not_found(owner: User, evaluation: Evaluation, name: str) -> None:
     file(owner, name, status=404)
