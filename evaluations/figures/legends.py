@@ -19,7 +19,11 @@ def legend(names: Sequence[str]) -> Json | None:
     """None where no series has a name: then there is one alone."""
     if not any(names):
         return None
-    return {"columns": {"expr": f"narrow ? {columns(names, NARROW)} : {columns(names, WIDE)}"}}
+    return {
+        "columns": {"expr": f"narrow ? {columns(names, NARROW)} : {columns(names, WIDE)}"},
+        # In the middle, as beside rows: two judges, or two pairs of them, often differ at the end of their names only.
+        "labelExpr": "truncate(datum.label, narrow ? 28 : 38, 'center')",
+    }
 
 
 def columns(names: Sequence[str], width: int) -> int:

@@ -11,7 +11,7 @@ from evaluations.figures.rows import in_rows
 from evaluations.stats.confidence import Confidence, ConfidenceBin
 from evaluations.stats.looks import ComparedJudges
 
-DIFFERENCE = points("Agreement of the first judge less that of the second")
+DIFFERENCE = points("Difference in agreement")
 SAME_ITEMS = "With the majority of people, splits left out, on the comparisons on which both judges have a verdict."
 WEIGHTS = (
     "The weight that the judge put on A, from the probabilities of its labels, against how often people chose A; a tie "

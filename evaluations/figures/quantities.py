@@ -50,7 +50,7 @@ def share(name: str) -> Quantity:
 
 def points(name: str) -> Quantity:
     """Between two shares. A percentage would be read as of one of them."""
-    return Quantity(f"{name}, percentage points", (-1.0, 1.0), is_in_points=True)
+    return Quantity(f"{name}, points", (-1.0, 1.0), is_in_points=True)
 
 
 def coefficient(name: str) -> Quantity:

@@ -16,6 +16,9 @@ from evaluations.stats.ranking import Standing
 
 SCORE: Final = Quantity("Bradley–Terry score (log odds, 0 is the mean)")
 
+# Below the legend, which on a phone reaches over the ranks.
+HEAD_OF_RANKS: Final = 18
+
 
 def ranked_of(candidate: str, series: str, standing: Standing) -> Ranked:
     """A candidate of a ranking as a plot takes it."""
@@ -36,8 +39,9 @@ def ranking(caption: Caption, ranked: Sequence[Ranked], medium: Medium = PAGE) -
         layers = forest(drawn, SCORE, medium, "Candidate", None, text("ranks", "Rank"))
         data = [{**datum(one, SCORE), "ranks": ranks[one]} for one in drawn.estimates]
         layers.append(places(drawn, estimates[0].series, medium))
-        spec = specified(caption, medium, notes, data, forest_height(drawn), layers, ranks=first)
+        spec = specified(caption, medium, notes, data, forest_height(drawn) + HEAD_OF_RANKS, layers, ranks=first)
         spec["resolve"] = {"scale": {"y": "independent"}}
+        spec["config"]["legend"]["offset"] += HEAD_OF_RANKS
     return plotted(caption, estimates, SCORE, rows_of_ranked(ordered, SCORE), notes, spec)
 
 

@@ -93,6 +93,17 @@ def test_plots_follow_the_width_of_their_place(show: Show) -> None:
     expect(place.locator("svg.marks")).to_have_attribute("width", str(wide))
 
 
+def test_the_head_of_the_ranks_stands_below_the_legend_on_a_phone(show: Show) -> None:
+    page = show(viewport=PHONE, is_mobile=True)
+    expect_drawn(page)
+    drawing = page.locator(".card #plot-ranking-of-three svg.marks")
+    legend = drawing.locator(".role-legend").last.bounding_box()
+    head = drawing.locator(".role-axis-title", has_text="Rank: people").bounding_box()
+    assert legend is not None
+    assert head is not None
+    assert legend["y"] + legend["height"] <= head["y"] + 1
+
+
 def test_a_plot_in_a_closed_part_is_drawn_when_it_is_opened(show: Show) -> None:
     page = show()
     expect_drawn(page)

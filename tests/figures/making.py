@@ -51,6 +51,15 @@ def ranked() -> list[Ranked]:
     ]
 
 
+def ranked_by_three() -> list[Ranked]:
+    sources = ("people", "judge alone", "judge corrected by people")
+    return [
+        Ranked(Estimate(name, source, value, value - 0.4, value + 0.4, 40), rank, 1, 2)
+        for source in sources
+        for name, value, rank in (("strong", 0.5, 1), ("weak", -0.5, 2))
+    ]
+
+
 def binned() -> list[Binned]:
     return [
         Binned(0.55 + 0.1 * at, Estimate(f"bin {at}", judge, 0.5 + 0.05 * at, 0.4, 0.8, 30))
@@ -65,6 +74,7 @@ def every_plot(medium: Medium) -> list[Plot]:
     return [
         comparing.win_rates(Caption("win-rates", "Win rates", "A tie is half a win."), estimates(), medium),
         ranking.ranking(Caption("ranking", "Ranking"), ranked(), medium),
+        ranking.ranking(Caption("ranking-of-three", "Ranking of three"), ranked_by_three(), medium),
         over_time.over_time(Caption("over-time", "Over time"), dated(), medium),
         over_time.over_time(Caption("over-time-few", "Over time, of few"), dated_without_intervals(), medium),
         calibration.calibration(Caption("calibration", "Calibration"), binned(), medium),

@@ -172,3 +172,12 @@ def test_an_image_has_room_for_what_it_is_told_of() -> None:
     assert told.height == plot.height + 2 * 15
     assert len(spec_of(told)["title"]["subtitle"]) == len(spec_of(plot)["title"]["subtitle"]) + 2
     assert win_rates(CAPTION, estimates()).told_of("A study.").notes[-1] == "A study."
+
+
+def test_series_whose_long_names_differ_at_the_end_are_told_apart_in_the_legend() -> None:
+    names = [f"a-judge-of-a-name-that-goes-on-and-on-and-on-2026 less {other}" for other in ("one", "two")]
+    plot = win_rates(CAPTION, [Estimate("row", name, 0.5, 0.4, 0.6, 9) for name in names], PAPER)
+    picture = draw(spec_of(plot), "svg").decode()
+    assert picture.count(">a-judge-of-a-name-") == 2
+    assert "less one<" in picture
+    assert "less two<" in picture
