@@ -521,6 +521,17 @@ def test_a_cancelled_import_leaves_nothing(evaluation: Evaluation) -> None:
     assert rows_there() == {}
     assert not Candidate.objects.exists()
     assert not importing.file
+    event = Event.objects.latest("pk")
+    assert (event.verb, event.object_id, event.user) == ("removed names", importing.pk, None)
+    assert event.after == {"candidates": 4}
+
+
+def test_a_sweep_that_removes_no_names_records_none(evaluation: Evaluation) -> None:
+    bring(evaluation, comparison())
+    importing = check(evaluation, jsonl([comparison("other")]))
+    cancel(importing, user=None)
+    sweep(importing)
+    assert Event.objects.latest("pk").verb == "cancelled"
 
 
 def test_a_worker_stops_when_its_import_is_cancelled(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evaluations.domain import CallState, PickedBy, Role, Rules, RunState
 from evaluations.models import Comparison, Evaluation, Event, QueueItem, Rater, Run, User
+from evaluations.services.importing import importing, sweeping
 from evaluations.services.judging import lapsing, running, storing
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.recording import record
@@ -20,7 +21,7 @@ from evaluations.services.reviewing.reviewing import save_first
 from evaluations.services.reviewing.seating import rater_for
 from judgeweb.settings import CACHES
 from tests.bouts import NOWHERE, answered, bout_on, claimed, expire, unreadable
-from tests.importing import bring, comparison
+from tests.importing import bring, check, comparison, jsonl, verdict
 from tests.judges import make_judge
 from tests.making import make_comparison, make_evaluation, make_human, make_member
 from tests.queue import turn
@@ -221,6 +222,20 @@ def test_what_people_and_files_say_and_what_is_changed_of_it(evaluation: Evaluat
     report = is_another(evaluation, report)
     change_evaluation(evaluation, {"slug": "other"}, user=None)
     is_another(evaluation, report)
+
+
+def test_an_aspect_that_went_with_a_cancelled_import_is_in_the_report_no_more(evaluation: Evaluation) -> None:
+    """ann is there before, so that no rater comes or goes with it."""
+    bring(evaluation, *(comparison(f"q{number}") for number in range(40)))
+    bring(evaluation, verdict("q1"))
+    given_up = check(evaluation, jsonl([verdict(f"q{number}", aspect="zest") for number in range(40)]))
+    importing.begin(given_up, skip_bad=False, user=None)
+    assert importing.store(given_up, seconds=0)
+    sweeping.cancel(given_up, user=None)
+    report = is_another(evaluation)
+    assert "Zest" in report.no_verdicts
+    sweeping.sweep_imports(evaluation)
+    assert "Zest" not in is_another(evaluation, report).no_verdicts
 
 
 # ---- Events ----------------------------------------------------------------------------------

@@ -110,8 +110,7 @@ def sweep(importing: Import, until: float | None = None) -> None:
             if time_is_up(until):
                 return
     importing.refresh_from_db()
-    for name, named in NAMED.items():
-        remove_unused(named, importing.summary.get("made", {}).get(name, []))
+    remove_names(importing)
     if importing.file and (importing.state == ImportState.CANCELLED or not importing.is_checked):
         importing.file.delete(save=True)
     Import.objects.filter(pk=importing.pk, finished_at__isnull=True).update(finished_at=Now())
@@ -127,10 +126,26 @@ def remove_some(model: type[models.Model], importing: Import) -> bool:
     return bool(some)
 
 
-def remove_unused(model: type[models.Model], ids: Sequence[int]) -> None:
+def remove_names(importing: Import) -> None:
+    """It is on the record, so that a report that was made while the names stood is made anew."""
+    made = importing.summary.get("made", {})
+    if not any(made.values()):
+        return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
+    with transaction.atomic():
+        removed = {name: remove_unused(named, made.get(name, [])) for name, named in NAMED.items()}
+        if any(removed.values()):
+            after = {f"{name}s": number for name, number in removed.items() if number}
+            record("removed names", importing, user=None, evaluation=importing.evaluation, after=after)
+
+
+def remove_unused(model: type[models.Model], ids: Sequence[int]) -> int:
+    """How many of these were removed."""
+    removed = 0
     for row in model._default_manager.filter(pk__in=ids):
         with suppress(ProtectedError):  # somebody else uses it by now
             row.delete()
+            removed += 1
+    return removed
 
 
 def rows_at_once() -> int:
