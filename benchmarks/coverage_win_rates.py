@@ -4,7 +4,9 @@
 
 Three candidates meet on every query; what a query's comparisons have in common makes them alike. People review a
 sample with unequal chances (where the judge sees a tie more often), the judge leans towards the last candidate and
-towards length. One line of JSON for each size of study; 2,000 replicates take about four minutes.
+towards length. In uneven studies two queries are a cluster, and where the last candidate is at its best a query is more
+likely to have each of its comparisons, so that a mean over comparisons is not one over queries. One line of JSON for
+each kind and size of study; 2,000 replicates take a few minutes.
 """
 
 import json
@@ -35,6 +37,15 @@ STRENGTHS = np.array([0.6, 0.1, -0.7])
 LENGTH = 0.8  # what a much longer response gains with people
 WORDINESS = 400.0  # characters that the last candidate writes more
 AVERAGE = 300_000  # queries from which the truth is taken
+# Queries, the chance of a comparison to be reviewed, and whether queries are uneven.
+STUDIES = (
+    (60, 0.3, False),
+    (150, 0.2, False),
+    (400, 0.2, False),
+    (2_100, 0.1, False),
+    (200, 0.3, True),
+    (600, 0.2, True),
+)
 NAMES = tuple(f"candidate {one}" for one in range(CANDIDATES))
 
 
@@ -68,19 +79,22 @@ class Held:
         return {"coverage": coverage, "withheld": round(1 - self.given / self.asked, 4), "width": width}
 
 
-def study(queries: int, reviewed: float, rng: np.random.Generator) -> Study:
+def study(queries: int, reviewed: float, rng: np.random.Generator, uneven: bool = False) -> Study:
     """``reviewed``: the chance of a comparison to be reviewed; three times that where the judge sees a tie."""
     first, second = np.triu_indices(CANDIDATES, 1)
-    a, b, cluster = np.tile(first, queries), np.tile(second, queries), np.repeat(np.arange(queries), len(first))
+    a, b, query = np.tile(first, queries), np.tile(second, queries), np.repeat(np.arange(queries), len(first))
     length = 1_500 + 400 * rng.normal(size=(queries, CANDIDATES)) + WORDINESS * np.eye(CANDIDATES)[-1]
     worth = STRENGTHS + 0.5 * rng.normal(size=(queries, CANDIDATES)) + LENGTH * length / 600
-    truth = chosen(worth[cluster, a] - worth[cluster, b], rng)
+    if uneven:
+        met = rng.random(len(query)) < np.where(worth[query, -1] > np.median(worth[:, -1]), 0.9, 0.35)
+        a, b, query = a[met], b[met], query[met]
+    truth = chosen(worth[query, a] - worth[query, b], rng)
     biased = worth + 0.6 * np.eye(CANDIDATES)[-1] + length / 600
-    own = chosen(biased[cluster, a] - biased[cluster, b], rng)
+    own = chosen(biased[query, a] - biased[query, b], rng)
     judge = np.where(rng.random(len(a)) < 0.55, truth, own)
     chance = np.minimum(np.where(judge == TIE, 3, 1) * reviewed, 1.0)
     seen = rng.random(len(a)) < chance
-    items = items_of(a, b, cluster, length.round().astype(np.int64), (judge == TIE).astype(np.int64))
+    items = items_of(a, b, query, length.round().astype(np.int64), (judge == TIE).astype(np.int64), 1 + uneven)
     return Study(Matches(items), truth, np.where(seen, truth, MISSING), judge)
 
 
@@ -89,21 +103,23 @@ def chosen(log_odds: np.ndarray, rng: np.random.Generator) -> IntArray:
     return np.where(tied, TIE, np.where(rng.random(len(log_odds)) < 1 / (1 + np.exp(-log_odds)), A, B))
 
 
-def items_of(a: IntArray, b: IntArray, cluster: IntArray, length: IntArray, stratum: IntArray) -> Items:
+def items_of(
+    a: IntArray, b: IntArray, query: IntArray, length: IntArray, stratum: IntArray, queries_a_cluster: int
+) -> Items:
     nothing = np.zeros(len(a), dtype=np.int64)
     return Items(
-        cluster=cluster,
+        cluster=np.unique(query // queries_a_cluster, return_inverse=True)[1],
         category=nothing - 1,
         categories=(),
         candidate_a=a,
         candidate_b=b,
         candidates=NAMES,
         families=("",) * CANDIDATES,
-        characters_a=length[cluster, a],
-        characters_b=length[cluster, b],
+        characters_a=length[query, a],
+        characters_b=length[query, b],
         markup_a=nothing,
         markup_b=nothing,
-        query=cluster,
+        query=query,
         stratum=stratum,
     )
 
@@ -127,9 +143,9 @@ def numbers(one: Study) -> Iterator[tuple[str, str, Number]]:
         yield "win rate at equal length, people", name, number
 
 
-def truths() -> dict[tuple[str, str], float]:
+def truths(uneven: bool) -> dict[tuple[str, str], float]:
     """What everyone says of very many queries."""
-    one = study(AVERAGE, 1.0, np.random.default_rng(1))
+    one = study(AVERAGE, 1.0, np.random.default_rng(1), uneven)
     everyone = Study(one.matches, one.truth, one.truth, one.truth)
     known = {(kind, name): number.value for kind, name, number in numbers(everyone) if number.value is not None}
     sources = [kind.replace("corrected", "people").replace("judge", "people") for kind, _ in known]
@@ -137,14 +153,16 @@ def truths() -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    replicates, known = int(sys.argv[1]) if sys.argv[1:] else 2_000, truths()
-    for queries, reviewed in ((60, 0.3), (150, 0.2), (400, 0.2), (2_100, 0.1)):
+    replicates = int(sys.argv[1]) if sys.argv[1:] else 2_000
+    known = {uneven: truths(uneven) for uneven in (False, True)}
+    for queries, reviewed, uneven in STUDIES:
         rng, tally = np.random.default_rng(queries), defaultdict[str, Held](Held)
         for _ in range(replicates):
-            for kind, name, number in numbers(study(queries, reviewed, rng)):
-                tally[kind].count(number, known[kind, name])
+            for kind, name, number in numbers(study(queries, reviewed, rng, uneven)):
+                tally[kind].count(number, known[uneven][kind, name])
         told = {kind: held.told() for kind, held in tally.items()}
-        print(json.dumps({"queries": queries, "reviewed": reviewed, "replicates": replicates, **told}), flush=True)
+        what = {"queries": queries, "uneven": uneven, "reviewed": reviewed, "replicates": replicates}
+        print(json.dumps({**what, **told}), flush=True)
 
 
 if __name__ == "__main__":

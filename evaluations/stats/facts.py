@@ -36,7 +36,9 @@ def facts_of(material: AspectMaterial) -> AspectFacts:
     return AspectFacts(
         name=material.name,
         items=material.items,
-        people=frozenset(material.names[rater] for rater in np.flatnonzero(np.bincount(material.people.rater)).tolist()),
+        people=frozenset(
+            material.names[rater] for rater in np.flatnonzero(np.bincount(material.people.rater)).tolist()
+        ),
         votes=len(material.people),
         judges={judge.name: judge.label for judge in material.judges},
         judged=any(bool((judge.own.choice != MISSING).any()) for judge in material.judges),
