@@ -39,7 +39,7 @@ CATEGORIES: Final = ("math", "code", "writing", "facts", "chat")
 QUERIES_AT_ONCE: Final = 2_000
 FAILED: Final = 0.002
 NOW: Final = timezone.now()
-DAY: Final = 20_000
+MOMENT: Final = 20_000 * 86_400_000
 
 
 def make_large_study(comparisons: int, *, people: int = 2, share: float = 0.1, bare: bool = False) -> Evaluation:
@@ -190,12 +190,13 @@ class Writer:
             said = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
             insert_many(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
         first = sum((choice[:, place] + 1) << (BITS * one.place) for place, one in enumerate(self.aspects))
+        order, is_final = list(Shown).index(shown), len(stages) > 1
         rows = [
-            (NOW, rater.pk, item + 1, list(Shown).index(shown), 0, pk, 0, code, code if len(stages) > 1 else 0, 0, DAY)
+            (NOW, rater.pk, item + 1, order, 0, pk, 0, code, code if is_final else 0, 0, MOMENT)
             for item, pk, code in zip(items.tolist(), ids.tolist(), first.tolist(), strict=True)
         ]
         names = ("created_at", "rater_id", "comparison_id", "shown", "sample", source, "block", "first", "final")
-        insert_many(Ballot, (*names, "inconsistent", "day"), rows)
+        insert_many(Ballot, (*names, "inconsistent", "moment"), rows)
 
     def verdict_rows(
         self, rater: Rater, items: Any, choice: Any, shown: Shown, ids: Any, stages: tuple[Stage, ...]

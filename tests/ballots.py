@@ -7,7 +7,7 @@ from evaluations.services.balloting import recount
 
 COLUMNS = (
     *("rater_id", "comparison_id", "shown", "sample", "call_id", "review_id", "source_import_id"),
-    *("block", "first", "final", "inconsistent", "day"),
+    *("block", "first", "final", "inconsistent", "moment"),
 )
 
 

@@ -15,8 +15,8 @@ class Ballot(Row):
 
     Derived from Verdicts in the transaction that writes them; `domain.ballots` says how ``first`` and ``final`` (of
     people who saved final choices) are packed. ``shown``: the order's place in ORDERS. ``inconsistent``:
-    a bit for each aspect. ``day``: when it was given, or came in with a file that does not say, in days since
-    1970-01-01 UTC.
+    a bit for each aspect. ``moment``: when it was given, or came in with a file that does not say, in
+    milliseconds since 1970-01-01 UTC. Choices of an import that were given at different moments have a row each.
     """
 
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="ballots", db_index=False)
@@ -32,7 +32,7 @@ class Ballot(Row):
     first = models.BigIntegerField(default=0)
     final = models.BigIntegerField(default=0)
     inconsistent = models.BigIntegerField(default=0)
-    day = models.PositiveIntegerField(default=0)
+    moment = models.BigIntegerField(default=0)
 
     objects = FinishedManager["Ballot"]()
     all_rows = models.Manager["Ballot"]()
@@ -45,7 +45,7 @@ class Ballot(Row):
                 fields=["review", "block"], condition=Q(review__isnull=False), name="ballot_of_review"
             ),
             models.UniqueConstraint(
-                fields=["rater", "comparison", "sample", "shown", "source_import", "block"],
+                fields=["rater", "comparison", "sample", "shown", "source_import", "block", "moment"],
                 condition=Q(source_import__isnull=False),
                 name="ballot_of_import",
             ),

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, marked, packed
@@ -13,13 +13,14 @@ from evaluations.models.many import insert_many
 # Columns that have no default of the database's own are named, empty ones too.
 COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
-    *("block", "first", "final", "inconsistent", "day"),
+    *("block", "first", "final", "inconsistent", "moment"),
 )
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Source(NamedTuple):
-    """What one ballot, of one block or several, is made of."""
+    """What one ballot, of one block or several, is made of. ``moment``: of an import, whose rows have their own."""
 
     rater: int
     comparison: int
@@ -28,6 +29,7 @@ class Source(NamedTuple):
     call: int | None
     review: int | None
     source_import: int | None
+    moment: int | None
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Given:
     first: dict[int, str] = field(default_factory=dict)
     final: dict[int, str] = field(default_factory=dict)
     inconsistent: set[int] = field(default_factory=set)
-    day: int = 0
+    moment: int = 0
 
     def rows(self, source: Source) -> list[Ballot]:
         first, final, marks = packed(self.first), packed(self.final), marked(self.inconsistent)
@@ -54,7 +56,7 @@ class Given:
                 first=first.get(block, 0),
                 final=final.get(block, 0),
                 inconsistent=marks.get(block, 0),
-                day=self.day,
+                moment=self.moment,
             )
             for block in sorted({*first, *final})
         ]
@@ -63,6 +65,11 @@ class Given:
 def day_of(moment: datetime | None) -> int:
     """Days since 1970-01-01 UTC; 0 where there is no moment."""
     return (moment - EPOCH).days if moment else 0
+
+
+def moment_of(moment: datetime | None) -> int:
+    """Milliseconds since 1970-01-01 UTC; 0 where there is no moment."""
+    return (moment - EPOCH) // MILLISECOND if moment else 0
 
 
 def places(evaluation_id: int) -> dict[int, int]:
@@ -82,7 +89,7 @@ def call_rows(
 
 
 def write_calls(rows: Sequence[tuple[Any, ...]], now: datetime) -> None:
-    insert_many(Ballot, COLUMNS, [(now, *row, day_of(now)) for row in rows])
+    insert_many(Ballot, COLUMNS, [(now, *row, moment_of(now)) for row in rows])
 
 
 def forget_calls(call_ids: Collection[int]) -> None:
@@ -130,7 +137,7 @@ def keep_imported(verdicts: Sequence[Verdict]) -> None:
 
 
 def key_of(row: Ballot) -> tuple[int, ...]:
-    return row.rater_id, row.comparison_id, row.sample, row.shown, row.block
+    return row.rater_id, row.comparison_id, row.sample, row.shown, row.block, row.moment
 
 
 def joined(earlier: Ballot, row: Ballot) -> Ballot:
@@ -147,12 +154,13 @@ def made_of(verdicts: Iterable[Verdict], evaluation_id: int) -> list[Ballot]:
     place = places(evaluation_id)
     given: dict[Source, Given] = defaultdict(Given)
     for one in verdicts:
+        moment = moment_of(told_at(one))
         source = Source(
             *(one.rater_id, one.comparison_id, one.shown, one.sample),
-            *(one.call_id, one.review_id, one.source_import_id),
+            *(one.call_id, one.review_id, one.source_import_id, moment if one.source_import_id else None),
         )
         said = given[source]
-        said.day = day_of(told_at(one))
+        said.moment = moment
         about = said.final if one.stage == Stage.FINAL else said.first
         about[place[one.aspect_id]] = one.choice
         if one.inconsistent:
@@ -161,7 +169,12 @@ def made_of(verdicts: Iterable[Verdict], evaluation_id: int) -> list[Ballot]:
 
 
 def told_at(verdict: Verdict) -> datetime | None:
-    """When the choice was made: of a review its first save, of an import what the file says, else when it came in."""
+    """When the choice was made: of a review its first save, of an import what the file says, else when that came in.
+
+    A row that does not say was made while its file was stored, which is later than the file came in.
+    """
+    if verdict.source_import:
+        return min(verdict.created_at, verdict.source_import.created_at)
     return verdict.review.first_saved_at if verdict.review else verdict.created_at
 
 
@@ -169,6 +182,6 @@ def recount(comparisons: Iterable[Comparison]) -> list[Ballot]:
     """What the rows of these comparisons are to say, from their verdicts alone."""
     found = []
     for comparison in comparisons:
-        said = Verdict.all_rows.filter(comparison=comparison).select_related("review").order_by("pk")
+        said = Verdict.all_rows.filter(comparison=comparison).select_related("review", "source_import").order_by("pk")
         found += made_of(said, comparison.evaluation_id)
     return found

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluations.domain import CHOICES, PLACES_A_BLOCK, Markup, Shown, block_of, packed, shift_of
-from evaluations.models import Aspect, Ballot, Query, Response
+from evaluations.models import Aspect, Ballot, Import, Response
+from evaluations.services.balloting import moment_of
 from evaluations.services.exemplifying import load_example
 from tests.ballots import assert_recounted, told
 from tests.importing import bring, comparison, verdict
@@ -68,11 +69,41 @@ def test_responses_say_which_markdown_they_hold_and_a_migration_finds_it_again()
 def test_the_example_has_true_ballots_and_a_migration_finds_them_again() -> None:
     load_example(owner=make_user())
     assert_recounted()
-    before, clusters = told(Ballot.all_rows.all()), dict(Query.objects.values_list("pk", "cluster_number"))
+    before = told(Ballot.all_rows.all())
     assert len(before) > 50
-    Ballot.all_rows.all().delete()
-    Query.objects.update(cluster_number=0)
-    migration = import_module("evaluations.migrations.0008_ballots_filled")
+    Ballot.all_rows.update(moment=0)
+    migration = import_module("evaluations.migrations.0017_moments_filled")
     migration.fill(apps, SimpleNamespace(connection=connection))
     assert told(Ballot.all_rows.all()) == before
-    assert dict(Query.objects.values_list("pk", "cluster_number")) == clusters
+
+
+def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is_cut_into_batches() -> None:
+    evaluation = make_evaluation()
+    keys = [f"q{number}" for number in range(70)]  # more than one batch holds
+    bring(evaluation, *(comparison(key) for key in keys))
+    moments = {"safety": "2026-01-10T08:00:00Z", "depth": "2026-03-10T08:00:00.5Z", "tone": "2026-01-10T08:00:00Z"}
+    bring(
+        evaluation,
+        *(verdict(key, aspect=aspect, created_at=told_at) for aspect, told_at in moments.items() for key in keys),
+    )
+    assert_recounted()
+    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
+    january = packed({places["safety"]: "A", places["tone"]: "A"})[0]
+    march = packed({places["depth"]: "A"})[0]
+    assert set(Ballot.objects.values_list("first", "moment")) == {
+        (january, 1_768_032_000_000),
+        (march, 1_773_129_600_500),
+    }
+    before = told(Ballot.all_rows.all())
+    migration = import_module("evaluations.migrations.0017_moments_filled")
+    migration.fill(apps, SimpleNamespace(connection=connection))
+    assert told(Ballot.all_rows.all()) == before
+
+
+def test_a_day_to_come_and_none_are_the_day_on_which_the_file_came_in() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("q1"))
+    bring(evaluation, verdict("q1", created_at="2999-01-01T00:00:00Z"), verdict("q1", rater="ben"))
+    came = moment_of(Import.objects.latest("pk").created_at)
+    assert set(Ballot.objects.values_list("moment", flat=True)) == {came}
+    assert_recounted()

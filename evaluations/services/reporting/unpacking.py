@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -150,7 +150,7 @@ def said_by(raters: Sequence[Rater], places: Places) -> dict[int, IntArray]:
     unread = [rater for rater in raters if rater.pk not in found]
     for pk, choices in read_choices(unread, places):
         found[pk] = choices
-        if pk in files:
+        if pk in files and choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:  # it may have said more
             keep_arrays(files[pk], choices)
     return found
 
@@ -268,15 +268,17 @@ def unfinished(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
 
 
 def unanswered_among(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
-    """Comparison, order, state, the choices of an imported ballot of the same order and sample, and the judge."""
+    """Comparison, order, state, the choices of imported ballots of the same order and sample, and the judge."""
     beside = Ballot.all_rows.filter(
         rater__judge=OuterRef("judge"),
         comparison=OuterRef("comparison"),
         sample=OuterRef("sample"),
         shown=OuterRef("order"),
         block=0,
-    )
-    imported = When(source_import__isnull=False, then=Coalesce(Subquery(beside.values("first")[:1]), Value(0)))
+    ).order_by()
+    # Each aspect stands in one of them, so that the sum holds all.
+    together = beside.values("rater").annotate(choices=Sum("first")).values("choices")
+    imported = When(source_import__isnull=False, then=Coalesce(Subquery(together), Value(0)))
     return calls.annotate(order=code("shown", ORDERS)).values_list(
         Coalesce("comparison_id", 0),
         "order",

@@ -33,6 +33,7 @@ KINDS: Final = 3
 WAYS: Final = 4
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
 EPOCH: Final = date(1970, 1, 1)
+MILLISECONDS_A_DAY: Final = 86_400_000
 DENSEST: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
 MARKS: Final = ("knew", "arm", "picked", "review", "judge", "day", "active")
 
@@ -162,7 +163,7 @@ def how_picked() -> Case:
 
 @dataclass(frozen=True)
 class PeopleBallots:
-    """All that raters of one kind chose, in the order in which it was stored, one entry for each ballot.
+    """All that raters of one kind chose, in the order in which it was given, one entry for each ballot.
 
     ``rater``: its place among their names. ``first``: the packed first choices of one block.
     """
@@ -204,10 +205,10 @@ def read_people(raters: Sequence[Rater], places: Places) -> PeopleBallots:
     review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
     told = (F("block") * MARKS_WIDTH + marks()) * ORDER_WIDTH + F("shown")
     rows = ballots_of(raters, places).exclude(first=0)
-    told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "day", active)
+    told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "moment", active)
     found = columns_in_pieces(told_of_rows, 9, "comparison", places.ids)
-    item, pk, rater, first, told_of_each, review_of, judge_of, day, active_of = inside(places, *found)
-    order = np.argsort(pk, kind="stable")
+    item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = inside(places, *found)
+    order = np.lexsort((pk, moment))
     rest, shown = np.divmod(told_of_each[order], ORDER_WIDTH)
     block, mark = np.divmod(rest, MARKS_WIDTH)
     return PeopleBallots(
@@ -217,7 +218,7 @@ def read_people(raters: Sequence[Rater], places: Places) -> PeopleBallots:
         **unpacked_marks(mark),
         review=review_of[order],
         judge=judge_of[order],
-        day=day[order],
+        day=moment[order] // MILLISECONDS_A_DAY,
         active=active_of[order],
         block=block,
         first=first[order],
@@ -250,9 +251,9 @@ def read_confirmed(
         review__awaits_judge=False,
     )
     if since is not None:
-        revealed = revealed.filter(day__gte=(since - EPOCH).days)
+        revealed = revealed.filter(moment__gte=(since - EPOCH).days * MILLISECONDS_A_DAY)
     if until is not None:
-        revealed = revealed.filter(day__lte=(until - EPOCH).days)
+        revealed = revealed.filter(moment__lt=((until - EPOCH).days + 1) * MILLISECONDS_A_DAY)
     revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
     revealed = revealed.exclude(review__picked_by=PickedBy.CALIBRATION.value)
     rows = revealed.values_list("comparison_id", "review__judge_id", "block", "first", "final")
