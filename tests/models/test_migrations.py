@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 import evaluations
 from evaluations.domain import Markup, cluster_number
-from evaluations.models import Evaluation, Query, Response
+from evaluations.models import Ballot, Evaluation, Query, Response
 from evaluations.services.reporting.items import known_comparisons
+from tests.ballots import assert_recounted
 
 MIGRATIONS = Path(evaluations.__file__).parent / "migrations"
 BEFORE_BALLOTS = [("evaluations", "0006_indexes_of_raters")]
@@ -32,7 +34,7 @@ def newest() -> Iterator[list[tuple[str, str]]]:
     migrated(leaves)
 
 
-def store_a_comparison(apps: Any) -> None:
+def store_a_comparison(apps: Any) -> Any:
     """With the models of another time: all that they hold of it are its columns."""
     models = {name: apps.get_model("evaluations", name) for name in ("Evaluation", "Query", "Candidate", "Response")}
     evaluation = models["Evaluation"].objects.create(slug="old", name="Old")
@@ -49,7 +51,7 @@ def store_a_comparison(apps: Any) -> None:
         )
         for name, text in (("alpha", "- one\n- two"), ("beta", "One, two."))
     ]
-    apps.get_model("evaluations", "Comparison").objects.create(
+    return apps.get_model("evaluations", "Comparison").objects.create(
         evaluation=evaluation,
         query=query,
         response_a=responses[0],
@@ -59,10 +61,30 @@ def store_a_comparison(apps: Any) -> None:
     )
 
 
+def store_votes(apps: Any, comparison: Any) -> None:
+    """From a file: on two aspects at different moments, on a third at that of the first."""
+    get = apps.get_model
+    importing = get("evaluations", "Import").objects.create(
+        evaluation=comparison.evaluation, file_name="votes.jsonl", sha256="", format="verdicts", state="done"
+    )
+    rater = get("evaluations", "Rater").objects.create(evaluation=comparison.evaluation, kind="human", name="ann")
+    for key, day in (("safety", 1), ("depth", 9), ("tone", 1)):
+        aspect = get("evaluations", "Aspect").objects.create(evaluation=comparison.evaluation, key=key, name=key)
+        verdict = get("evaluations", "Verdict").objects.create(
+            rater=rater, comparison=comparison, aspect=aspect, choice="A", shown="unknown", source_import=importing
+        )
+        get("evaluations", "Verdict").objects.filter(pk=verdict.pk).update(
+            created_at=datetime(2026, 3, day, 12, 30, 0, 250_999, tzinfo=UTC)
+        )
+
+
 @pytest.mark.django_db(transaction=True)
 def test_what_is_known_of_comparisons_that_were_there_before_is_filled_in(newest: list[tuple[str, str]]) -> None:
-    store_a_comparison(migrated(BEFORE_BALLOTS))
+    before = migrated(BEFORE_BALLOTS)
+    store_votes(before, store_a_comparison(before))
     migrated(newest)
+    assert_recounted()
+    assert Ballot.objects.count() == 2
     assert Query.objects.get().cluster_number == cluster_number("one")
     assert list(Response.objects.order_by("pk").values_list("markup", flat=True)) == [Markup.LIST, 0]
     evaluation = Evaluation.objects.get()
