@@ -21,8 +21,7 @@ NOTHING_SHARED: Final = "No comparison has a choice on both sides."
 ALL_TIES: Final = "No comparison is left once ties are dropped."
 CONSTANT: Final = "Both sides made the same one choice throughout: agreement by chance would be complete as well."
 NO_RATERS: Final = (
-    "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa for each two "
-    "people under pairs."
+    "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa of each two people."
 )
 TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
 TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."

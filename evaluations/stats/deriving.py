@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from evaluations.stats.coding import CHOICES, FOLDED, MISSING, ORDERS, TIE, A, B, IntArray
 from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
+from evaluations.stats.numbers import settled
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def means(unit: IntArray, value: FloatArray, units: int) -> FloatArray:
     """The mean value per unit; NaN where there is none."""
     count = np.bincount(unit, minlength=units)
     total = np.bincount(unit, weights=value, minlength=units)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return settled(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
 def from_scores(a: FloatArray, b: FloatArray, margin: float) -> Verdicts:
@@ -53,7 +54,7 @@ def from_scores(a: FloatArray, b: FloatArray, margin: float) -> Verdicts:
 
 def choice_of_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray) -> IntArray:
     """The same where both scores are there, as the codes of choices."""
-    apart = np.round(a - b, 9)  # 0.3 - 0.2 is not to be more than 0.1
+    apart = settled(a - b)  # 0.3 - 0.2 is not to be more than 0.1
     return np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
 
 

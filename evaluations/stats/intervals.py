@@ -86,9 +86,13 @@ class Spread:
         for k, (number, why) in enumerate(zip(numbers, few, strict=True)):
             if why is not None and number.value is not None:
                 is_share = bounds[k] is SHARE
-                clusters = self.contributions.clusters_with(among[k]) if is_share else 0
-                within[k] = wilson_of(number, clusters, variances[k]) if is_share else number.without_interval(why)
+                within[k] = self.wilson(number, variances[k], among[k]) if is_share else number.without_interval(why)
         return within
+
+    def wilson(self, number: Number, variance: float, among: BoolArray) -> Number:
+        """Over the clusters that hold one of these cells; ``variance`` counts all there are."""
+        all_of_them, clusters = self.contributions.clusters, self.contributions.clusters_with(among)
+        return wilson_of(number, clusters, variance * spare(clusters) / spare(all_of_them))
 
     def drawn(self, numbers: Sequence[Number], found: Measured) -> list[Number]:
         """By resampled clusters."""
@@ -140,12 +144,17 @@ class Spread:
         # The sum of all clusters' shares is 0 for a statistic that does not grow with the sample; else it is taken out.
         means = (self.contributions.totals @ u) / g
         squares = self.contributions.squares(u) - g * means**2
-        return np.asarray(np.maximum(squares, 0.0) * g / (g - 1))
+        return np.asarray(np.maximum(squares, 0.0) * spare(g))
 
     def influences(self, u: FloatArray) -> FloatArray:
         """What each cluster adds to each number: numbers × clusters, around 0."""
         found = (self.contributions.by_cluster() @ u).T
         return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def spare(clusters: int) -> float:
+    """G ÷ (G − 1); of fewer than two clusters, which have no variance, 1."""
+    return clusters / (clusters - 1) if clusters > 1 else 1.0
 
 
 def too_few(

@@ -1,8 +1,12 @@
 """A number with what belongs to it: how many it rests on, its interval, and why either is missing where it is."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+DECIMALS: Final = 9
 NO_INTERVAL: Final = "Nothing varies from cluster to cluster that an interval could be made of."
 NO_VALUE: Final = "There is no value to put an interval around."
 
@@ -36,3 +40,8 @@ def undefined(why: str, n: int = 0) -> Number:
 def share(part: int, whole: int, empty: str) -> Number:
     """part ÷ whole; where the whole is nothing, ``empty`` is the reason."""
     return Number(part / whole, whole) if whole else undefined(empty)
+
+
+def settled(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
+    """Without what sums of decimals leave behind: (.1 + .2) − .1 is the same as .2."""
+    return np.asarray(np.round(values, DECIMALS), dtype=np.float64)

@@ -14,7 +14,7 @@ from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.evidence import Evidence
 from evaluations.stats.intervals import BOOTSTRAP_UP_TO, Spread, too_few_of
-from evaluations.stats.numbers import Number
+from evaluations.stats.numbers import Number, settled
 from evaluations.stats.outcomes import Judgement, Reviewed
 
 NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
@@ -159,7 +159,8 @@ def standings(names: Sequence[str], numbers: Sequence[Number], draws: FloatArray
 
 
 def ranks_of(at: FloatArray) -> IntArray:
-    """One more than how many are better: (…, candidates)."""
+    """One more than how many are better: (…, candidates). What the last digits alone tell apart is equal."""
+    at = settled(at)
     return np.asarray(1 + (at[..., None, :] > at[..., :, None]).sum(axis=-1))
 
 

@@ -15,7 +15,7 @@ from evaluations.stats.people import HumanHuman, human_human
 from evaluations.stats.polls import poll
 from evaluations.stats.references import JudgeHuman, Reference, in_terms_of, judge_human
 from evaluations.stats.shown import NO_ORDER, common_order, votes_by_place
-from evaluations.stats.votes import Votes, with_turnout_of
+from evaluations.stats.votes import Votes, each_choice_once, with_turnout_of
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,9 @@ def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) ->
     """``everything``: the comparisons, undivided."""
     offered, cluster = material.offered, material.cluster
     people = reference(material.people, cluster, material.names, rules.split_rule, rules.coding)
-    gold = reference(material.gold, cluster, (), SplitRule.DROP, rules.coding)
-    gold_choice = gold_choices(material)
+    labels = each_choice_once(material.gold)
+    gold = reference(labels, cluster, (), SplitRule.DROP, rules.coding)
+    gold_choice = gold_choices(labels, material.items)
     others = people.poll.majority_of_the_others(rules.split_rule)
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
     judges = (*material.judges, *panels(material))
@@ -148,11 +149,11 @@ def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) ->
     )
 
 
-def gold_choices(material: AspectMaterial) -> IntArray:
+def gold_choices(labels: Votes, items: int) -> IntArray:
     """In terms of A and B on every comparison, MISSING where there is none or labels contradict each other."""
-    if not len(material.gold):
-        return none_chosen(material.items)
-    return majority(material.gold.item, material.gold.choice, material.items, SplitRule.DROP).choice
+    if not len(labels):
+        return none_chosen(items)
+    return majority(labels.item, labels.choice, items, SplitRule.DROP).choice
 
 
 def vote_counts(material: AspectMaterial) -> VoteCounts:

@@ -13,6 +13,7 @@ from evaluations.stats.cluster_sums import numbered
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.deriving import means
+from evaluations.stats.numbers import settled
 from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
 from evaluations.stats.several_scores import Scores, SeveralScores, several_scores
@@ -97,7 +98,7 @@ def one_score_each(scores: Scores, units: int) -> Scores:
     key, value = key[order], scores.value[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     if len(starts) < len(key):
-        value = np.add.reduceat(value, starts) / np.diff(np.append(starts, len(key)))
+        value = settled(np.add.reduceat(value, starts) / np.diff(np.append(starts, len(key))))
         key = key[starts]
     return Scores(key % units, key // units, value)
 
@@ -153,7 +154,7 @@ def human_scores(each: Scores, names: Sequence[str], cluster: IntArray) -> Human
     shared = scores[each.unit] > 1
     unit, value = each.unit[shared], each.value[shared]
     of_all = np.bincount(unit, value, len(cluster))
-    of_others = (of_all[unit] - value) / (scores[unit] - 1)
+    of_others = settled((of_all[unit] - value) / (scores[unit] - 1))
     return HumanScores(
         others=score_agreement(value, of_others, cluster[unit]),
         pairs=tuple(pairs(each, names, cluster)),

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
 from evaluations.stats.majority import majority
 from evaluations.stats.turnout import Turnout, in_order, pairs_within, turnout
 
@@ -51,6 +51,14 @@ def with_turnout_of(votes: Votes, others: Iterable[Votes]) -> Votes:
         if np.array_equal(votes.item, other.item) and np.array_equal(votes.rater, other.rater):
             return replace(votes, known=other.turnout)
     return votes
+
+
+def each_choice_once(votes: Votes) -> Votes:
+    """Each choice on an item counts once, however many made it: no majority outvotes another choice."""
+    _, first = np.unique(votes.item * len(CHOICES) + votes.choice, return_index=True)
+    kept = np.zeros(len(votes.item), dtype=bool)
+    kept[first] = True
+    return votes.where(kept & (votes.choice != MISSING))
 
 
 def one_vote_each(votes: Votes) -> Votes:

@@ -1,6 +1,6 @@
 """The whole report: every number of every aspect, in the shape in which it is printed as JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -105,7 +105,7 @@ def whole_report(
         comparisons=len(known.items),
         clusters=clusters,
         names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
-        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(facts),
+        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(facts, {*bias, *won, *people}),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
         methods=methods(facts, scores, clusters, rules, parts),
@@ -165,6 +165,14 @@ def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
     }
 
 
-def labels(facts: Mapping[str, AspectFacts]) -> dict[str, JudgeSummary]:
-    """By the judge's name, where nothing was reckoned that a sentence could be made of."""
-    return {name: JudgeSummary(label, "") for one in facts.values() for name, label in one.judges.items()}
+def labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> dict[str, JudgeSummary]:
+    """By the judge's name, where nothing was reckoned that a sentence could be made of.
+
+    A judge may have given its choices on one aspect and scores on another: what is said of it is that of an aspect that
+    is shown, the first that it was asked about.
+    """
+    found: dict[str, JudgeSummary] = {}
+    for key in sorted(facts, key=lambda key: key not in shown):
+        for name, label in facts[key].judges.items():
+            found.setdefault(name, JudgeSummary(label, ""))
+    return found

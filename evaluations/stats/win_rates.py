@@ -21,8 +21,8 @@ NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that wa
 NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
 NO_COMPARISON: Final = "The candidate is in no comparison."
 HARDLY_VARIED: Final = (
-    "In only {} reviewed clusters do people say something else than mostly; a corrected interval is given from {} on, "
-    "for with fewer it would be too narrow."
+    "In only {} reviewed clusters do people say something else than their commonest choice; a corrected interval is "
+    "given from {} on, for with fewer it would be too narrow."
 )
 HARDLY_CORRECTED: Final = (
     "Only {} reviewed clusters hold a comparison on which judge and people differ; a corrected interval is given from "

@@ -109,3 +109,7 @@ def test_bad_input_is_one_clear_line(evaluation: Evaluation) -> None:
     assert refused("study", "--where", "category=chess").startswith("No comparison has category=chess.")
     assert refused("study", "--raters", "zoe") == "No rater's name matches “zoe”."
     assert "--split-rule" in refused("study", "--split-rule", "loud")
+    assert refused("study", "--where", "a=1e999").startswith("No comparison has a=1e999.")
+    assert refused("study", "--where", "a=\udcff") == r"--where 'a=\udcff': write it in UTF-8"
+    days = ("--since", "2026-02-01", "--until", "2026-01-01")
+    assert refused("study", *days) == "--until 2026-01-01: the last day is before the first, 2026-02-01."

@@ -19,6 +19,16 @@ from tests.making import make_evaluation
 pytestmark = pytest.mark.django_db
 
 
+def test_no_category_is_lost_however_many_there_are() -> None:
+    evaluation = make_evaluation()
+    bring(
+        evaluation, *(comparison(f"q{number}", category=f"c{number:03}") for number in range(230)), comparison("none")
+    )
+    found = known_comparisons(evaluation)
+    assert len(found.categories) == 230
+    assert sorted(found.rows["category"].tolist()) == [-1, *range(230)]
+
+
 def test_every_comparison_has_its_cluster_category_sides_lengths_and_markup_in_its_place() -> None:
     evaluation = make_evaluation()
     first = {"cluster": "same", "category": "math", "response_a": "- a list", "response_b": "four"}

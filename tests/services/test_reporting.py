@@ -34,6 +34,8 @@ from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reporting import columns, unpacking
 from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
+from tests.importing import bring, verdict
+from tests.importing import comparison as row_of
 from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import (
     ALL_A,
@@ -146,6 +148,35 @@ def test_it_says_the_same_read_in_however_small_pieces(
         assert any(f"{column} >= " in query["sql"] for query in queries)
 
 
+def test_imported_votes_count_on_their_own_day_and_in_their_own_order(evaluation: Evaluation) -> None:
+    bring(evaluation, row_of("q1"))
+    votes = [
+        ("bob", "B", "overall", "2026-03-05T00:00:00Z"),
+        ("ann", "A", "overall", "2026-03-01T00:00:00Z"),
+        ("ann", "A", "other", "2026-01-01T00:00:00Z"),
+        ("cem", "tie", "overall", "2026-03-01T12:00:00Z"),
+    ]
+    dated = [verdict(rater=who, choice=choice, aspect=about, created_at=told) for who, choice, about, told in votes]
+    bring(evaluation, *dated, verdict(rater="gpt", rater_kind="judge", choice="A", aspect="overall"))
+
+    def counted(aspect: str, since: date | None = None, until: date | None = None) -> int:
+        return reported(evaluation, Rules(since=since, until=until), aspect).human_votes.unknown
+
+    def agreed(rule: SplitRule) -> int | None:
+        found = reported(evaluation, Rules(split_rule=rule), "overall").judges["gpt"].judge_human.majority
+        return found.with_ties.agree
+
+    assert (agreed(SplitRule.FIRST), agreed(SplitRule.TIE)) == (1, 0)  # ann's vote is the earliest of the three
+    assert (counted("overall"), counted("overall", since=date(2026, 3, 2))) == (3, 1)
+    assert (counted("other"), counted("other", since=date(2026, 2, 1))) == (1, 0)
+    assert (counted("overall", until=date(2026, 2, 1)), counted("other", until=date(2026, 2, 1))) == (0, 1)
+    people = make_report(evaluation, None, Rules()).people
+    assert {key: [(one.start, one.votes) for one in people[key].timeline.points] for key in ("overall", "other")} == {
+        "overall": [("2026-03-01", 2), ("2026-03-05", 1)],
+        "other": [("2026-01-01", 1)],
+    }
+
+
 def blocks(found: Any) -> list[dict[str, Any]]:
     """Every block of agreement in a report, however deep it stands."""
     if isinstance(found, dict):
@@ -212,6 +243,9 @@ def test_gold_labels_that_contradict_each_other_count_as_none(evaluation: Evalua
     judge_says(comparison, **both(ALL_A))
     gold = reported(evaluation).judges["longest"].judge_gold
     assert (gold.with_ties.n, gold.n_split) == (0, 1)
+    import_votes(comparison, "third", ALL_A, kind="gold")  # more of the one are a contradiction too
+    found = reported(evaluation).judges["longest"]
+    assert (found.judge_gold.with_ties.n, found.judge_gold.n_split, found.each_order.accuracy.n) == (0, 1, 0)
 
 
 def test_first_choices_count_and_what_was_changed_after_the_reveal_does_not(evaluation: Evaluation) -> None:

@@ -68,6 +68,18 @@ def test_equal_candidates_share_a_rank() -> None:
     assert [one.ranks for one in ranking.standings.values()] == [(1, 2), (1, 2)]
 
 
+@pytest.mark.parametrize("wins", [(14, 11, 2, 4, 4, 2), (10, 7, 17, 3, 8, 4), (17, 12, 5, 2, 17, 8)])
+def test_who_wins_as_often_in_a_round_robin_has_the_same_rank_to_the_last_digit(wins: tuple[int, ...]) -> None:
+    """``wins``: of 20, by the first of 01, 02, 03, 12, 13 and 23. Candidates 0 and 2 win as often."""
+    first, second = np.triu_indices(4, 1)
+    won = np.bincount(first, wins, 4) + np.bincount(second, 20 - np.array(wins), 4)
+    assert won[0] == won[2]
+    people = np.concatenate([[A] * one + [B] * (20 - one) for one in wins])
+    ranking = ranking_of_people(Reviewed(Matches(contest(np.repeat(first, 20), np.repeat(second, 20))), people))
+    ranks = [ranking.standings[f"candidate {one}"].rank for one in range(4)]
+    assert ranks == [1 + int((won > one).sum()) for one in won]
+
+
 def test_a_missing_verdict_of_a_judge_is_no_tie_here() -> None:
     choice = np.array([A] * 30 + [B] * 10 + [MISSING] * 40)
     ranking = ranking_of_judge(Judgement(Matches(contest([0] * 80, [1] * 80)), choice))

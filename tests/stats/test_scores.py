@@ -165,3 +165,18 @@ def test_scores_of_reviews_that_saw_the_judge_first_are_held_against_judges_alon
     apart = found.saw_judge_first
     assert (apart.scores, apart.judges["judge"].n) == (9, 4)
     assert apart.judges["judge"].mean_difference.value == pytest.approx((0.5 - 0.5 + 0 + 1) / 4)
+
+
+def test_sums_of_decimals_do_not_break_ties() -> None:
+    """Tenths, of which .1 + .2 is not .3, are ranked like the whole numbers that they are tenths of."""
+    whole = np.random.default_rng(3).integers(1, 6, (3, 120)).astype(np.float64)
+    of_whole, of_tenths = (
+        report_of(scored(table), NAMES, {"judge": table[0]}, np.arange(120)) for table in (whole, whole / 10)
+    )
+    for one, other in (
+        (of_whole.human_human.others, of_tenths.human_human.others),
+        (of_whole.judges["judge"].people, of_tenths.judges["judge"].people),
+    ):
+        assert (one.spearman.value, one.kendall_tau_b.value) == pytest.approx(
+            (other.spearman.value, other.kendall_tau_b.value), abs=1e-12
+        )

@@ -1,10 +1,15 @@
 """The whole report: what it names, whatever its parts are made of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from evaluations.domain import Part, Rules
+from evaluations.stats.coding import MISSING
+from evaluations.stats.consolidation import Consolidated, Verdicts
 from evaluations.stats.items import Items
+from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.known import Known
 from evaluations.stats.parts import AspectScores
 from evaluations.stats.report import AspectMaterial, VoteCounts
@@ -54,6 +59,19 @@ def material_of(name: str, voted: bool) -> AspectMaterial:
         rubric_versions=(),
         warnings=(),
     )
+
+
+def test_what_is_said_of_a_judge_is_that_of_the_aspect_shown() -> None:
+    nothing = np.full(1, MISSING, dtype=np.int8)
+    own = Consolidated(nothing, nothing == 0, nothing == 0, nothing == 0, (None,) * 4)
+    labels = {"clarity": None, "safety": "derived from scores, margin 0.5"}
+    materials = []
+    for key, label in labels.items():
+        judge = JudgeMaterial("gpt", 1, "llm", label, Verdicts(), own, ZEROS[:0])
+        materials.append((key, replace(material_of(key, True), judges=(judge,))))
+    for key, label in labels.items():
+        made = whole_report("study", materials, Known(ITEMS, {}), Rules(), (Part.WINS,), {}, {}, (), key)
+        assert made.judges["gpt"].label == label
 
 
 @pytest.mark.parametrize(

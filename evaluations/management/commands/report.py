@@ -56,13 +56,16 @@ class Command(BaseCommand):
 
 
 def rules_from(options: dict[str, Any]) -> Rules:
+    since, until = options["since"], options["until"]
+    if since and until and since > until:
+        raise InputRefused(f"--until {until}: the last day is before the first, {since}.")
     return Rules(
         raters=options["raters"],
         judges=tuple(options["judge"]),
         reviewers=tuple(options["reviewer"]),
         seen=Seen(options["seen"]),
-        since=options["since"],
-        until=options["until"],
+        since=since,
+        until=until,
         where=tuple(key_and_value(pair) for pair in options["where"]),
         coding=Coding(options["coding"]),
         split_rule=SplitRule(options["split_rule"]),
@@ -79,6 +82,8 @@ def day(text: str) -> date:
 
 def key_and_value(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
+    if any("\ud800" <= character <= "\udfff" for character in pair):  # bytes that are no text
+        raise InputRefused(f"--where {pair!a}: write it in UTF-8")
     if not key or not equals:
         raise InputRefused(f"--where {pair}: write it as key=value, for example --where category=math")
     return key, value

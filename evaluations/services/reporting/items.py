@@ -25,7 +25,7 @@ COLUMNS: Final = np.dtype(
     [
         *((name, np.int64) for name in ("comparison", "query", "cluster")),
         *((name, np.int32) for name in ("candidate_a", "candidate_b", "characters_a", "characters_b")),
-        ("category", np.int16),
+        ("category", np.int32),
         *((name, np.uint8) for name in ("markup_a", "markup_b")),
     ]
 )
@@ -79,7 +79,7 @@ def read_known(evaluation: Evaluation) -> KnownComparisons:
     comparisons = Comparison.objects.filter(evaluation=evaluation)
     (ids,) = columns(comparisons.values_list("pk"), 1)
     rows = np.concatenate([read_rows(piece) for piece in pieces(comparisons, "pk", np.sort(ids))])
-    names = tuple(categories(evaluation))
+    names = tuple(categories(evaluation, limit=None))
     rows["cluster"] = numbered(rows["cluster"])
     rows["category"] = category_of(evaluation, names, rows["query"])
     return KnownComparisons(rows, names)
@@ -111,9 +111,10 @@ def read_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
 def category_of(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:
     """The place of the category of each query, MISSING where it has none of these."""
     found = np.full(int(query.max(initial=0)) + 1, MISSING, dtype=np.int64)
-    queries = Query.all_rows.filter(evaluation=evaluation, category__in=names).values_list("category", "pk")
+    queries = Query.all_rows.filter(evaluation=evaluation, category__gt="").values_list("category", "pk")
+    place = {name: number for number, name in enumerate(names)}
     for name, of_it in column_by_word(queries).items():
-        found[of_it[of_it < len(found)]] = names.index(name)
+        found[of_it[of_it < len(found)]] = place.get(name, MISSING)
     return found[query]
 
 

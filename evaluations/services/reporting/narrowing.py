@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from math import isfinite
 from typing import Final
 
 from django.db.models import Q, QuerySet
@@ -49,7 +50,7 @@ def readings(value: str) -> list[object]:
         meant = json.loads(value, parse_constant=str)
     except ValueError:
         return [value]
-    return [value, meant] if isinstance(meant, (int, float)) else [value]
+    return [value, meant] if isinstance(meant, (int, float)) and isfinite(meant) else [value]
 
 
 def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
