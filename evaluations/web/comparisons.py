@@ -15,6 +15,7 @@ from evaluations.domain import InputRefused, RaterKind
 from evaluations.forms.comparisons import CellForm, FilterForm
 from evaluations.models import Comparison, Evaluation, Rater, User
 from evaluations.services.reporting.browsing import matching, progress
+from evaluations.services.reporting.narrowing import few_where
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, after_of, page_of
@@ -37,14 +38,16 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
     wanted = form.wanted()
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
     if cell:
-        found = in_cell(request, evaluation, matching(access.open_comparisons(user, evaluation), **wanted), cell)
+        counted = matching(access.open_comparisons(user, evaluation), **wanted)
+        found = in_cell(request, evaluation, counted, cell)
     else:
         found = matching(Comparison.objects.filter(evaluation=evaluation), **wanted)
     page = page_of(
         request, found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LISTED)
     )
     if cell and access.may(user, Action.REVIEW, evaluation):
-        note_seen(user, evaluation, page.rows)
+        # Among few, those that are not in the cell are told apart, too.
+        note_seen(user, evaluation, few_where(counted, cell.rules().where) or page.rows)
     context = {
         "page": "comparisons",
         "evaluation": evaluation,

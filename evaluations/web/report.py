@@ -15,6 +15,8 @@ from evaluations.access import Action
 from evaluations.domain import Coding, InputRefused, Part, Rules
 from evaluations.forms.report import MEASURES, Asked, ReportForm
 from evaluations.models import Evaluation, User
+from evaluations.services.reporting.narrowing import few_where
+from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import BY_ASPECT, Report, make_report, report_for
 from evaluations.web.report_overview import overview
 from evaluations.web.report_parts import part_context
@@ -77,6 +79,15 @@ def part_named(name: str, sees_judges: bool) -> Part:
 
 
 def report_to(user: User, evaluation: Evaluation, form: ReportForm, part: Part) -> Report:
+    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
+    made = made_for(user, evaluation, form, part)
+    if access.may(user, Action.REVIEW, evaluation):
+        few = few_where(access.open_comparisons(user, evaluation), form.rules().where)
+        note_seen(user, evaluation, few, judges=access.may_see_judges(user, evaluation))
+    return made
+
+
+def made_for(user: User, evaluation: Evaluation, form: ReportForm, part: Part) -> Report:
     rules, aspect = form.rules(), form.cleaned_data["aspect"] if part in BY_ASPECT else None
     if access.may(user, Action.SEE_ALL, evaluation):
         return report_for(evaluation, rules, parts=(part,), aspect=aspect)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from evaluations.access import SAW_VERDICTS
 from evaluations.domain import CallState, Reveal, Role
 from evaluations.models import Call, Candidate, Comparison, Evaluation, Event, Query, Rater, Response, Run
+from evaluations.services.reporting.narrowing import FEW
 from evaluations.services.reviewing.tallying import tally
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, make_judge, person_says
@@ -200,12 +201,32 @@ def test_a_judge_of_another_evaluation_opens_no_cell(as_owner: Client, judged: l
     assert as_owner.get(reverse("comparisons", args=["study"], query=cell(judge=foreign.pk))).status_code == 404
 
 
-def test_whoever_opens_a_cell_has_seen_its_verdicts(as_owner: Client, judged: list[Comparison]) -> None:
+def seen() -> list[int | None]:
+    return list(Event.objects.filter(verb=SAW_VERDICTS).order_by("pk").values_list("object_id", flat=True))
+
+
+def test_whoever_opens_a_cell_of_few_has_seen_the_verdicts_on_all_that_it_was_counted_on(
+    as_owner: Client, judged: list[Comparison]
+) -> None:
     page(as_owner)
-    assert not Event.objects.filter(verb=SAW_VERDICTS).exists()
+    assert seen() == []
     for _ in range(2):
         page(as_owner, **cell("B", "A"))
-    assert Event.objects.get(verb=SAW_VERDICTS).object_id == judged[1].pk
+    assert seen() == [comparison.pk for comparison in judged]
+
+
+def test_an_empty_cell_of_few_tells_what_was_chosen_elsewhere(as_owner: Client, judged: list[Comparison]) -> None:
+    page(as_owner, **cell("B", "B", q="question 0"))
+    assert seen() == [judged[0].pk]
+
+
+def test_whoever_opens_a_cell_of_many_has_seen_the_verdicts_on_those_in_it(
+    as_owner: Client, evaluation: Evaluation, judged: list[Comparison]
+) -> None:
+    for _ in range(FEW):
+        import_votes(make_comparison(evaluation), "ann", ALL_A)
+    page(as_owner, **cell("B", "A"))
+    assert seen() == [judged[1].pk]
 
 
 # ---- blindness

@@ -20,6 +20,7 @@ COLUMNS: Final = {
     "candidate_a": ("response_a__candidate__name",),
     "candidate_b": ("response_b__candidate__name",),
 }
+FEW: Final = 10  # a report on no more comparisons gives single choices away
 
 
 def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
@@ -31,6 +32,13 @@ def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[s
             raise InputRefused(f"No comparison has {key}={value}. Keys are {known}, or a name in the metadata.")
         comparisons = narrowed
     return comparisons
+
+
+def few_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> list[Comparison]:
+    """The comparisons of a report that gives single choices away, being on so few; none of one on more."""
+    narrowed = comparisons_where(comparisons, where).only("evaluation", "response_a", "response_b")
+    found = list(narrowed[: FEW + 1])
+    return found if len(found) <= FEW else []
 
 
 def having(comparisons: QuerySet[Comparison], key: str, value: str) -> QuerySet[Comparison]:
