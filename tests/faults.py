@@ -3,8 +3,10 @@
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db.models import Count, F, Max, Q
+from django.db.models.functions import Now
 
 from evaluations.domain import AttemptOutcome, CallState, RunState
 from evaluations.judge.retrying import Patience
@@ -49,11 +51,17 @@ def in_bursts(fault: Script, bursts: Sequence[range], then: Script = good) -> Sc
 
 
 def worked_to_the_end(run: Run) -> Run:
-    """As many stretches of work as it takes, with the sweep between them."""
-    for _ in range(40):
+    """As many stretches of work as it takes, with the sweep between them.
+
+    A claim whose confirmation was lost with its connection is nobody's until its lease lapses, which is not waited for.
+    """
+    for stretch in range(40):
         run = work_off(run, patience=STEADY)
         if run.state not in (RunState.PLANNING, RunState.RUNNING):
             return run
+        if stretch >= 20:
+            claimed = Call.objects.filter(run=run, state=CallState.RUNNING)
+            claimed.update(lease_until=Now() - timedelta(seconds=1))
         lapsing.put_back_expired()
         lapsing.finish_ended_runs()
     raise AssertionError(f"not at its end: {running.counts_by_state(run)}")
