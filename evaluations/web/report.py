@@ -15,7 +15,7 @@ from evaluations.access import Action
 from evaluations.domain import Coding, InputRefused, Part, Rules
 from evaluations.forms.report import MEASURES, Asked, ReportForm
 from evaluations.models import Evaluation, User
-from evaluations.services.reporting.narrowing import few_where
+from evaluations.services.reporting.narrowing import FEW, few_where
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import BY_ASPECT, Report, make_report, report_for
 from evaluations.web.report_overview import overview
@@ -65,6 +65,7 @@ def report(request: HttpRequest, slug: str, part: str = Part.AGREEMENT.value) ->
         if form.is_valid():
             made = report_to(user, evaluation, form, asked_part)
             context |= told(made, evaluation, form, asked_part)
+            context["gives_away"] = sees_all and access.may(user, Action.REVIEW, evaluation) and made.comparisons <= FEW
             context |= part_context(evaluation, made, asked_part, form.cleaned_data["aspect"], form.asked())
             return render(request, "report/report.html", context)
     except InputRefused as refused:

@@ -179,3 +179,15 @@ def test_what_it_costs_does_not_grow_with_the_study(evaluation: Evaluation, mana
     few = cost()
     reviewed(evaluation, 20)
     assert cost() == few
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(FEW, True), (FEW + 1, False)])
+def test_who_may_review_and_sees_all_is_told_so(
+    evaluation: Evaluation, manager: User, number: int, is_told: bool
+) -> None:
+    reviewed(evaluation, number)
+    page = signed_in(manager).get(reverse("report", args=["study"]))
+    assert ("gives away what others chose" in page.content.decode()) == is_told
+    viewer = make_member(evaluation, Role.VIEWER)
+    page = signed_in(viewer).get(reverse("report", args=["study"]))
+    assert "gives away what others chose" not in page.content.decode()
