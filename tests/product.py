@@ -1,6 +1,7 @@
 """The real product for tests: `judgeweb.serving` as a process with a data folder of its own."""
 
 import itertools
+import json
 import os
 import secrets
 import signal
@@ -29,6 +30,7 @@ class Product:
     data_dir: Path
     address: str
     said: list[str] = field(default_factory=list)
+    commands: subprocess.Popen[str] | None = None
 
     @property
     def link(self) -> str:
@@ -36,7 +38,18 @@ class Product:
         return next(word for line in self.said for word in line.split() if "/sign-in/" in word)
 
     def new_link(self) -> str:
-        return manage(self.environment, "sign_in_link", "owner").stdout.split()[-1]
+        return self.manage("sign_in_link", "owner").stdout.split()[-1]
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """As `manage` with the product's environment, without starting Python anew."""
+        if self.commands is None:
+            self.commands = warm_commands(self.environment)
+        assert self.commands.stdin is not None
+        assert self.commands.stdout is not None
+        self.commands.stdin.write(f"{json.dumps(arguments)}\n")
+        self.commands.stdin.flush()
+        told = json.loads(self.commands.stdout.readline())
+        return succeeded(subprocess.CompletedProcess(arguments, **told))
 
 
 def free_port() -> int:
@@ -81,15 +94,33 @@ def start(environment: Mapping[str, str]) -> Product:
     raise AssertionError("the product did not start: " + "\n".join(product.said[-5:]))
 
 
+def warm_commands(environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    """It ends with its standard input."""
+    command = [sys.executable, "-m", "tests.warm_commands"]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
 def stop(product: Product) -> int:
+    if product.commands is not None:
+        product.commands.communicate()
     product.process.send_signal(signal.SIGINT)
     return product.process.wait(timeout=40)
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a management command.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; pytest shows what it said.
+    """
     command = [sys.executable, "manage.py", *arguments]
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    sys.stderr.write(run.stderr)  # pytest shows it where the test fails
+    return succeeded(subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True))
+
+
+def succeeded(run: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    sys.stderr.write(run.stderr)
     run.check_returncode()
     return run
 

@@ -21,5 +21,6 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-# A test's rows have the numbers of those of the test before: nothing may be remembered between them.
+# Rows have the numbers of those of the test before and of other workers: nothing may be remembered between them.
+CACHE_DIR = Path(os.environ["JUDGEWEB_TEST_DIR"]) / f"cache-{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 CACHES = {**CACHES, "reports": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}  # noqa: F405

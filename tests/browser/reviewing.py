@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Browser, Error, Page, StorageState, expect
 
 from tests.browser.conftest import sign_in
-from tests.product import Product, manage
+from tests.product import Product
 
 COMPARISON = {
     "candidate_a": "alpha",
@@ -47,13 +47,13 @@ class Study:
     def link(self, name: str, role: str = "reviewer") -> str:
         """With which somebody who reviews here signs in."""
         options = ("--create", "--evaluation", self.slug, "--role", role)
-        told = manage(self.product.environment, "sign_in_link", f"{name}-{self.slug}", *options).stdout
+        told = self.product.manage("sign_in_link", f"{name}-{self.slug}", *options).stdout
         return told.split()[-1]
 
     def reviews(self, name: str = "rita") -> list[dict[str, Any]]:
         """That person's reviews, as they would be exported."""
         out = self.folder / f"{self.slug}.jsonl"
-        manage(self.product.environment, "export", self.slug, "--format", "jsonl", "--out", str(out))
+        self.product.manage("export", self.slug, "--format", "jsonl", "--out", str(out))
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         people = [person for row in rows for person in row["people"]]
         return [person for person in people if person["rater"] == f"{name}-{self.slug}"]
@@ -74,7 +74,7 @@ def make_study(product: Product, folder: Path, *, comparisons: int = 6, judged: 
             ("run_judge", slug, "--judge", "longest", "--wait"),
         ]
     for step in steps:
-        manage(product.environment, *step)
+        product.manage(*step)
     return Study(product, slug, folder)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage, sign_in
-from tests.product import Product, manage
+from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
@@ -45,10 +45,10 @@ def numbers(product: Product, tmp_path_factory: pytest.TempPathFactory) -> list[
     row = {"candidate_a": "alpha", "response_a": "Rayleigh scattering.", "candidate_b": "beta"}
     rows = [{**row, "response_b": "It reflects the sea.", "query_id": f"q{n}", "query": f"Why {n}?"} for n in range(3)]
     file.write_text("\n".join(map(json.dumps, rows)))
-    run = product.environment
-    manage(run, "create_evaluation", "differing", "--name", "Differing", "--rubric", "six-aspect", "--owner", "owner")
-    manage(run, "import_comparisons", "differing", str(file))
-    made: list[int] = json.loads(manage(run, "shell", "-c", DIFFER).stdout.splitlines()[-1])
+    run = product.manage
+    run("create_evaluation", "differing", "--name", "Differing", "--rubric", "six-aspect", "--owner", "owner")
+    run("import_comparisons", "differing", str(file))
+    made: list[int] = json.loads(run("shell", "-c", DIFFER).stdout.splitlines()[-1])
     return made
 
 
@@ -106,9 +106,9 @@ def test_they_do_nothing_with_other_keys_or_while_somebody_writes(owner_page: Pa
 def test_without_single_keys_they_act_together_with_alt(
     new_page: NewPage, product: Product, numbers: list[int]
 ) -> None:
-    manage(product.environment, "shell", "-c", USER.format(change="user.single_keys = False"))
+    product.manage("shell", "-c", USER.format(change="user.single_keys = False"))
     page = new_page()
-    sign_in(page, manage(product.environment, "sign_in_link", "beate").stdout.split()[-1])
+    sign_in(page, product.manage("sign_in_link", "beate").stdout.split()[-1])
     opened(page, numbers[0]).keyboard.press("j")
     page.wait_for_timeout(300)
     assert here(page) == address(numbers[0])
@@ -136,10 +136,10 @@ def test_of_a_conversation_the_last_question_is_in_sight(owner_page: Page, produ
     asked = {"role": "user", "content": "Is it so?"}
     file = tmp_path / "talk.jsonl"
     file.write_text(json.dumps({**row, "messages": [*said, asked], "query_id": "q"}))
-    manage(product.environment, "create_evaluation", "talk", "--name", "Talk", "--owner", "owner")
-    manage(product.environment, "import_comparisons", "talk", str(file))
+    product.manage("create_evaluation", "talk", "--name", "Talk", "--owner", "owner")
+    product.manage("import_comparisons", "talk", str(file))
     find = "from evaluations.models import Comparison; print(Comparison.objects.get(evaluation__slug='talk').pk)"
-    number = manage(product.environment, "shell", "-c", find).stdout.split()[-1]
+    number = product.manage("shell", "-c", find).stdout.split()[-1]
     owner_page.goto(f"/e/talk/disagreements/{number}")
     expect(owner_page.get_by_text("Is it so?")).to_be_in_viewport(ratio=1)
     assert owner_page.evaluate("document.getElementById('query-text').scrollTop") > 0

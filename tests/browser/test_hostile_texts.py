@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.browser.conftest import NewPage, too_wide
 from tests.browser.reviewing import expect_revealed
-from tests.product import Product, manage
+from tests.product import Product
 from tests.rendering import payloads
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -68,12 +68,12 @@ def hostile(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Produ
     file, texts = folder / "hostile.jsonl", folder / "payloads.json"
     file.write_text("\n".join(map(json.dumps, rows)))
     texts.write_text(json.dumps(PAYLOADS))
-    run = product.environment
-    manage(run, "create_evaluation", "hostile", "--name", "Hostile", "--rubric", "six-aspect", "--owner", "owner")
-    manage(run, "import_comparisons", "hostile", str(file))
-    manage(run, "create_judge", "hostile", "--name", "longest", "--model", "longest")
-    manage(run, "run_judge", "hostile", "--judge", "longest", "--wait")
-    manage(run, "shell", "-c", WRITE_EVERYWHERE.format(file=str(texts)))
+    run = product.manage
+    run("create_evaluation", "hostile", "--name", "Hostile", "--rubric", "six-aspect", "--owner", "owner")
+    run("import_comparisons", "hostile", str(file))
+    run("create_judge", "hostile", "--name", "longest", "--model", "longest")
+    run("run_judge", "hostile", "--judge", "longest", "--wait")
+    run("shell", "-c", WRITE_EVERYWHERE.format(file=str(texts)))
     return product
 
 

@@ -19,7 +19,7 @@ from tests.browser.reviewing import (
     shown,
     unsent,
 )
-from tests.product import Product, manage
+from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
@@ -232,7 +232,7 @@ def test_after_the_rubric_was_changed_the_page_asks_the_new_questions_with_what_
     page = new_page(storage_state=study.person(browser, name))
     page.goto(study.address)
     expect_next_is_here(page)
-    manage(product.environment, "shell", "-c", REWORD.format(slug=study.slug))
+    product.manage("shell", "-c", REWORD.format(slug=study.slug))
     first = shown(page)
     choose_all(page, "b")
     expect(page.locator("#draft")).to_contain_text("The rubric was changed while this page was open")

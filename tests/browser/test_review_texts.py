@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage
 from tests.browser.reviewing import wait_until
-from tests.product import Product, manage
+from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
@@ -39,8 +39,8 @@ def addresses(product: Product, browser: Browser, owner_state: StorageState, tmp
     file: Path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
     rows = [{"query_id": row["query"], "candidate_a": "heron", "candidate_b": "ibis", **row} for row in ROWS]
     file.write_text("\n".join(json.dumps(row) for row in rows))
-    manage(product.environment, "create_evaluation", "reading", "--name", "Reading", "--owner", "owner")
-    manage(product.environment, "import_comparisons", "reading", str(file))
+    product.manage("create_evaluation", "reading", "--name", "Reading", "--owner", "owner")
+    product.manage("import_comparisons", "reading", str(file))
     context = browser.new_context(base_url=product.address, storage_state=owner_state)
     found = {}
     for row in ROWS:

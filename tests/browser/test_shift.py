@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage, sign_in
 from tests.browser.reviewing import expect_revealed
-from tests.product import Product, manage
+from tests.product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
@@ -62,12 +62,12 @@ def study(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Product
         for number in range(COMPARISONS)
     ]
     file.write_text("\n".join(map(json.dumps, rows)))
-    run = product.environment
-    manage(run, "create_evaluation", "shift", "--name", "A shift", "--rubric", "six-aspect", "--owner", "owner")
-    manage(run, "import_comparisons", "shift", str(file))
-    manage(run, "create_judge", "shift", "--name", "longest", "--model", "longest")
-    manage(run, "run_judge", "shift", "--judge", "longest", "--wait")
-    manage(run, "shell", "-c", SHOW_THE_JUDGE)
+    run = product.manage
+    run("create_evaluation", "shift", "--name", "A shift", "--rubric", "six-aspect", "--owner", "owner")
+    run("import_comparisons", "shift", str(file))
+    run("create_judge", "shift", "--name", "longest", "--model", "longest")
+    run("run_judge", "shift", "--judge", "longest", "--wait")
+    run("shell", "-c", SHOW_THE_JUDGE)
     return product
 
 
@@ -186,10 +186,10 @@ HANDS = [("keyboard", Keyboard, {}), ("mouse", Mouse, {}), ("phone", Thumb, {"vi
 def test_a_whole_shift(new_page: NewPage, study: Product, name: str, hand: type[Any], options: dict[str, Any]) -> None:
     page = new_page(**options, is_mobile=name == "phone")
     person = f"{name}-worker"
-    made = manage(study.environment, "sign_in_link", person, "--create", "--evaluation", "shift", "--role", "reviewer")
+    made = study.manage("sign_in_link", person, "--create", "--evaluation", "shift", "--role", "reviewer")
     sign_in(page, made.stdout.split()[-1])
     work_a_shift(page, hand(page))
-    told = json.loads(manage(study.environment, "shell", "-c", COUNT.format(name=person)).stdout.splitlines()[-1])
+    told = json.loads(study.manage("shell", "-c", COUNT.format(name=person)).stdout.splitlines()[-1])
     assert told["states"] == ["final"] * COMPARISONS
     assert told["changed"] == 1
     assert told["verdicts"] == COMPARISONS * len(ASPECTS) * 2

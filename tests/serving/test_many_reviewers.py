@@ -12,7 +12,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
 import pytest
 
-from tests.product import Product, manage
+from tests.product import Product
 
 pytestmark = pytest.mark.worker
 
@@ -105,9 +105,9 @@ def make_study(product: Product, folder: Path) -> list[str]:
         for n in range(COMPARISONS)
     )  # fmt: skip
     file.write_text("\n".join(map(json.dumps, rows)))
-    manage(product.environment, "create_evaluation", "crowd", "--name", "Crowd", "--rubric", "six-aspect")
-    manage(product.environment, "import_comparisons", "crowd", str(file))
-    said = manage(product.environment, "shell", "-c", MAKE_PEOPLE).stdout
+    product.manage("create_evaluation", "crowd", "--name", "Crowd", "--rubric", "six-aspect")
+    product.manage("import_comparisons", "crowd", str(file))
+    said = product.manage("shell", "-c", MAKE_PEOPLE).stdout
     return [f"{product.address}/sign-in/{line.split()[1]}" for line in said.splitlines() if line.startswith("token ")]
 
 
@@ -119,7 +119,7 @@ def test_twenty_people_make_exactly_the_reviews_that_are_wanted(product: Product
         people.append(person)
     with ThreadPoolExecutor(PEOPLE) as pool:
         done = list(pool.map(Reviewer.work, people))
-    counted = json.loads(manage(product.environment, "shell", "-c", COUNT).stdout.splitlines()[-1])
+    counted = json.loads(product.manage("shell", "-c", COUNT).stdout.splitlines()[-1])
     assert sum(person.saved for person in done) == COMPARISONS * WANTED
     assert counted["reviews"] == counted["pairs"] == COMPARISONS * WANTED
     assert Counter(counted["by_comparison"]) == {WANTED: COMPARISONS}
