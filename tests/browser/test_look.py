@@ -1,6 +1,7 @@
 """Every page that links lead to, at desk and phone width, in light and dark."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,16 +16,22 @@ pytestmark = [pytest.mark.browser, pytest.mark.worker]
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 DOWNLOADS = re.compile(r"/file$")
+NAME_THE_OWNER = """
+from evaluations.models import User
+User.objects.filter(username="owner").update(display_name="{name}")
+"""
 OF_OTHER_TESTS = re.compile(r"/e/(?!example/)")
 
 
 @pytest.fixture(scope="module")
-def addresses(browser: Browser, product: Product, owner_state: StorageState) -> list[str]:
-    """One address of each kind that links lead to."""
+def addresses(browser: Browser, product: Product, owner_state: StorageState) -> Iterator[list[str]]:
+    """One address of each kind that links lead to, where who did it all has the longest of names."""
+    product.manage("shell", "-c", NAME_THE_OWNER.format(name="n" * 120))
     context = browser.new_context(base_url=product.address, storage_state=owner_state)
     found = walk(context.new_page())
     context.close()
-    return found
+    yield found
+    product.manage("shell", "-c", NAME_THE_OWNER.format(name=""))
 
 
 def walk(page: Page) -> list[str]:
