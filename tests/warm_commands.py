@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from tempfile import TemporaryFile
+from typing import IO
 
 import django
 from django.core.management import execute_from_command_line
@@ -23,8 +24,12 @@ def run(arguments: list[str]) -> dict[str, int | str]:
             execute_from_command_line(["manage.py", *arguments])
             sys.exit()
         _, status = os.waitpid(child, 0)
-        said = [file.seek(0) or file.read().decode() for file in (out, error)]
-    return {"returncode": os.waitstatus_to_exitcode(status), "stdout": said[0], "stderr": said[1]}
+        return {"returncode": os.waitstatus_to_exitcode(status), "stdout": written(out), "stderr": written(error)}
+
+
+def written(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 def main() -> None:

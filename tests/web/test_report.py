@@ -147,6 +147,15 @@ def test_two_candidates_name_one_pair_in_either_order(
     assert "There are no" not in page(owner, candidate_2="gamma")
 
 
+def test_two_candidates_who_never_met_are_named_together(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    make_comparison(evaluation, candidates=("delta", "gamma"))
+    shown = page(owner, status=422, candidate_1="alpha", candidate_2="gamma")
+    assert "No comparison has candidate_a=alpha and candidate_b=gamma." in shown
+    assert "Keys are" not in shown  # the page asks for none
+
+
 def test_what_is_in_force_is_said_and_taken_out_one_by_one(owner: User, comparison: Comparison) -> None:
     shown = page(owner, reviewer=["ann", "ben"], split_rule="drop", ties="without", seen="nothing", category="")
     links = [link for link in Links(shown).found if link.startswith(reverse("report", args=["study"]))]

@@ -25,12 +25,12 @@ FEW: Final = 10  # a report on no more comparisons gives single choices away
 
 def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
     """Those on which every key has the value. Keys that are no column are looked up in the metadata."""
-    for key, value in where:
-        narrowed = having(comparisons, key, value)
-        if not narrowed.exists():
-            known = ", ".join(COLUMNS)
-            raise InputRefused(f"No comparison has {key}={value}. Keys are {known}, or a name in the metadata.")
-        comparisons = narrowed
+    for place, (key, value) in enumerate(where):
+        comparisons = having(comparisons, key, value)
+        if not comparisons.exists():
+            asked = " and ".join(f"{name}={wanted}" for name, wanted in where[: place + 1])
+            keys = "" if key in COLUMNS else f" Keys are {', '.join(COLUMNS)}, or a name in the metadata."
+            raise InputRefused(f"No comparison has {asked}.{keys}")
     return comparisons
 
 
