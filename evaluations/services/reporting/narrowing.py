@@ -25,13 +25,18 @@ FEW: Final = 10  # a report on no more comparisons gives single choices away
 
 def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
     """Those on which every key has the value. Keys that are no column are looked up in the metadata."""
-    for place, (key, value) in enumerate(where):
+    for key, value in where:
         comparisons = having(comparisons, key, value)
-        if not comparisons.exists():
-            asked = " and ".join(f"{name}={wanted}" for name, wanted in where[: place + 1])
-            keys = "" if key in COLUMNS else f" Keys are {', '.join(COLUMNS)}, or a name in the metadata."
-            raise InputRefused(f"No comparison has {asked}.{keys}")
+    if where and not comparisons.exists():
+        raise InputRefused(nothing_has(where))
     return comparisons
+
+
+def nothing_has(where: Sequence[tuple[str, str]]) -> str:
+    """All that was asked for: it may be that some comparisons have the one, and others the other."""
+    asked = " and ".join(f"{key}={value}" for key, value in where)
+    hint = f" Keys are {', '.join(COLUMNS)}, or a name in the metadata."
+    return f"No comparison has {asked}." + ("" if all(key in COLUMNS for key, _ in where) else hint)
 
 
 def few_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> list[Comparison]:
