@@ -1,6 +1,6 @@
 """How fast a study is exported, and in how much memory.
 
-    python benchmarks/export_rate.py [--comparisons 100000] [--formats jsonl csv]
+    python benchmarks/export_rate.py [--comparisons 100000] [--formats jsonl csv dpo …]
 
 Makes a study with six aspects and responses of about 1 kB, every comparison judged in both
 orders by an LLM, whose choice is the label where no person voted, and every tenth one reviewed by
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -30,8 +31,10 @@ from django.core.management import call_command
 from django.db import transaction
 
 from evaluations.domain import Choice, ComparisonOrigin, ReviewState, Shown, Stage
+from evaluations.formats.writing import LEAVING
 from evaluations.models import (
     Aspect,
+    Ballot,
     Call,
     Candidate,
     Comparison,
@@ -44,8 +47,11 @@ from evaluations.models import (
     Review,
     Verdict,
 )
+from evaluations.services.balloting import made_of
 from evaluations.services.exporting import exporting
+from evaluations.services.exporting.wanting import Wanted
 from evaluations.services.preparing.preparing import create_evaluation
+from evaluations.services.reviewing.tallying import tally
 
 SLUG = "benchmark"
 BATCH = 2_000
@@ -75,6 +81,7 @@ def make_study(comparisons: int) -> None:
             made = make_comparisons(evaluation, candidates, range(first, min(first + BATCH, comparisons)))
             judge_all(made, judge, raters[0])
             review_all(made[::10], raters[1], evaluation)
+            tally([one.pk for one in made[::10]])
 
 
 def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], numbers: range) -> list[Comparison]:
@@ -121,7 +128,7 @@ def judge_all(comparisons: list[Comparison], judge: Judge, rater: Rater) -> None
         for shown in (Shown.AS_STORED, Shown.SWAPPED)
     )
     aspects = list(Aspect.objects.filter(evaluation=rater.evaluation))
-    Verdict.objects.bulk_create(
+    keep(
         Verdict(
             rater=rater,
             comparison=call.comparison,
@@ -143,11 +150,12 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
             rubric_version=evaluation.review_rubric,
             shown=Shown.SWAPPED,
             state=ReviewState.FINAL,
+            picked_by="random",
         )
         for comparison in comparisons
     )
     aspects = list(Aspect.objects.filter(evaluation=rater.evaluation))
-    Verdict.objects.bulk_create(
+    keep(
         Verdict(
             rater=rater,
             comparison=review.comparison,
@@ -163,24 +171,30 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
     )
 
 
+def keep(verdicts: Iterable[Verdict]) -> None:
+    """Verdicts with their ballots, as every service writes them."""
+    written = Verdict.objects.bulk_create(verdicts)
+    Ballot.objects.bulk_create(made_of(written, Evaluation.objects.get(slug=SLUG).pk))
+
+
 def measure(written_as: str) -> None:
     """One export in this process, as a page or a command writes it."""
     evaluation = Evaluation.objects.get(slug=SLUG)
     idle = peak_megabytes()
     started, cpu_started = time.perf_counter(), time.process_time()
-    blocks = exporting.write(
-        exporting.begin(evaluation, written_as=written_as, user=None), Comparison.objects.filter(evaluation=evaluation)
-    )
+    wanted = Wanted(aspect="clarity" if LEAVING[written_as].wants_choice else "")
+    export = exporting.begin(evaluation, written_as=written_as, user=None, wanted=wanted)
+    blocks = exporting.write(export, Comparison.objects.filter(evaluation=evaluation))
     size = len(next(blocks))
     first_block_ms = (time.perf_counter() - started) * 1000
     size += sum(len(block) for block in blocks)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
-    rows = evaluation.exports.latest("pk").rows or 0
+    rows = evaluation.exports.latest("pk").counts["comparisons"]
     figures = {
         "format": written_as,
-        "rows": rows,
-        "rows_per_second": round(rows / seconds),
-        "rows_per_cpu_second": round(rows / cpu_seconds),
+        "comparisons": rows,
+        "comparisons_per_second": round(rows / seconds),
+        "comparisons_per_cpu_second": round(rows / cpu_seconds),
         "first_block_ms": round(first_block_ms),
         "megabytes": round(size / 1e6),
         "memory_idle_mb": round(idle),
@@ -198,14 +212,16 @@ def peak_megabytes() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--comparisons", type=int, default=100_000)
-    parser.add_argument("--formats", nargs="+", default=list(exporting.WRITERS))
+    parser.add_argument("--formats", nargs="+", default=list(LEAVING))
+    parser.add_argument("--keep", action="store_true", help="measure the study that is there, and make none")
     parser.add_argument("--measure", metavar="FORMAT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measure(options.measure)
         return
-    call_command("migrate", verbosity=0)
-    make_study(options.comparisons)
+    if not options.keep:
+        call_command("migrate", verbosity=0)
+        make_study(options.comparisons)
     for written_as in options.formats:
         subprocess.run([sys.executable, __file__, "--measure", written_as], check=True)
 

@@ -5,7 +5,7 @@ as often as a good one does, prefers the first shown a little and the longer one
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -42,10 +42,17 @@ NOW: Final = timezone.now()
 MOMENT: Final = 20_000 * 86_400_000
 
 
-def make_large_study(comparisons: int, *, people: int = 2, share: float = 0.1, bare: bool = False) -> Evaluation:
+# From a number and about how many words to a text.
+Words = Callable[[int, int], str]
+
+
+def make_large_study(
+    comparisons: int, *, people: int = 2, share: float = 0.1, bare: bool = False, words: Words | None = None
+) -> Evaluation:
     """``people`` of them each review the same ``share`` of the comparisons.
 
-    ``bare``: without the rows of verdicts, four in five of all, which no report reads.
+    ``bare``: without the rows of verdicts, four in five of all, which no report reads. ``words``: what is asked
+    and answered; without it every answer is the same.
     """
     evaluation = create_evaluation(slug=SLUG, name="Large", owner=None)
     assert evaluation.review_rubric is not None
@@ -55,7 +62,7 @@ def make_large_study(comparisons: int, *, people: int = 2, share: float = 0.1, b
     judge = make_judge(evaluation, endpoint)
     humans = [Rater.objects.create(evaluation=evaluation, kind="human", name=f"person {n}") for n in range(people)]
     Rater.objects.filter(evaluation=evaluation).update(verdicts_changed_at=NOW)
-    writer = Writer(evaluation, [judge], humans, share, bare)
+    writer = Writer(evaluation, [judge], humans, share, bare, words)
     queries = comparisons // 2
     for first in range(0, queries, QUERIES_AT_ONCE):
         with transaction.atomic():
@@ -95,8 +102,15 @@ def advance_sequences() -> None:
 
 class Writer:
     def __init__(
-        self, evaluation: Evaluation, judges: list[Rater], people: list[Rater], share: float, bare: bool
+        self,
+        evaluation: Evaluation,
+        judges: list[Rater],
+        people: list[Rater],
+        share: float,
+        bare: bool,
+        words: Words | None = None,
     ) -> None:
+        self.words = words
         self.evaluation, self.judges, self.people, self.share, self.bare = evaluation, judges, people, share, bare
         self.runs = {rater.pk: make_run(rater).pk for rater in judges}
         self.aspects = list(Aspect.objects.filter(evaluation=evaluation).order_by("place"))
@@ -118,26 +132,32 @@ class Writer:
         queries, responses, comparisons = [], [], []
         for number in range(first, last):
             told = (NOW, self.evaluation.pk, f"q{number}", f"q{number}", hash_of(number))
-            said = [{"role": "user", "content": f"Question {number}?"}]
+            asked = self.words(number, 60) if self.words else f"Question {number}?"
+            said = [{"role": "user", "content": asked}]
             category = CATEGORIES[number % len(CATEGORIES)]
-            queries.append((number + 1, *told, said, "", category, {}, "", "0" * 64))
+            queries.append((number + 1, *told, said, asked if self.words else "", category, {}, "", "0" * 64))
             sides = sorted((number + place) % len(self.candidates) for place in range(3))
             characters = self.rng.integers(200, 2_000, 3)
             for place, side in enumerate(sides):
                 pk = 3 * number + place + 1
-                words = [{"role": "assistant", "content": "An answer."}]
+                answer = self.words(pk, 150) if self.words else "An answer."
+                words = [{"role": "assistant", "content": answer}]
                 row = (pk, NOW, number + 1, self.candidates[side].pk, words)
                 responses.append((*row, f"{pk:064}", int(characters[place]), {}, "", 0))
             for place in (0, 1):
                 a, b = 3 * number + 1, 3 * number + 2 + place
                 row = (2 * number + place + 1, NOW, self.evaluation.pk, number + 1, a, b)
-                comparisons.append((*row, ComparisonOrigin.IMPORTED.value, False, int(self.rng.integers(1 << 62)), {}))
+                repeated = (self.candidates[sides[0]].pk, self.candidates[sides[1 + place]].pk, category)
+                shuffle = int(self.rng.integers(1 << 62))
+                comparisons.append((*row, ComparisonOrigin.IMPORTED.value, False, shuffle, *repeated, {}))
         names = ("id", "created_at", "evaluation_id", "key", "cluster", "cluster_number", "messages", "text")
         insert_many(Query, (*names, "category", "metadata", "flags", "sha256"), queries)
         names = ("id", "created_at", "query_id", "candidate_id", "messages", "sha256", "characters", "metadata")
         insert_many(Response, (*names, "flags", "markup"), responses)
         names = ("id", "created_at", "evaluation_id", "query_id", "response_a_id", "response_b_id", "origin")
-        insert_many(Comparison, (*names, "turned", "shuffle", "metadata"), comparisons)
+        insert_many(
+            Comparison, (*names, "turned", "shuffle", "candidate_a", "candidate_b", "category", "metadata"), comparisons
+        )
 
     def chosen(self, truth: np.ndarray, right: float) -> np.ndarray:
         guess = self.rng.choice(3, truth.shape, p=[0.45, 0.4, 0.15])

@@ -20,6 +20,7 @@ class Action(StrEnum):
     SEE_ALL = "see verdicts before reviewing"
     DISCUSS = "discuss comparisons here"
     ADJUDICATE = "settle disagreements here"
+    TAG = "tag comparisons and name slices here"
     EXPORT = "export from this evaluation"
     MANAGE = "change this evaluation"
     OWN = "decide who takes part in this evaluation"
@@ -32,6 +33,7 @@ ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.SEE_ALL: EVERYONE - {Role.REVIEWER},
     Action.DISCUSS: EVERYONE - {Role.VIEWER},
     Action.ADJUDICATE: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR}),
+    Action.TAG: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR}),
     Action.EXPORT: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER}),
     Action.MANAGE: frozenset({Role.OWNER, Role.MANAGER}),
     Action.OWN: frozenset({Role.OWNER}),
@@ -57,6 +59,13 @@ def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evalu
     if taking_part.role not in ALLOWED[action]:
         raise PermissionDenied(f"Your role does not let you {action}. Ask an owner of “{evaluation.name}”.")
     return evaluation
+
+
+def reviewers(evaluation: Evaluation) -> "QuerySet[User]":
+    """Those who may review here, by username."""
+    roles = ALLOWED[Action.REVIEW]
+    members = User.objects.filter(memberships__evaluation=evaluation, memberships__role__in=roles, is_active=True)
+    return members.order_by("username")
 
 
 def require_site_administrator(user: User) -> None:

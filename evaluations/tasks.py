@@ -3,23 +3,31 @@
 import threading
 from typing import Any, Final
 
-from celery import shared_task
+from celery import current_app, shared_task
 from celery.contrib.django.task import DjangoTask
 from django.conf import settings
 from django.db import transaction
 
 from evaluations.domain import ImportState
-from evaluations.models import Evaluation, Import, Worker
-from evaluations.services.importing import importing, sweeping
+from evaluations.models import Evaluation, Export, Import, Worker
+from evaluations.services import repeating
+from evaluations.services.exporting import lasting
+from evaluations.services.importing import fetching, importing, indexing, sweeping
 from evaluations.services.judging import finding, lapsing, rereading, running, sharing
+from evaluations.services.notifying import delivering, telling
+from evaluations.services.preparing import tagging
 from evaluations.services.reviewing import filling, holding, releasing, tallying, typesetting
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
+BROKER_SECONDS: Final = 5
 PLACES_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
 PASSED_ON_AT_MOST: Final = 4
+
+# What stands for the webhooks where tasks come to runs, which count from 1.
+HOOKS: Final = 0
 
 # Which task of this process is at which run: a second message for a run adds nothing to it.
 AT_WORK: dict[int, object] = {}
@@ -88,6 +96,14 @@ def store_import(import_id: int) -> None:
     elif row.state == ImportState.DONE:
         nudge(fill_queue, row.evaluation_id)
         nudge(render_ahead, row.evaluation_id)
+        nudge(read_texts)
+
+
+@shared_task(base=DjangoTask)
+def write_export(export_id: int) -> None:
+    """Write a long export. Where this process is told to leave, another begins it again."""
+    if lasting.go_on(Export.objects.get(pk=export_id)):
+        nudge(write_export, export_id)
 
 
 @shared_task(base=DjangoTask)
@@ -104,6 +120,20 @@ def render_ahead(evaluation_id: int) -> None:
 
 
 @shared_task(base=DjangoTask)
+def read_texts() -> None:
+    """Read stored texts for searching for a while; a successor goes on where this one stops."""
+    if indexing.catch_up(seconds=STORE_SECONDS):
+        nudge(read_texts)
+
+
+@shared_task(base=DjangoTask)
+def tag_all(work_id: int) -> None:
+    """Put a tag on what a filter means, or take it away, for a while; a successor goes on where this one stops."""
+    if tagging.go_on(work_id, seconds=STORE_SECONDS):
+        nudge(tag_all, work_id)
+
+
+@shared_task(base=DjangoTask)
 def reread_replies(judge_id: int) -> None:
     """Read a judge's stored replies again for a while; a successor goes on where this one stops."""
     if rereading.go_on(judge_id, seconds=STORE_SECONDS):
@@ -111,8 +141,30 @@ def reread_replies(judge_id: int) -> None:
 
 
 @shared_task(base=DjangoTask)
+def deliver_hooks() -> None:
+    """Send the messages that are due for a while; a successor goes on where this one stops.
+
+    One task of a process at a time: receivers that hang must not take all its threads.
+    """
+    me = object()
+    if come_to(HOOKS, me):
+        try:
+            more = delivering.deliver_due(seconds=STORE_SECONDS)
+        finally:
+            leave(HOOKS, me)
+        if more:
+            nudge(deliver_hooks)
+
+
+@shared_task(base=DjangoTask)
 def look_for_local_server() -> None:
     finding.find_local_server(settings.OLLAMA_URL)
+
+
+def reach_broker() -> None:
+    """Raise what the broker says where it does not answer within some seconds."""
+    with current_app.connection_for_write() as broker:
+        broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
 
 
 @shared_task(base=DjangoTask)
@@ -134,4 +186,16 @@ def sweep() -> None:
         nudge(reread_replies, judge_id)
     for import_id in (*sweeping.sweep_imports(seconds=SWEEP_SECONDS), *tallying.imports_left_off()):
         nudge(store_import, import_id)
+    if indexing.unread():
+        nudge(read_texts, expires=SWEEP_SECONDS)
+    for work_id in tagging.works_left():
+        nudge(tag_all, work_id, expires=SWEEP_SECONDS)
+    for export_id in lasting.sweep_exports():
+        nudge(write_export, export_id, expires=SWEEP_SECONDS)
     typesetting.drop_outdated()
+    fetching.remove_what_was_left_behind()
+    repeating.drop_old()
+    telling.tell_noted()
+    delivering.drop_old()
+    if delivering.is_any_due():
+        nudge(deliver_hooks, expires=SWEEP_SECONDS)

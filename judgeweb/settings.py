@@ -5,6 +5,7 @@ a file ``.env`` beside it is read too, and what the environment says itself wins
 """
 
 import contextlib
+import ipaddress
 import os
 import re
 import secrets
@@ -53,6 +54,13 @@ def yes_or_no(name: str, default: bool = False) -> bool:
 
 def names(name: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+def networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    try:
+        return [ipaddress.ip_network(one) for one in names(name)]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} cannot be read: {error} (try 10.0.0.0/8,127.0.0.1/32).") from None
 
 
 def site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
@@ -115,10 +123,12 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_htmx",
     "csp",
+    "ninja",
     "evaluations",
 ]
 
 MIDDLEWARE = [
+    "evaluations.api.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -220,6 +230,9 @@ LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
 BATCH_POLL_SECONDS = whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 3600)
 OLLAMA_URL = ollama_url()
 
+# Networks besides the public internet that webhooks may reach.
+WEBHOOK_NETWORKS = networks("JUDGEWEB_WEBHOOK_NETWORKS")
+
 # ---- people --------------------------------------------------------------------------------
 AUTH_USER_MODEL = "evaluations.User"
 LOGIN_URL = "sign_in"
@@ -230,6 +243,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+API_REQUESTS_PER_MINUTE = whole_number("JUDGEWEB_API_REQUESTS_PER_MINUTE", 600, 1, 1_000_000)
 SIGN_IN_LINK_HOURS = whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 * 30)
 SESSION_COOKIE_NAME = f"judgeweb_{PORT}"
 CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
@@ -293,6 +307,15 @@ CACHES = {
     },
 }
 MAX_UPLOAD_BYTES = whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024
+# What a compressed file may become, and how many rows are read of any.
+MAX_UNPACKED_BYTES = whole_number("JUDGEWEB_MAX_UNPACKED_MB", 16_384, 1, 1_048_576) * 1024 * 1024
+# An export of no more comparisons is sent while it is written; a longer one is written by a worker.
+EXPORT_SENT_ROWS = whole_number("JUDGEWEB_EXPORT_SENT_ROWS", 20_000, 0, 1_000_000_000)
+MAX_ROWS = whole_number("JUDGEWEB_MAX_ROWS", 10_000_000, 1, 1_000_000_000)
+# Beside the files that are kept: what has come in whole is then renamed, not copied, and /tmp may be memory.
+SCRATCH_DIR = DATA_DIR / "scratch"
+SCRATCH_DIR.mkdir(exist_ok=True)
+FILE_UPLOAD_TEMP_DIR = SCRATCH_DIR
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 

@@ -1,6 +1,6 @@
 from django.urls import include, path
 
-urlpatterns = [path("", include("evaluations.web.urls"))]
+urlpatterns = [path("", include("evaluations.api.urls")), path("", include("evaluations.web.urls"))]
 
 handler400 = "evaluations.web.errors.bad_request"
 handler403 = "evaluations.web.errors.forbidden"

@@ -28,6 +28,9 @@ from evaluations.domain import (
 )
 from evaluations.models import (
     Adjudication,
+    Alias,
+    Announcement,
+    ApiToken,
     Aspect,
     Assignment,
     Attempt,
@@ -36,14 +39,19 @@ from evaluations.models import (
     Bookmark,
     Call,
     Candidate,
+    ColumnMapping,
     Comment,
     Comparison,
+    Delivery,
+    DeliveryTry,
     Endpoint,
     Evaluation,
     Event,
     Export,
     Import,
+    Indexing,
     Judge,
+    KeptAnswer,
     Label,
     LocalServer,
     Membership,
@@ -64,9 +72,14 @@ from evaluations.models import (
     Run,
     Score,
     SignInLink,
+    Slice,
     Span,
+    Tag,
+    Tagging,
+    TagWork,
     User,
     Verdict,
+    Webhook,
     Worker,
 )
 
@@ -99,8 +112,23 @@ def make_everything(number: int) -> Marked:
     make_records(evaluation, owner)
     make_queue(comparison, version)
     make_discussion(comparison, aspect, owner)
+    tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
+    Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
+    TagWork.objects.create(pk=number, tag=tag, up_to=number)
+    Indexing.objects.create(pk=number, evaluation=evaluation, up_to=number)
+    ColumnMapping.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        signature="s",
+        columns=["prompt"],
+        format="comparisons",
+        said_at=timezone.now(),
+    )
+    Slice.objects.create(pk=number, evaluation=evaluation, name=f"slice-{number}", filter={"tag": [tag.name]})
     evaluation.refresh_from_db()
-    words = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person", "comment", "settled")
+    words: tuple[str, ...] = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person")
+    words += ("comment", "settled")
+    words = (*words, "tag", "slice", "hook", "delivery", "try")
     return Marked(evaluation, owner, tuple(f"{word}-{number}" for word in words))
 
 
@@ -283,6 +311,20 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     Event.objects.bulk_create(
         [Event(pk=number, evaluation=evaluation, user=owner, verb="did", object_type="run", after=told)]
     )
+    hook = Webhook.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        user=owner,
+        url=f"https://example.org/hook-{number}",
+        kinds="run.finished",
+        secret="whsec_AAAA",
+    )
+    Announcement.objects.create(pk=number, webhook=hook, kind="test", subject=number)
+    delivery = Delivery.objects.create(
+        pk=number, webhook=hook, kind="test", subject=number, body=f"delivery-{number}", not_before=timezone.now()
+    )
+    DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
+    Alias.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
     Export.objects.create(
         pk=number,
         evaluation=evaluation,
@@ -295,6 +337,16 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         file=ContentFile(f"rationale-{number}\n".encode(), name=f"file-{number}.jsonl"),
     )
     SignInLink.objects.create(pk=number, user=owner, token_sha256=f"{number:064}", expires_at=timezone.now())
+    token = ApiToken.objects.create(
+        pk=number,
+        user=owner,
+        name=f"token-{number}",
+        prefix="jw_",
+        token_sha256=f"{number:064}",
+        scopes="read",
+        expires_at=timezone.now(),
+    )
+    KeptAnswer.objects.create(pk=number, token=token, key="key", request_sha256=f"{number:064}", body="kept")
     now = timezone.now()
     Worker.objects.create(
         pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now

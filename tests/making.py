@@ -6,6 +6,7 @@ from typing import Any
 
 from evaluations.domain import ComparisonOrigin, Role
 from evaluations.models import Candidate, Comparison, Evaluation, Query, Rater, Response, User
+from evaluations.services.importing.indexing import make_findable
 from evaluations.services.preparing.preparing import create_evaluation, set_role
 
 _numbers = itertools.count(1)
@@ -62,7 +63,7 @@ def make_comparison(
             **columns,
         },
     )
-    return Comparison.objects.create(
+    comparison = Comparison.objects.create(
         evaluation=evaluation,
         query=row,
         response_a=make_response(row, candidates[0], response_a),
@@ -70,6 +71,8 @@ def make_comparison(
         origin=ComparisonOrigin.BY_HAND,
         shuffle=number,
     )
+    make_findable([comparison])
+    return comparison
 
 
 def make_human(evaluation: Evaluation, name: str = "") -> Rater:

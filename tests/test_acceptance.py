@@ -163,3 +163,25 @@ def test_squality_ranks_as_rows_of_ones_own_come_out_the_same(
     call_command("import_comparisons", "squality", str(responses), pair="baseline:human")
     call_command("import_scores", "squality", str(scores), lower_is_better=True, derive_pairs=0.0)
     assert alphas(capsys, "squality") == RANKED
+
+
+# ---- just-eval: six items, five aspects, one run that failed ------------------------------------
+
+
+def test_just_eval_judges_come_in_with_what_they_judged(
+    acceptance_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three responses to each of six items: one judge on two pairs of them, another that failed on one pair."""
+    outputs = acceptance_data / "just_eval" / "eval_outputs"
+    make_evaluation(slug="just-eval")
+    for name in ("0-2.pairwise_multi.gpt-4", "1-2.pairwise_multi.gpt-4", "pairwise_multi.gpt-3.5-turbo"):
+        call_command("import_verdicts", "just-eval", str(outputs / f"{name}.json"))
+    call_command("import_comparisons", "just-eval", str(acceptance_data / "just_eval" / "example_generation_0.json"))
+    call_command("import_scores", "just-eval", str(outputs / "1.score_multi.gpt-4.json"), rater="gpt-4 alone")
+    assert (Comparison.objects.count(), Response.objects.count(), Verdict.objects.count()) == (18, 18, 60)
+    capsys.readouterr()
+    call_command("report", "just-eval", "--json")
+    aspects = json.loads(capsys.readouterr().out)["aspects"]
+    assert set(aspects) == {"helpfulness", "clarity", "factuality", "depth", "engagement"}
+    for aspect in aspects.values():
+        assert aspect["judges"]["gpt-3.5-turbo"]["failed"]["unreadable"] == 6

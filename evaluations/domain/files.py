@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from evaluations.domain.choices import Shown
 from evaluations.domain.material import Messages
@@ -21,9 +21,23 @@ class FileFormat(StrEnum):
     PANDALM = "pandalm"
     LLMBAR = "llmbar"
     SQUALITY = "squality"
+    MT_BENCH = "mt-bench"
+    ARENA = "arena"
+    ALPACA_EVAL = "alpaca-eval"
+    PREFERENCES = "preferences"
+    AUTO_ARENA = "auto-arena"
+    LLM_COMPARATOR = "llm-comparator"
+    JUST_EVAL = "just-eval"
+    LABEL_STUDIO = "label-studio"
+    ARGILLA = "argilla"
+
+
+# What stands for a format where comparisons are made of responses that are here, without a file.
+PAIRS = "pairs"
 
 
 class ImportState(StrEnum):
+    MAPPING = "mapping"  # kept until a person says what its columns mean
     CHECKING = "checking"
     PREVIEWED = "previewed"
     STORING = "storing"
@@ -33,26 +47,51 @@ class ImportState(StrEnum):
 
 
 class ExportState(StrEnum):
-    UNFINISHED = "unfinished"
+    WAITING = "waiting"  # for a worker
+    UNFINISHED = "unfinished"  # being written
     DONE = "done"
     FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a file is read at most. ``scratch``: the folder for what must be unpacked whole to be read."""
+
+    rows: int = 10_000_000
+    unpacked_bytes: int = 16 * 1024**3
+    scratch: str | None = None
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a person asked for a file to be read.
 
-    ``mapping`` gives a column another name, ``id_prefix`` goes before every query id, ``rater``
+    ``mapping`` gives a column another name, or several with commas between; ``constants`` give a field
+    one value for the whole file; ``choices`` say what the words of its choice column mean, in small
+    letters. ``id_prefix`` goes before every query id, ``rater``
     and ``rater_kind`` speak for verdicts and scores whose row names none, ``lower_is_better`` for
-    scores of which the lower one is better (ranks, error counts).
+    scores of which the lower one is better (ranks, error counts), ``candidate`` for responses whose
+    row names nobody; else the file's own name does, which the reader puts into ``file_name``. ``as_it_is``: not
+    as the evaluation remembers to have read files with the same columns.
     """
 
     format: str = FileFormat.AUTO
     id_prefix: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
     rater: str = ""
     rater_kind: RaterKind | None = None
     lower_is_better: bool = False
+    as_it_is: bool = False
+    limits: Limits = Limits()
+    candidate: str = ""
+    file_name: str = ""
+
+    @property
+    def is_mapped(self) -> bool:
+        return bool(self.mapping or self.constants or self.choices)
 
 
 @dataclass(frozen=True)
@@ -68,7 +107,7 @@ class QueryPart:
     """The query that a row of a file speaks of. ``messages`` end with the user's turn.
 
     ``is_stand_in``: the file does not hold its words. They are those of the query of this key, where
-    there is one; else ``messages`` say so.
+    there is one; else ``messages`` say so, or are empty: then there must be one.
     """
 
     key: str
@@ -79,6 +118,14 @@ class QueryPart:
     category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     is_stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A row that brings a query alone; its responses stand in other files."""
+
+    line: int
+    query: QueryPart
 
 
 @dataclass(frozen=True)
@@ -96,13 +143,18 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ResponseRow:
-    """A row that brings a query and one response; pairs are made afterwards."""
+    """A row that brings a query and one response; pairs are made afterwards.
+
+    ``lacks_questions``: the file does not hold what the user said between the candidate's turns. It is
+    what the query that is here already keeps as FOLLOW_UPS in its metadata.
+    """
 
     line: int
     query: QueryPart
     candidate: str
     response: Messages
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    lacks_questions: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,4 +199,5 @@ class ScoreRow:
     rationale: str = ""
 
 
-Row = ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow
+FOLLOW_UPS: Final = "follow_ups"  # of a query's metadata: what the user says after each response
+Row = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Final, TypedDict
 
 
@@ -62,9 +64,54 @@ def content_sha256(content: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def messages_sha256(messages: Messages) -> str:
+    """`content_sha256` of messages, without the encoder that it takes any value to pieces with."""
+    return hashlib.sha256(canonical(messages).encode()).hexdigest()
+
+
+def query_sha256(messages: Messages, context: str | None, reference: str | None) -> str:
+    """`content_sha256` of [messages, context, reference]."""
+    parts = (
+        canonical(messages),
+        *("null" if text is None else encode_basestring(text) for text in (context, reference)),
+    )
+    return hashlib.sha256(f"[{','.join(parts)}]".encode()).hexdigest()
+
+
+def canonical(messages: Messages) -> str:
+    if len(messages) == 1:
+        (one,) = messages
+        return f'[{{"content":{encode_basestring(one["content"])},"role":{encode_basestring(one["role"])}}}]'
+    return f"[{','.join(canonical([one])[1:-1] for one in messages)}]"
+
+
+def messages_as_json(messages: Messages) -> str:
+    """As a column of JSON keeps them: what `json.dumps` gives, sooner."""
+    turns = (
+        f'{{"role": {encode_basestring_ascii(one["role"])}, "content": {encode_basestring_ascii(one["content"])}}}'
+        for one in messages
+    )
+    return f"[{', '.join(turns)}]"
+
+
 def cluster_number(cluster: str) -> int:
     """A name's own number, of 63 bits: two names of a million share one with a chance of one in ten million."""
     return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:8], "big") >> 1
+
+
+# Taken out where texts are compared that differ in how they are written only.
+PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+
+
+def likeness(text: str, context: str | None = None) -> int:
+    """A number of 63 bits that texts share which differ only in case, blank space and ASCII punctuation.
+
+    A text of nothing but punctuation is like itself alone.
+    """
+    words = " ".join(text.lower().translate(PUNCTUATION).split()) or text
+    if context:
+        words += "\0" + " ".join(context.lower().translate(PUNCTUATION).split())
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
 
 
 def text_of(messages: Messages) -> str:

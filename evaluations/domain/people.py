@@ -1,5 +1,6 @@
 """Who takes part."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -19,3 +20,20 @@ class RaterKind(StrEnum):
     HUMAN = "human"
     JUDGE = "judge"
     GOLD = "gold"
+
+
+class Scope(StrEnum):
+    """What a token may be used for; never more than the person may."""
+
+    READ = "read"
+    REVIEW = "review"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+SCOPES_IN_WORDS: Final[Mapping[Scope, str]] = {
+    Scope.READ: "read whatever you may see",
+    Scope.REVIEW: "review, comment and settle in your name",
+    Scope.WRITE: "bring in, judge, organise and export",
+    Scope.ADMIN: "people, settings, accounts and endpoints",
+}

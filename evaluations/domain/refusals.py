@@ -6,3 +6,7 @@ class InputRefused(Exception):
 
     Every door shows it as it stands: a page as an error on its form, a command as its last line.
     """
+
+
+class ColumnsUnknown(InputRefused):
+    """The file can be read, but its columns are nothing that is known: a person may say what they mean."""

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from evaluations.domain.filters import NamedFilter
+from evaluations.domain.splits import SplitPart
+
 
 class SplitRule(StrEnum):
     """What becomes of a majority where no single choice leads."""
@@ -60,7 +63,8 @@ class Rules:
     """How a report is to be computed. ``where`` holds key and value pairs that must all hold.
 
     ``judges`` and ``reviewers``: names; empty where everyone counts. ``since`` and ``until``: the first and the last
-    day on which a vote of a person counts.
+    day on which a vote of a person counts. ``sliced``: the filter that comparisons must pass besides.
+    ``part``: the one part of the evaluation's own split that counts.
     """
 
     raters: str = "*"
@@ -70,6 +74,8 @@ class Rules:
     since: date | None = None
     until: date | None = None
     where: tuple[tuple[str, str], ...] = ()
+    sliced: NamedFilter | None = None
+    part: SplitPart | None = None
     coding: Coding = Coding.CANDIDATE
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE

@@ -9,6 +9,7 @@ from evaluations.formats.exported import (
     EXECUTED,
     MATERIAL,
     NEUTRALISED,
+    SPLIT,
     ExportedRow,
     Judge,
     JudgesChoice,
@@ -19,6 +20,7 @@ from evaluations.formats.exported import (
     packed,
     packed_response,
 )
+from evaluations.formats.leaving import Leaving, Needs, Options, Rows, Tally
 
 # What a review says of itself, each in a column of the person.
 OF_REVIEW: Final = (
@@ -47,7 +49,7 @@ def emptied(buffer: io.StringIO) -> bytes:
 
 def columns(raters: Raters) -> list[str]:
     """Material first, then labels and what settled them, gold, judges and people, each by name and then by aspect."""
-    named = list(MATERIAL)
+    named = [*MATERIAL, SPLIT]
     for aspect in raters.aspects:
         named += [f"label:{aspect}{part}" for part in ("", ":source", ":n", ":votes", ":by")]
     for aspect in raters.aspects:
@@ -82,6 +84,7 @@ def cells(row: ExportedRow) -> dict[str, str]:
         "candidate_b": row["candidate_b"],
         "response_b": packed_response(row["response_b"]),
         "metadata": packed(row["metadata"]) if row["metadata"] else "",
+        SPLIT: row.get("split", ""),
     }
     for aspect, label in row["labels"].items():
         flat[f"label:{aspect}"] = label["choice"] or ""
@@ -180,3 +183,24 @@ def neutralised(flat: dict[str, str]) -> dict[str, str]:
     safe = flat | {column: "'" + flat[column] for column in marked}
     safe[NEUTRALISED] = "\n".join(marked)
     return safe
+
+
+def written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Iterator[bytes]:
+    yield from lines(counted(cast("Iterable[ExportedRow]", rows), tally), raters)
+
+
+def counted(rows: Iterable[ExportedRow], tally: Tally) -> Iterator[ExportedRow]:
+    for row in rows:
+        tally.rows += 1
+        yield row
+
+
+FORMAT: Final = Leaving(
+    name="csv",
+    title="CSV",
+    purpose="one row a comparison, for spreadsheets",
+    ending="csv",
+    content_type="text/csv; charset=utf-8",
+    write=written,
+    needs=Needs.EVERYTHING,
+)

@@ -31,6 +31,7 @@ MATERIAL: Final = (
 LABELS: Final = ("gold", "judges", "labels", "people")
 # What stands beside them since people settle disagreements and say why they skip; a file from before has none of it.
 DISCUSSION: Final = ("adjudications", "comments", "skipped")
+SPLIT: Final = "split"  # the part that the export put it in
 PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
 NEUTRALISED: Final = "neutralised"
 
@@ -187,7 +188,10 @@ class Gold(TypedDict):
 
 
 class MaterialOf(TypedDict):
-    """A query of one turn stands in ``query``, any other in ``messages``; the other is null."""
+    """A query of one turn stands in ``query``, any other in ``messages``; the other is null.
+
+    ``split``: the part that it is in, where a split was asked for.
+    """
 
     query_id: str
     cluster: str
@@ -201,10 +205,16 @@ class MaterialOf(TypedDict):
     candidate_b: str
     response_b: str | Sequence[Message]
     metadata: Mapping[str, Any]
+    split: NotRequired[str]
 
 
-class ExportedRow(MaterialOf):
+class LabelledRow(MaterialOf):
+    """A comparison and what the evaluation finally says of it."""
+
     labels: dict[str, Label]
+
+
+class ExportedRow(LabelledRow):
     adjudications: dict[str, Adjudication]
     comments: list[Comment]
     gold: list[Gold]
@@ -236,15 +246,26 @@ def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if NEUTRALISED in row:
         return material_of_cells(row, set(str(row[NEUTRALISED]).split("\n")))
     if all(name in row for name in LABELS):
-        return {name: value for name, value in row.items() if name not in (*LABELS, *DISCUSSION)}
+        told = {name: value for name, value in row.items() if name not in (*LABELS, *DISCUSSION, SPLIT)}
+        if isinstance(told.get("metadata"), str):  # as Parquet has it
+            told["metadata"] = unpacked_object(told["metadata"])
+        return told
     return row
+
+
+def unpacked_object(text: str) -> Any:
+    """What the JSON says; a text that is none stays one, and is refused by its line."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def material_of_cells(row: Mapping[str, Any], marked: Set[str]) -> dict[str, Any]:
     cells = {name: str(cell)[1:] if name in marked else cell for name, cell in row.items()}
     for name in ("response_a", "response_b"):
         cells[name] = unpacked(cells.get(name))
-    aside = (NEUTRALISED, *DISCUSSION)
+    aside = (NEUTRALISED, *DISCUSSION, SPLIT)
     return {name: cell for name, cell in cells.items() if name not in aside and not name.startswith(PREFIXES)}
 
 

@@ -1,65 +1,20 @@
 """A file in, rows out: which format it is, and what each of its records brings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO, Final
 
-from evaluations.domain import (
-    FLIPPED,
-    BadRow,
-    Choice,
-    FileFormat,
-    InputRefused,
-    Reading,
-    Row,
-    ScoreRow,
-    Shown,
-    VerdictRow,
-)
-from evaluations.formats import llmbar, pandalm, squality
+from evaluations.domain import FLIPPED, BadRow, Choice, InputRefused, Reading, Row, ScoreRow, Shown, VerdictRow
 from evaluations.formats.exported import material
-from evaluations.formats.rows import comparison_row, response_row, score_row, verdict_row
+from evaluations.formats.mapping import mapped_columns, mapped_values, rows_meant
+from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
 from evaluations.formats.seen import Seen
-from evaluations.formats.streams import Record, open_source
-from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable
+from evaluations.formats.sources import open_source
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
 
-Meaning = Callable[[Record, Reading], tuple[Row, ...]]
-
-
-@dataclass(frozen=True)
-class Format:
-    """``name`` is what a person asks for; several formats of one name differ by their columns."""
-
-    name: str
-    brings: str  # comparisons, verdicts or scores
-    needs: tuple[str, ...]
-    meaning: Meaning
-
-
-FORMATS: Final[Sequence[Format]] = (
-    Format(
-        FileFormat.COMPARISONS,
-        "comparisons",
-        ("query_id", "query", "candidate_a", "response_a", "candidate_b", "response_b"),
-        comparison_row,
-    ),
-    Format(FileFormat.RESPONSES, "comparisons", ("query_id", "query", "candidate", "response"), response_row),
-    Format(FileFormat.VERDICTS, "verdicts", ("query_id", "candidate_a", "candidate_b", "choice"), verdict_row),
-    Format(FileFormat.SCORES, "scores", ("query_id", "candidate", "value"), score_row),
-    Format(
-        FileFormat.PANDALM,
-        "comparisons",
-        ("idx", "cmp_key", "instruction", "response1", "response2"),
-        pandalm.testset_rows,
-    ),
-    Format(FileFormat.PANDALM, "verdicts", ("idx", "*_result"), pandalm.result_rows),
-    Format(FileFormat.LLMBAR, "verdicts", ("input", "output_1", "output_2", "results"), llmbar.result_rows),
-    Format(FileFormat.LLMBAR, "comparisons", ("input", "output_1", "output_2", "label"), llmbar.dataset_rows),
-    Format(FileFormat.SQUALITY, "scores", ("passage-id", "questions"), squality.passage_rows),
-)
-# What stands instead of a needed column.
-INSTEAD: Final = {"query": "messages"}
+NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
 
 
 @dataclass(frozen=True)
@@ -80,9 +35,12 @@ class Contents:
 
 def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: str = "") -> Contents:
     """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
-    source = open_source(file, name)
+    source = open_source(file, name, reading.limits)
+    reading = replace(reading, file_name=name)
     beginning = [] if source.columns else list(up_to_first_readable(source.records))
-    columns = renamed_columns(source.columns or columns_of(beginning), reading, name)
+    told = source.columns or columns_of(beginning)
+    refuse_unknown_columns(told, nested_columns(beginning), reading, name)
+    columns = mapped_columns(told, reading)
     found = detect(columns, reading.format, name, brings)
     refuse_other_material(found, brings, name)
     if source.columns:
@@ -102,75 +60,36 @@ def columns_of(records: Sequence[Record | BadRow]) -> tuple[str, ...]:
     return tuple(column for record in records if isinstance(record, Record) for column in record.values)
 
 
-def renamed_columns(columns: tuple[str, ...], reading: Reading, name: str) -> tuple[str, ...]:
+def nested_columns(records: Sequence[Record | BadRow]) -> tuple[str, ...]:
+    """What stands in the tasks of an annotation project, one level down."""
+    inner = [record.values.get(field) for record in records if isinstance(record, Record) for field in NESTED]
+    return tuple(str(column) for fields in inner if isinstance(fields, dict) for column in fields)
+
+
+def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], reading: Reading, name: str) -> None:
     for column in reading.mapping:
-        if column not in columns:
-            raise InputRefused(f"{name} has no column “{column}” to map. It has: {listed(columns)}.")
-    return tuple(reading.mapping.get(column, column) for column in columns)
-
-
-def listed(columns: tuple[str, ...]) -> str:
-    shown = ", ".join(column[:40] for column in columns[:12])
-    return f"{shown}, …" if len(columns) > 12 else shown
-
-
-def detect(columns: tuple[str, ...], asked: str, name: str, brings: str = "") -> Format:
-    """The format whose needed columns are there; of those asked for, the one that fits best.
-
-    Of two that fit alike the one that brings what is wanted: scores may stand beside their responses.
-    """
-    allowed = [form for form in FORMATS if asked in (FileFormat.AUTO, form.name)]
-    best = max(allowed, key=lambda form: (fit(form, columns), form.brings == brings))
-    if fit(best, columns) <= 0.5:
-        raise InputRefused(
-            f"The columns of {name} ({listed(columns)}) fit no known format. A comparison row needs "
-            f"{', '.join(FORMATS[0].needs)}."
-            if asked == FileFormat.AUTO
-            else f"{name} has no column {missing(best, columns)}, which the format {asked} needs."
-        )
-    return best
-
-
-def fit(form: Format, columns: tuple[str, ...]) -> float:
-    return sum(has(columns, column) for column in form.needs) / len(form.needs)
-
-
-def has(columns: tuple[str, ...], needed: str) -> bool:
-    if needed.startswith("*"):
-        return any(column.endswith(needed[1:]) for column in columns)
-    return needed in columns or INSTEAD.get(needed) in columns
-
-
-def missing(form: Format, columns: tuple[str, ...]) -> str:
-    return " and no column ".join(f"“{column}”" for column in form.needs if not has(columns, column))
-
-
-def refuse_other_material(found: Format, brings: str, name: str) -> None:
-    if brings and found.brings != brings:
-        raise InputRefused(f"{name} holds {found.brings}, not {brings}: import it as {found.brings}.")
-
-
-def refuse_missing_columns(found: Format, columns: tuple[str, ...], name: str) -> None:
-    if absent := missing(found, columns):
-        raise InputRefused(f"{name} has no column {absent}, which the format {found.name} needs.")
+        if column not in columns and column not in inner:
+            raise InputRefused(f"{name} has no column “{column}” to map. It has: {listed(columns + inner)}.")
 
 
 def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry | BadRow:
     if isinstance(record, BadRow):
         return record
-    values = {reading.mapping.get(column, column): value for column, value in material(record.values).items()}
     try:
+        values = mapped_values(material(record.values), record.index, reading)
         for column, value in values.items():
-            refuse_unstorable(column, "a column's name")
+            refuse_unstorable_name(column)
             refuse_unstorable(value, column)
-        return Entry(record.line, found.meaning(replace(record, values=values), reading))
+        if values is not record.values:
+            record = replace(record, values=values)
+        return Entry(record.line, rows_meant(found.name, found.meaning, record, reading))
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
 
 
 def with_samples(given: Entry | BadRow, seen: Seen) -> Entry | BadRow:
     """Verdicts and scores without a sample are counted: the first of its kind in the file is 0."""
-    if isinstance(given, BadRow):
+    if isinstance(given, BadRow) or not any(isinstance(row, (VerdictRow, ScoreRow)) for row in given.rows):
         return given
     rows = tuple(numbered(row, seen) for row in given.rows)
     for row in rows:
@@ -189,7 +108,7 @@ def numbered(row: Row, seen: Seen) -> Row:
 def counted_as(row: VerdictRow | ScoreRow) -> tuple[str, ...]:
     """What two rows have in common that are samples of one thing."""
     if isinstance(row, ScoreRow):
-        return "score", row.query_key, row.candidate, row.rater_kind, row.rater, row.aspect
+        return row.query_key, "score", row.candidate, row.rater_kind, row.rater, row.aspect
     told = sorted_by_name(row)
     names = (told.candidate_a or "", told.candidate_b or "")
     return told.query_key, *names, told.rater_kind, told.rater, told.aspect, told.shown

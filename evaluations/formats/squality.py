@@ -1,9 +1,9 @@
-"""SQuALITY: its human evaluation, responses with the ratings and ranks that reviewers gave them."""
+"""SQuALITY: its questions on stories, and its human evaluation: responses with what reviewers gave them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import QueryPart, RaterKind, Reading, ResponseRow, Row, ScoreRow
+from evaluations.domain import QueryPart, QueryRow, RaterKind, Reading, ResponseRow, Row, ScoreRow
 from evaluations.formats.rows import prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text, response
@@ -30,6 +30,27 @@ def query_part(passage: str, number: str, cluster: str, key: str) -> QueryPart:
     """The file numbers the questions from 0 and leaves their words out."""
     words = f"Question {number}, counted from 0, on the story {passage}. Its words are not in the file of scores."
     return QueryPart(key=key, cluster=cluster, messages=[{"role": "user", "content": words}], is_stand_in=True)
+
+
+def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The words of a story's questions, in the order in which the scores count them. The story is the context."""
+    about = record.values.get("metadata")
+    passage = required_text(about if isinstance(about, dict) else {}, "passage_id")
+    questions = record.values.get("questions")
+    if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
+        raise RowRefused("questions must be a list of objects")
+    return tuple(
+        QueryRow(
+            record.line,
+            QueryPart(
+                key=prefixed(f"{passage}-{number}", reading),
+                cluster=prefixed(passage, reading),
+                messages=[{"role": "user", "content": required_text(question, "question_text")}],
+                context=required_text(record.values, "document"),
+            ),
+        )
+        for number, question in enumerate(questions)
+    )
 
 
 def response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[Row]:

@@ -1,10 +1,12 @@
 """Single values of a record: what may stand in a column, and the sentence where it may not."""
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from evaluations.domain import Message, Messages
@@ -14,6 +16,7 @@ MAX_CATEGORY: Final = 120
 MAX_ASPECT: Final = 60
 MAX_SAMPLE: Final = 32_767
 MAX_DEPTH: Final = 50
+MAX_NAMES: Final = 1_000  # of columns that are remembered
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
@@ -29,7 +32,8 @@ class RowRefused(Exception):
 def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
     """NUL, lone surrogates, NaN and Infinity: no database keeps them as they are."""
     if isinstance(value, str):
-        if found := NOT_STORABLE.search(value):
+        # Plain ASCII, as most texts are, is passed without a search for what it cannot hold.
+        if (not value.isascii() or "\x00" in value) and (found := NOT_STORABLE.search(value)):
             what = "a NUL character" if found.group() == "\x00" else "half of a surrogate pair"
             raise RowRefused(f"{where} holds {what}")
     elif isinstance(value, float):
@@ -40,6 +44,12 @@ def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
             raise RowRefused(f"{where} is nested more than {MAX_DEPTH} levels deep")
         for part in [*value.keys(), *value.values()] if isinstance(value, dict) else value:
             refuse_unstorable(part, where, depth + 1)
+
+
+@lru_cache(maxsize=MAX_NAMES)
+def refuse_unstorable_name(column: str) -> None:
+    """The same columns stand in every record."""
+    refuse_unstorable(column, "a column's name")
 
 
 def as_text(value: object, field: str) -> str:
@@ -125,10 +135,18 @@ def from_json(value: object, field: str) -> object:
 def metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
     """The column ``metadata``, and every column that no format knows."""
     given = from_json(values.get("metadata"), "metadata")
+    if given is None and values.keys() <= known:
+        return {}
     if not isinstance(given, (dict, type(None))):
         raise RowRefused("metadata must be an object")
     others = {column: value for column, value in values.items() if column not in known and column != "metadata"}
     return {**others, **cast("dict[str, Any]", given or {})}
+
+
+def content_key(value: object) -> str:
+    """A short id for a text, the same wherever it stands."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.strip().encode(errors="replace")).hexdigest()[:16]
 
 
 def aspect_key(values: Values, default: str) -> str:

@@ -1,63 +1,178 @@
-from typing import Any
+"""The list of comparisons: which ones, and by what cell of a report."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from django import forms
-from django.db.models import Q
 
-from evaluations.domain import FAILURE_STATES, Choice, FailedRule, Rules, Seen, SplitRule
+from evaluations.domain import (
+    ANY_FAILURE,
+    DIFFERS,
+    FAILURE_STATES,
+    ORIGINS_IN_WORDS,
+    REVIEWS_IN_WORDS,
+    SPLIT,
+    Choice,
+    DisagreementState,
+    FailedRule,
+    Filter,
+    InputRefused,
+    NamedFilter,
+    RaterKind,
+    Rules,
+    Seen,
+    SplitRule,
+    filter_from,
+    search_for,
+)
 from evaluations.forms.candidates import candidates_where
-from evaluations.models import Candidate, Evaluation, Rater
-from evaluations.models.material import FLAGGED
+from evaluations.models import Aspect, Candidate, Evaluation, Import, Rater, Slice, Tag
 from evaluations.models.row import one_of
-from evaluations.services.reporting.browsing import categories, has_failed_call
+from evaluations.services.reporting.browsing import categories
 
-ANY = "any"
 FAILED = [
     ("", "–"),
-    (ANY, "in any way"),
+    (ANY_FAILURE, "in any way"),
     *((state.value, state.value.replace("_", " ")) for state in FAILURE_STATES),
 ]
+CHOICES = [
+    ("", "anything"),
+    *((choice.value, choice.value.replace("_", " ")) for choice in Choice),
+    (DIFFERS, "differs from itself"),
+    (SPLIT, "split, no label"),
+]
+STATES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "settled")]
+MOST_OFFERED: Final = 500
+Offered = Iterable[tuple[Any, Any]]
 
 
 class FilterForm(forms.Form):
-    q = forms.CharField(label="Query text", required=False, max_length=200, widget=forms.SearchInput)
+    """Everything may be left out. A filter that this person may not use is no field of the form.
+
+    Its fields are named as `domain.filters` names them in an address.
+    """
+
+    q = forms.CharField(
+        label="Words in its texts",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"placeholder": "words, “a phrase”, -without"}),
+    )
     category = forms.ChoiceField(required=False)
-    candidate = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="all")
-    judge_failed = forms.ChoiceField(choices=FAILED, required=False, label="Judge failed")
+    candidate = forms.ChoiceField(required=False)
+    against = forms.ChoiceField(required=False, label="Against")
+    tag = forms.MultipleChoiceField(required=False, label="Tags", widget=forms.CheckboxSelectMultiple)
     flagged = forms.BooleanField(required=False, label="Speaks to the judge")
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, names_shown: bool, judges_shown: bool) -> None:
+    aspect = forms.ChoiceField(required=False)
+    choice = forms.ChoiceField(required=False, choices=CHOICES, label="Chosen on it")
+    rater = forms.ChoiceField(required=False, label="By")
+    reviews = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((one.value, words) for one, words in REVIEWS_IN_WORDS.items())]
+    )
+    disagreement = forms.ChoiceField(required=False, choices=STATES)
+    judge_failed = forms.ChoiceField(choices=FAILED, required=False, label="Judge failed")
+    origin = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((one.value, words) for one, words in ORIGINS_IN_WORDS.items())]
+    )
+
+    FREQUENT: Final = ("q", "category", "candidate", "against")
+    RARE: Final = (
+        *("aspect", "choice", "rater", "reviews", "disagreement", "judge_failed", "flagged", "tag", "origin"),
+        *("import", "slice"),
+    )
+
+    def __init__(
+        self, data: Any, *, evaluation: Evaluation, sees_all: bool, judges_shown: bool, in_cell: bool = False
+    ) -> None:
         super().__init__(data)
         self.evaluation = evaluation
+        self.fields["import"] = forms.ChoiceField(required=False, label="Import")
+        self.fields["slice"] = forms.ChoiceField(required=False, label="Within the slice")
+        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.slices = {one.name: one for one in slices}
         found = categories(evaluation)
-        self.fields["category"].choices = [("", "all"), *((name, name) for name in found)]  # type: ignore[attr-defined]
-        if not found:
-            del self.fields["category"]
-        if names_shown:
-            candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name")
-            self.fields["candidate"].queryset = candidates  # type: ignore[attr-defined]
-        else:
-            del self.fields["candidate"]
+        self.offer("category", "all", named(found), bool(found))
+        self.offer_names(sees_all)
+        self.offer_choices(sees_all)
+        if in_cell:  # whose choice on which aspect is asked is said by the cell
+            for name in ("aspect", "choice", "rater"):
+                self.fields.pop(name, None)
         if not judges_shown:
             del self.fields["judge_failed"]
 
-    def wanted(self) -> dict[str, Any]:
-        """What was asked for, by the names that `matching` has for it; a filter that cannot be is none."""
-        if not self.is_valid():
-            return {}
-        given = {
-            "text": self.cleaned_data["q"],
-            "category": self.cleaned_data.get("category"),
-            "candidate": self.cleaned_data.get("candidate"),
-            "where": self.where(),
-        }
-        return {name: value for name, value in given.items() if value}
+    def offer_names(self, sees_all: bool) -> None:
+        here = {"evaluation": self.evaluation}
+        candidates = list(names_of(Candidate, **here)) if sees_all else []
+        self.offer("candidate", "all", named(candidates), bool(candidates))
+        self.offer("against", "any other", named(candidates), len(candidates) > 1)
+        tags = list(names_of(Tag, **here)) if sees_all else []
+        self.tags = tags
+        self.offer("tag", None, named(tags), bool(tags))
+        self.offer("slice", "all comparisons", named(self.slices), sees_all and bool(self.slices))
+        imports = Import.objects.filter(**here, state="done").order_by("-pk") if sees_all else Import.objects.none()
+        rows = [(str(pk), f"{pk}: {name}") for pk, name in imports.values_list("pk", "file_name")[:MOST_OFFERED]]
+        self.offer("import", "any", rows, bool(rows))
+        if not sees_all:
+            del self.fields["origin"]
 
-    def where(self) -> Q:
-        failed = self.cleaned_data.get("judge_failed", "")
-        found = FLAGGED if self.cleaned_data["flagged"] else Q()
-        if failed:
-            found &= has_failed_call(self.evaluation, FAILURE_STATES if failed == ANY else (failed,))
-        return found
+    def offer_choices(self, sees_all: bool) -> None:
+        if not sees_all:
+            for name in ("aspect", "choice", "rater", "reviews", "disagreement"):
+                del self.fields[name]
+            return
+        here = {"evaluation": self.evaluation}
+        aspects = Aspect.objects.filter(**here).order_by("place").values_list("key", "name")
+        self.offer("aspect", "–", list(aspects)[:MOST_OFFERED], True)
+        raters = Rater.objects.filter(**here).order_by("kind", "name").values_list("kind", "name")[:MOST_OFFERED]
+        kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
+        those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
+        self.offer("rater", "the label", those, True)
+
+    def offer(self, name: str, empty: str | None, rows: Offered, is_allowed: bool) -> None:
+        if is_allowed:
+            first = [] if empty is None else [("", empty)]
+            self.fields[name].choices = [*first, *rows]  # type: ignore[attr-defined]
+        else:
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        self.filter = Filter()
+        try:
+            if given.get("q"):
+                search_for(given["q"])
+            self.filter = filter_from({name: value for name, value in given.items() if name != "slice"})
+        except InputRefused as refused:
+            self.add_error(None, str(refused))
+        return given
+
+    def wanted(self) -> Filter:
+        """What was asked for; a filter that cannot be is none."""
+        return self.filter if self.is_valid() else Filter()
+
+    def sliced(self) -> NamedFilter | None:
+        name = self.cleaned_data.get("slice") if self.is_valid() else None
+        return self.slices[name].named if name else None
+
+    def frequent(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.FREQUENT if name in self.fields]
+
+    def rare(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.RARE if name in self.fields]
+
+    def is_rare_set(self) -> bool:
+        """Whether a filter of those that are folded away is in use, or was used wrongly."""
+        return any(name in self.errors or self.data.get(name) for name in self.RARE if name in self.fields)
+
+
+def named(names: Iterable[str]) -> Sequence[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+def names_of(model: Any, **where: Any) -> Iterable[str]:
+    names: Iterable[str] = model.objects.filter(**where).order_by("name").values_list("name", flat=True)
+    return names
 
 
 class CellForm(forms.Form):

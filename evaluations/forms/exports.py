@@ -1,10 +1,134 @@
+"""What a person may say of a new export: what for, which comparisons, what a label rests on."""
+
+from typing import Any, Final
+
 from django import forms
 
-FORMATS = [
-    ("jsonl", "JSONL – one object a line, everything in it, for scripts and for importing again"),
-    ("csv", "CSV – one row a comparison, for spreadsheets"),
+from evaluations.domain import InputRefused, LabelPolicy, NamedFilter, Split, SplitPart, split_from
+from evaluations.models import Evaluation, Slice
+from evaluations.services.exporting.wanting import Wanted, format_of, offered
+
+POLICIES: Final = [
+    (LabelPolicy.PEOPLE_THEN_JUDGES, "people, and judges where no person voted"),
+    (LabelPolicy.PEOPLE, "people alone"),
 ]
+PARTS: Final = [("", "all parts"), *((part, f"{part} alone") for part in SplitPart)]
+RULES: Final = (
+    "majority_of_aspects, unanimous, weighted:helpfulness=2,safety=1 or lexicographic:safety,helpfulness. Then leave "
+    "the aspect empty."
+)
+SHARES: Final = "train=80,dev=10,test=10"
+
+
+def formats() -> list[tuple[str, str]]:
+    return [(one.name, f"{one.title} – {one.purpose}") for one in offered()]
 
 
 class ExportForm(forms.Form):
-    written_as = forms.ChoiceField(label="Format", choices=FORMATS, initial="jsonl", widget=forms.RadioSelect)
+    """The fields of a format that is not chosen are not asked; what is sent for them is passed over."""
+
+    written_as = forms.ChoiceField(label="Format", choices=formats, initial="jsonl", widget=forms.RadioSelect)
+    aspect = forms.ChoiceField(label="The choice is the label of", required=False)
+    combine = forms.CharField(
+        label="or made of several by a rule",
+        required=False,
+        max_length=400,
+        help_text=RULES,
+        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    policy = forms.ChoiceField(label="A label may rest on", choices=POLICIES, required=False)
+    slice = forms.ChoiceField(label="Comparisons", required=False)
+    part = forms.ChoiceField(label="Part", choices=PARTS, required=False)
+    split = forms.BooleanField(
+        label="Say of each row which part it is in",
+        required=False,
+        help_text="Split by query into train, dev and test; clusters, and queries with the same words, stay together.",
+    )
+    shares = forms.CharField(
+        label="Shares of the split, per cent",
+        required=False,
+        max_length=60,
+        initial=SHARES,
+        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    seed = forms.CharField(
+        label="Seed of the split",
+        required=False,
+        max_length=60,
+        help_text="Empty: the evaluation’s own, by which reports on a part go too.",
+    )
+    anonymised = forms.BooleanField(
+        label="Call reviewers reviewer-1, reviewer-2 …",
+        required=False,
+        help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
+    )
+
+    def __init__(self, data: Any, *, evaluation: Evaluation) -> None:
+        super().__init__(data)
+        self.evaluation = evaluation
+        slices = Slice.objects.filter(evaluation=evaluation).order_by("name")
+        self.slices: dict[str, NamedFilter] = {one.name: one.named for one in slices}
+        self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.slices)])
+        aspects = evaluation.aspects.order_by("name").values_list("key", "name")
+        self.choose("aspect", [("", "no single aspect"), *aspects])
+        self.fields["policy"].initial = evaluation.label_policy
+        for setting in self.leaving.settings:
+            self.fields[f"set_{setting.name}"] = forms.ChoiceField(
+                label=setting.label, choices=list(setting.values.items()), initial=setting.initial, required=False
+            )
+
+    def choose(self, name: str, choices: list[tuple[str, str]]) -> None:
+        self.fields[name].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def leaving(self) -> Any:
+        """The format that is chosen so far."""
+        try:
+            return format_of(str(self.data.get("written_as") or "jsonl"))
+        except InputRefused:
+            return format_of("jsonl")
+
+    def of_format(self) -> list[forms.BoundField]:
+        """The fields that this format asks for."""
+        choice = ["aspect", *([] if self.leaving.one_aspect else ["combine"])] if self.leaving.wants_choice else []
+        return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.leaving.settings))]
+
+    def of_rows(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("slice", "policy", "anonymised")]
+
+    def of_split(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("part", "split", "shares", "seed")]
+
+    def is_split(self) -> bool:
+        return bool(self.data.get("part") or self.data.get("split"))
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or self.cleaned_data
+        try:
+            told["divided"] = self.divided(told)
+        except InputRefused as refused:
+            self.add_error("shares", str(refused))
+        return told
+
+    def divided(self, told: dict[str, Any]) -> Split | None:
+        shares = dict(pair.partition("=")[::2] for pair in (told.get("shares") or SHARES).split(","))
+        split = split_from(told.get("seed") or self.evaluation.slug, shares)
+        return split if told.get("split") or told.get("part") else None
+
+    def wanted(self) -> Wanted:
+        told = self.cleaned_data
+        wants = self.leaving.wants_choice
+        return Wanted(
+            policy=LabelPolicy(told["policy"]) if told["policy"] else None,
+            aspect=told["aspect"] if wants else "",
+            combine=told["combine"].strip() if wants and not self.leaving.one_aspect else "",
+            settings={
+                setting.name: told[f"set_{setting.name}"]
+                for setting in self.leaving.settings
+                if told.get(f"set_{setting.name}")
+            },
+            sliced=self.slices[told["slice"]] if told["slice"] else None,
+            part=SplitPart(told["part"]) if told["part"] else None,
+            split=told["divided"],
+            anonymised=told["anonymised"],
+        )

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from evaluations.domain import FileFormat, RaterKind, Reading
-from evaluations.services.importing.pairing import ALL, BASELINE, RANDOM
+from evaluations.services.importing.pairing import ADJACENT, ALL, BASELINE, RANDOM
 
 FORMATS = [
     (FileFormat.AUTO, "found out from the columns"),
@@ -15,24 +15,43 @@ FORMATS = [
     (FileFormat.SCORES, "scores – numbers that people or judges gave to single responses that are here already"),
     (FileFormat.PANDALM, "PandaLM – its test set, or a judge’s results on it"),
     (FileFormat.LLMBAR, "LLMBar – its dataset, or a judge’s result.json"),
-    (FileFormat.SQUALITY, "SQuALITY – its human evaluation: responses, ratings and ranks"),
+    (FileFormat.SQUALITY, "SQuALITY – its questions, or its human evaluation: responses, ratings and ranks"),
+    (FileFormat.MT_BENCH, "MT-bench – questions, a model’s answers, a judge’s judgments or scores"),
+    (FileFormat.ARENA, "Chatbot Arena, MT-bench’s votes – two conversations or responses, and who won"),
+    (FileFormat.ALPACA_EVAL, "AlpacaEval – outputs of a model, or annotations"),
+    (FileFormat.PREFERENCES, "preferences – chosen and rejected, as of TRL and RewardBench"),
+    (FileFormat.AUTO_ARENA, "AutoArena – prompts and responses of one model, or head-to-heads"),
+    (FileFormat.LLM_COMPARATOR, "LLM Comparator – its JSON document"),
+    (FileFormat.JUST_EVAL, "just-eval – responses, choices or scores of a judge"),
+    (FileFormat.LABEL_STUDIO, "Label Studio – JSON or JSON-MIN of a project that compares two texts"),
+    (FileFormat.ARGILLA, "Argilla – records of a project that compares two texts"),
 ]
 PAIRINGS = [
     (ALL, "every two candidates of a query"),
     (BASELINE, "each candidate against one, named below"),
     (RANDOM, "some pairs of each query, drawn at random"),
+    (ADJACENT, "each candidate against its neighbours by rating"),
 ]
 
 
 class ImportForm(forms.Form):
     # An empty file is refused where all files are, in the same words for every door.
-    file = forms.FileField(allow_empty_file=True, help_text="JSONL, CSV or a JSON array, in UTF-8.")
+    file = forms.FileField(
+        allow_empty_file=True,
+        help_text="JSONL, JSON, CSV, TSV, Parquet or Arrow; as it is, with gzip or zstd, or in a ZIP or tar.",
+    )
     format = forms.ChoiceField(choices=FORMATS, initial=FileFormat.AUTO, label="What is in it")
     id_prefix = forms.CharField(
         required=False,
         max_length=100,
         label="Prefix of query ids",
         help_text="Goes before every query id, for files that number their rows from 0 each.",
+    )
+    candidate = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Candidate",
+        help_text="Whose responses these are, where the file names nobody. Else the file’s own name is taken.",
     )
     rater = forms.CharField(
         required=False,
@@ -98,6 +117,7 @@ class ImportForm(forms.Form):
             rater=self.cleaned_data["rater"],
             rater_kind=RaterKind(kind) if kind else None,
             lower_is_better=self.cleaned_data["lower_is_better"],
+            candidate=self.cleaned_data["candidate"],
         )
 
     def pairing(self) -> str:

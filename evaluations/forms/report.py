@@ -7,9 +7,9 @@ from typing import Any, Final
 from django import forms
 from django.utils.datastructures import MultiValueDict
 
-from evaluations.domain import Coding, FailedRule, RaterKind, Rules, Seen, SplitRule
+from evaluations.domain import Coding, FailedRule, RaterKind, Rules, Seen, SplitPart, SplitRule
 from evaluations.forms.candidates import candidates_where
-from evaluations.models import Aspect, Candidate, Evaluation, Rater
+from evaluations.models import Aspect, Candidate, Evaluation, Rater, Slice
 from evaluations.services.reporting.browsing import categories
 
 # The first of each is what holds where nothing is said.
@@ -25,6 +25,7 @@ SPLITS = [
 ]
 FAILURES = [(FailedRule.EXCLUDE, "are left out"), (FailedRule.TIE, "count as ties")]
 CODINGS = [(Coding.CANDIDATE, "candidates"), (Coding.SHOWN, "first and second shown")]
+PARTS = [("", "all"), *((part, str(part)) for part in SplitPart)]
 TIES = [("with", "with ties"), ("without", "without ties")]
 MEASURES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORTS = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
@@ -74,6 +75,7 @@ class ReportForm(forms.Form):
     """Everything may be left out. A filter that this reader may not use is no field of the form."""
 
     judge = some_of("Judges", "judge")
+    slice = named("Slice", "slice")
     category = named("Category", "category")
     candidate_1 = named("Candidate", "candidate")
     candidate_2 = named("against", "candidate")
@@ -85,14 +87,15 @@ class ReportForm(forms.Form):
     split_rule = one_of("Split majorities", SPLITS)
     failed = one_of("Failed verdicts", FAILURES)
     coding = one_of("Sides are", CODINGS)
+    part = one_of("Part of the split", PARTS)
 
     ties = one_of("Ties", TIES)
     measure = one_of("Measure", MEASURES)
     sort = one_of("Order", SORTS)
     aspect = named("Aspect", "aspect")
 
-    FREQUENT: Final = ("judge", "category", "candidate_1", "candidate_2")
-    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding")
+    FREQUENT: Final = ("judge", "slice", "category", "candidate_1", "candidate_2")
+    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part")
     LAYOUT: Final = ("ties", "measure", "sort", "aspect")
 
     def __init__(
@@ -103,6 +106,9 @@ class ReportForm(forms.Form):
         aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
         self.offer("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
         self.offer("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
+        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.slices = {one.name: one for one in slices}
+        self.offer("slice", [("", "all comparisons"), *((name, name) for name in self.slices)], sees_all)
         self.offer("category", [("", "all"), *((name, name) for name in categories(evaluation))])
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         names = [(candidate.name, candidate.name) for candidate in candidates]
@@ -133,10 +139,12 @@ class ReportForm(forms.Form):
             seen=Seen(told["seen"] or Seen.NOTHING),
             since=told["since"],
             until=told["until"],
+            sliced=self.slices[told["slice"]].named if told.get("slice") else None,
             where=(*of_category(told), *candidates_where(told.get("candidate_1", ""), told.get("candidate_2", ""))),
             coding=Coding(told["coding"] or Coding.CANDIDATE),
             split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
             failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
+            part=SplitPart(told["part"]) if told["part"] else None,
         )
 
     def laid_out(self, name: str) -> str:

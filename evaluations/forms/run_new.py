@@ -4,7 +4,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from evaluations.domain import Channel, InputRefused, JudgeKind, Orders
-from evaluations.models import Evaluation, Judge
+from evaluations.models import Evaluation, Judge, Slice
 from evaluations.services.judging.pricing import nano_usd
 
 ORDERS = [
@@ -58,6 +58,9 @@ class RunForm(forms.Form):
         help_text="Never exceeded, requests in flight counted at their worst; of a panel, each judge’s own. Needs a "
         "known price and a limit of tokens of a reply. Empty: no budget."
     )
+    slice = forms.ChoiceField(
+        required=False, help_text="Only comparisons that it means now. Judges that score responses take none."
+    )
     channel = forms.ChoiceField(choices=CHANNELS, initial=Channel.LIVE, required=False, label="Requests are sent")
     samples = forms.IntegerField(
         min_value=1,
@@ -73,6 +76,9 @@ class RunForm(forms.Form):
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.slices = {one.name: one for one in Slice.objects.filter(evaluation=evaluation).order_by("name")}
+        names = [("", "all comparisons"), *((name, name) for name in self.slices)]
+        self.fields["slice"].choices = names  # type: ignore[attr-defined]
         judges = askable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
         if not judges.filter(kind=JudgeKind.LLM).exists():
@@ -80,7 +86,9 @@ class RunForm(forms.Form):
 
     def options(self) -> dict[str, Any]:
         """What was chosen besides the judges, by the names that `start_run` has for it."""
-        chosen = {name: value for name, value in self.cleaned_data.items() if name != "judge"}
+        chosen = {name: value for name, value in self.cleaned_data.items() if name not in ("judge", "slice")}
+        if name := self.cleaned_data.get("slice"):
+            chosen["sliced"] = self.slices[name].named
         return chosen | {"channel": self.cleaned_data.get("channel") or Channel.LIVE}
 
 

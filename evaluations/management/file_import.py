@@ -1,27 +1,73 @@
 """What the commands that import a file have in common."""
 
 from argparse import ArgumentParser
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from django.core.management.base import CommandError
 
-from evaluations.domain import FileFormat, ImportState, InputRefused, RaterKind, Reading
+from evaluations.domain import (
+    FAILURE_STATES,
+    INCONSISTENT,
+    Choice,
+    FileFormat,
+    ImportState,
+    InputRefused,
+    RaterKind,
+    Reading,
+)
 from evaluations.models import Evaluation, Import
+from evaluations.services.importing.fetching import opened
+from evaluations.services.importing.fitting import remember_reading
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from evaluations.services.importing.sweeping import cancel, sweep
 from evaluations.services.reviewing.tallying import imports_left_off, tally_import
 
+CHOICES: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES))
+
 
 def add_file_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("slug", help="the evaluation's address")
-    parser.add_argument("file", help="JSONL, CSV or a JSON array, in UTF-8")
+    parser.add_argument(
+        "file",
+        help="JSONL, JSON, CSV, TSV, Parquet or Arrow; compressed (gzip, zstd), in a ZIP or tar, or a folder of them",
+    )
     parser.add_argument(
         "--format", default="auto", choices=[str(name) for name in FileFormat], help="auto looks at the columns"
     )
     parser.add_argument("--id-prefix", default="", help="goes before every query id")
-    parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="COLUMN=FIELD")
+    parser.add_argument(
+        "--map", nargs="+", action="extend", default=[], metavar="COLUMN=FIELD", help="what a column is: prompt=query"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="one value for all rows: candidate_a=gpt-4; query_id=#text or #row where the file has no ids",
+    )
+    parser.add_argument(
+        "--choice",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WORD=CHOICE",
+        help="what a word of the choice column means: model_a=A",
+    )
+    parser.add_argument(
+        "--remember", action="store_true", help="read files with the same columns like this from now on"
+    )
+    parser.add_argument(
+        "--as-it-is", action="store_true", help="do not read the columns as the evaluation remembers them"
+    )
     parser.add_argument("--skip-bad", action="store_true", help="store the file without its bad rows")
+
+
+def add_candidate_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--candidate", metavar="NAME", help="whose responses they are, where the file names nobody; else its own name"
+    )
 
 
 def add_rater_arguments(parser: ArgumentParser, what: str) -> None:
@@ -34,21 +80,34 @@ def reading_from(options: dict[str, Any]) -> Reading:
     return Reading(
         format=options["format"],
         id_prefix=options["id_prefix"],
-        mapping=mapping_from(options["map"]),
+        mapping=pairs_from(options["map"], "--map", "COLUMN=FIELD"),
+        constants=pairs_from(options["set"], "--set", "FIELD=VALUE"),
+        choices=choices_from(options["choice"]),
+        as_it_is=options["as_it_is"],
         rater=options.get("rater") or "",
         rater_kind=RaterKind(kind) if kind else None,
         lower_is_better=options.get("lower_is_better", False),
+        candidate=options.get("candidate") or "",
     )
 
 
-def mapping_from(pairs: list[str]) -> dict[str, str]:
-    mapping = {}
-    for pair in pairs:
-        column, equals, field = pair.partition("=")
-        if not (column and equals and field):
-            raise CommandError(f"--map takes COLUMN=FIELD, not “{pair}”.")
-        mapping[column] = field
-    return mapping
+def pairs_from(told: list[str], option: str, form: str) -> dict[str, str]:
+    """A column that is told of twice is both."""
+    pairs: dict[str, str] = {}
+    for pair in told:
+        first, equals, second = pair.partition("=")
+        if not (first and equals and second):
+            raise CommandError(f"{option} takes {form}, not “{pair}”.")
+        pairs[first] = f"{pairs[first]},{second}" if first in pairs and option == "--map" else second
+    return pairs
+
+
+def choices_from(told: list[str]) -> dict[str, str]:
+    meant = pairs_from(told, "--choice", "WORD=CHOICE")
+    for word, choice in meant.items():
+        if choice not in CHOICES:
+            raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICES)}.")
+    return {word.strip().lower(): choice for word, choice in meant.items()}
 
 
 def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str = "all") -> None:
@@ -57,17 +116,19 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
     if evaluation is None:
         raise CommandError(f"There is no evaluation at “{options['slug']}”.")
     try:
-        with open(options["file"], "rb") as file:
+        with opened(options["file"]) as (file, name):
             importing = preview(
                 evaluation,
                 file,
-                file_name=options["file"],
+                file_name=name,
                 reading=reading_from(options),
                 user=None,
                 pair=pair,
                 derive_pairs=options.get("derive_pairs"),
                 brings=brings,
             )
+        if options["remember"]:
+            remember_reading(importing)
         store_or_discard(importing, out, skip_bad=options["skip_bad"])
     except OSError as error:
         raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
@@ -98,7 +159,7 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
 
 
 def summary_of(importing: Import) -> str:
-    new = ", ".join(f"{what} {number:,}" for what, number in importing.summary["new"].items())
+    new = ", ".join(f"{what} {number:,}" for what, number in importing.brought.items())
     return (
         f"{importing.file_name}: {importing.rows_read:,} rows read, {importing.rows_stored:,} stored"
         f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} unchanged, {importing.rows_bad:,} bad."

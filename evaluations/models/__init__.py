@@ -3,18 +3,26 @@
 from evaluations.models.adjudication import Adjudication, Comment, Label, Mention, Span
 from evaluations.models.ballots import Ballot
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.exports import Export
+from evaluations.models.exports import Alias, Export
+from evaluations.models.finding import Slice, Tag, Tagging, TagWork
+from evaluations.models.hooks import Announcement, Delivery, DeliveryTry, Webhook
 from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
+from evaluations.models.mappings import ColumnMapping
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
 from evaluations.models.people import Membership, SignInLink, User
 from evaluations.models.renderings import Rendering
 from evaluations.models.rounds import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Run, Worker
+from evaluations.models.searching import Indexing
+from evaluations.models.tokens import ApiToken, KeptAnswer
 from evaluations.models.verdicts import Review, Score, Verdict
 
 __all__ = [
     "Adjudication",
+    "Alias",
+    "Announcement",
+    "ApiToken",
     "Aspect",
     "Assignment",
     "Attempt",
@@ -23,14 +31,19 @@ __all__ = [
     "Bookmark",
     "Call",
     "Candidate",
+    "ColumnMapping",
     "Comment",
     "Comparison",
+    "Delivery",
+    "DeliveryTry",
     "Endpoint",
     "Evaluation",
     "Event",
     "Export",
     "Import",
+    "Indexing",
     "Judge",
+    "KeptAnswer",
     "Label",
     "LocalServer",
     "Membership",
@@ -51,9 +64,14 @@ __all__ = [
     "Run",
     "Score",
     "SignInLink",
+    "Slice",
     "Span",
+    "Tag",
+    "TagWork",
+    "Tagging",
     "User",
     "Verdict",
+    "Webhook",
     "Worker",
     "finished_imports",
 ]

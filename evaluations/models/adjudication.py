@@ -90,7 +90,7 @@ class Label(Row):
     """
 
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="labels", db_index=False)
-    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="labels")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="labels", db_index=False)
     choice = models.CharField(max_length=8, blank=True, choices=one_of(Choice))
     source = models.CharField(max_length=12, choices=one_of(LabelSource))
     votes = models.PositiveIntegerField()
@@ -108,6 +108,7 @@ class Label(Row):
             ),
         ]
         indexes = [
+            models.Index(fields=["aspect", "choice", "comparison"], name="label_of_choice"),
             models.Index(
                 fields=["comparison", "aspect"],
                 condition=Q(unanimous=False) & ~Q(source=LabelSource.ADJUDICATED.value),

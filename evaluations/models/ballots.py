@@ -56,6 +56,8 @@ class Ballot(Row):
                 fields=["rater", "comparison", "shown", "block", "first", "inconsistent"], name="ballot_of_rater"
             ),
             filled_index("source_import", "ballot"),
+            # For the removal of comparisons: the database looks here for each of them.
+            models.Index(fields=["comparison"], name="ballot_of_comparison"),
         ]
 
     def __str__(self) -> str:

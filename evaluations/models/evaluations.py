@@ -66,6 +66,8 @@ class Event(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, null=True, related_name="events")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="events")
     verb = models.CharField(max_length=60)
+    # Of what a program did through the API: with which token of that person.
+    token = models.ForeignKey("ApiToken", on_delete=models.PROTECT, null=True, related_name="events", db_index=False)
     object_type = models.CharField(max_length=40)
     object_id = models.BigIntegerField(null=True)
     before = models.JSONField(default=dict)

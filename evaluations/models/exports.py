@@ -1,25 +1,45 @@
 """The record of every dataset file that was written."""
 
 from django.db import models
+from django.db.models import Q
 
 from evaluations.domain import ExportState
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
 from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, one_of
+from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
 
 
 class Export(Row):
+    """``filters`` say which comparisons, ``options`` how they are written, ``manifest`` what the file rests on.
+
+    ``counts``: labels by source, and what was left out by reason. ``expected``: comparisons to go through, ``reached``:
+    how many there were so far. ``seen_at``: when whoever writes it last said so; ``attempts``: how often it was begun.
+    """
+
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="exports")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="exports")
     format = models.CharField(max_length=20)
+    ending = models.CharField(max_length=20, blank=True)
     filters = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
     policy = models.CharField(max_length=40)
     state = models.CharField(max_length=12, default=ExportState.UNFINISHED.value, choices=one_of(ExportState))
     rows = models.PositiveBigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)
     file = models.FileField(upload_to="exports/%Y/%m/", blank=True)
+    bytes = models.PositiveBigIntegerField(null=True)
     counts = models.JSONField(default=dict)
+    manifest = models.JSONField(default=dict)
+    in_background = models.BooleanField(default=False)
+    expected = models.PositiveBigIntegerField(null=True)
+    reached = models.PositiveBigIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    reason = models.TextField(blank=True)
+    begun_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    removed_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [closed_list("state", ExportState, "export_state")]
@@ -30,4 +50,31 @@ class Export(Row):
     @property
     def file_name(self) -> str:
         """What the file is called where it is saved: the study, the number of the export, the format."""
-        return f"{self.evaluation.slug}-{self.pk}.{self.format}"
+        return f"{self.evaluation.slug}-{self.pk}.{self.ending or self.format}"
+
+
+class Alias(Row):
+    """What a person is called in files that are not to name them. ``rater``: of people who came without an account."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aliases", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="aliases")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, related_name="aliases")
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        verbose_name_plural = "aliases"
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "number"], name="alias_number"),
+            models.UniqueConstraint(
+                fields=["evaluation", "user"], condition=Q(user__isnull=False), name="alias_of_user"
+            ),
+            models.UniqueConstraint(fields=["rater"], condition=Q(rater__isnull=False), name="alias_of_rater"),
+            models.CheckConstraint(condition=exactly_one_of("user", "rater"), name="alias_of_one"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        return f"reviewer-{self.number}"

@@ -7,7 +7,7 @@ the database's own must be named.
 
 import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -18,11 +18,14 @@ Rows = Sequence[Sequence[Any]]
 
 
 def insert_many(model: type[models.Model], columns: tuple[str, ...], rows: Rows) -> None:
-    """COPY on PostgreSQL, one prepared statement on SQLite."""
-    if not rows:
+    insert_ready(model, columns, as_stored(model, columns, rows))
+
+
+def insert_ready(model: type[models.Model], columns: tuple[str, ...], ready: Rows) -> None:
+    """COPY on PostgreSQL, one prepared statement on SQLite. JSON is text already, and on SQLite UUIDs and times."""
+    if not ready:
         return
-    table, names = model._meta.db_table, ", ".join(columns)
-    ready = as_stored(model, columns, rows)
+    table, names = model._meta.db_table, ", ".join(map(connection.ops.quote_name, columns))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # Unlike the cursor's other methods, COPY comes past Django's own names for errors.
@@ -44,6 +47,45 @@ def update_many(model: type[models.Model], columns: tuple[str, ...], rows: Rows)
             cursor.execute(update_from_json(model, columns), [as_json_rows(columns, ready)])
         else:
             cursor.executemany(update_by_id(model, columns), [(*row[1:], row[0]) for row in ready])
+
+
+def reserve_ids(model: type[models.Model], number: int) -> Sequence[int]:
+    """So many ids that nobody else is given, for rows that point at each other before they are written.
+
+    On SQLite they are the next ones, and the transaction that asks must be the one that writes them.
+    """
+    if not number:
+        return ()
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            sequence = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+            cursor.execute(sequence, [table, number])
+            return [pk for (pk,) in cursor.fetchall()]
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
+        last = (cursor.fetchone() or (0,))[0]
+        return range(last + 1, last + 1 + number)
+
+
+def delete_of_import(model: type[models.Model], import_id: int, most: int) -> int:
+    """Remove so many rows of one import by one statement, and say how many these were.
+
+    Nothing is looked up first, as the ORM does: what another row points at the database keeps.
+    """
+    table = model._meta.db_table
+    some = f"SELECT id FROM {table} WHERE source_import_id = %s ORDER BY id LIMIT %s"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE id IN ({some})", [import_id, most])
+        return int(cursor.rowcount)
+
+
+def time_ready(moment: datetime) -> datetime | str:
+    """For `insert_ready`."""
+    return time_for_sqlite(moment) if connection.vendor == "sqlite" else moment
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(dict(value)) if value else "{}"
 
 
 def refresh_statistics(*filled: type[models.Model]) -> None:

@@ -1,6 +1,9 @@
 """Which servers may be reached, and which secrets may be sent to them."""
 
+import ipaddress
 import re
+import socket
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -32,3 +35,57 @@ def checked_key_variable(given: str) -> str:
             f"“{given}” cannot name a key: it must end in _API_KEY or start with JUDGEWEB_KEY_, in capital letters."
         )
     return name
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# Addresses of the other family inside: what they lead to is not to be seen from them.
+TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
+
+
+class NotReachable(ValueError):
+    """Nothing is sent there; the sentence says why."""
+
+
+def checked_hook_url(given: str) -> str:
+    """The address of a webhook as it was given; InputRefused where it is not a plain http(s) one."""
+    try:
+        parts = urlsplit(given.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not given.strip().isascii() or any(letter.isspace() for letter in given.strip()):
+        raise InputRefused(f"“{given}” is not an address: it must begin with https:// or http:// and name a server.")
+    if parts.username or parts.password or parts.fragment:
+        raise InputRefused("The address must hold no user name, password or #: messages are signed instead.")
+    return given.strip()
+
+
+def reachable_address(url: str, allowed: Sequence[Network]) -> str:
+    """The number under which the server of this address may be asked.
+
+    Raises NotReachable where its name leads to nothing, or anywhere into a private network that is not allowed.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        found = socket.getaddrinfo(host, parts.port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise NotReachable(f"The name {host} leads to no address.") from None
+    numbers = list(dict.fromkeys(str(one[4][0]) for one in found))
+    for number in numbers:
+        if not may_be_reached(ipaddress.ip_address(number.partition("%")[0]), allowed):
+            raise NotReachable(
+                f"{host} leads to {number}, which is no public address: the site's administrator can allow "
+                "networks by JUDGEWEB_WEBHOOK_NETWORKS."
+            )
+    return numbers[0]
+
+
+def may_be_reached(address: Address, allowed: Sequence[Network]) -> bool:
+    """Whether it belongs to the public internet, or to a network that the site allows."""
+    inner = getattr(address, "ipv4_mapped", None) or address
+    if any(inner in network for network in allowed):
+        return True
+    hidden = any(inner in network for network in TRANSLATED)
+    return inner.is_global and not inner.is_multicast and not hidden

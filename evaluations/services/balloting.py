@@ -6,14 +6,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from django.db.models import QuerySet
+from django.utils import timezone
+
 from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, marked, packed
-from evaluations.models import Aspect, Ballot, Comparison, Review, Verdict
-from evaluations.models.many import insert_many
+from evaluations.models import Aspect, Ballot, Comparison, Import, Review, Verdict
+from evaluations.models.many import insert_many, update_many
 
 # Columns that have no default of the database's own are named, empty ones too.
 COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
     *("block", "first", "final", "inconsistent", "moment"),
+)
+IMPORTED_COLUMNS: Final = (
+    *("created_at", "rater_id", "comparison_id", "sample", "shown", "block", "moment"),
+    *("first", "final", "inconsistent", "source_import_id"),
 )
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)
@@ -122,18 +129,49 @@ def forget_review(review: Review, stage: Stage | None = None) -> None:
 # ---- of an import
 
 
-def keep_imported(verdicts: Sequence[Verdict]) -> None:
+class Imported(NamedTuple):
+    """A verdict that a file brings. ``at``: when it was given, or is written where the file does not say."""
+
+    rater: int
+    comparison: int
+    aspect: int
+    shown: str
+    sample: int
+    choice: str
+    inconsistent: bool
+    at: datetime
+
+
+def keep_imported(importing: Import, verdicts: Sequence[Imported]) -> None:
     """Verdicts of one import. What belongs to a ballot of an earlier part of the file joins it."""
     if not verdicts:
         return
-    due = made_of(verdicts, verdicts[0].comparison.evaluation_id)
-    raters, comparisons = {row.rater_id for row in due}, {row.comparison_id for row in due}
-    importing = verdicts[0].source_import_id
-    earlier = Ballot.all_rows.filter(source_import=importing, rater__in=raters, comparison__in=comparisons)
-    known = {key_of(row): row for row in earlier}
+    due = made_of_imported(importing, verdicts)
+    known = {key_of(row): row for row in earlier_of(importing, due)}
     grown = [joined(known[key_of(row)], row) for row in due if key_of(row) in known]
-    Ballot.all_rows.bulk_update(grown, ["first", "inconsistent"])
-    Ballot.all_rows.bulk_create([row for row in due if key_of(row) not in known])
+    update_many(Ballot, ("id", "first", "inconsistent"), [(row.pk, row.first, row.inconsistent) for row in grown])
+    now = timezone.now()
+    new = [(now, *key_of(row), row.first, 0, row.inconsistent, importing.pk) for row in due if key_of(row) not in known]
+    insert_many(Ballot, IMPORTED_COLUMNS, new)
+
+
+def earlier_of(importing: Import, due: Sequence[Ballot]) -> QuerySet[Ballot]:
+    raters, comparisons = {row.rater_id for row in due}, {row.comparison_id for row in due}
+    return Ballot.all_rows.filter(source_import=importing, rater__in=raters, comparison__in=comparisons)
+
+
+def made_of_imported(importing: Import, verdicts: Iterable[Imported]) -> list[Ballot]:
+    place = places(importing.evaluation_id)
+    given: dict[Source, Given] = defaultdict(Given)
+    for one in verdicts:
+        moment = moment_of(min(one.at, importing.created_at))
+        source = Source(one.rater, one.comparison, one.shown, one.sample, None, None, importing.pk, moment)
+        said = given[source]
+        said.moment = moment
+        said.first[place[one.aspect]] = one.choice
+        if one.inconsistent:
+            said.inconsistent.add(place[one.aspect])
+    return [row for source, said in given.items() for row in said.rows(source)]
 
 
 def key_of(row: Ballot) -> tuple[int, ...]:

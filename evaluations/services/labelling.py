@@ -127,9 +127,9 @@ def adjudicated(choice: Choice, by: str, votes: Mapping[Choice, int]) -> Label:
     return Label(choice, LabelSource.ADJUDICATED, sum(votes.values()), votes, by)
 
 
-def bench_of(evaluation: Evaluation) -> Bench:
-    """The judges that may speak under the evaluation's policy."""
-    if evaluation.label_policy != LabelPolicy.PEOPLE_THEN_JUDGES:
+def bench_of(evaluation: Evaluation, policy: LabelPolicy | None = None) -> Bench:
+    """The judges that may speak under the evaluation's policy, or under another one."""
+    if (policy or evaluation.label_policy) != LabelPolicy.PEOPLE_THEN_JUDGES:
         return NOBODY
     known = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.JUDGE).exclude(judge__kind=JudgeKind.RULE)
     raters = {rater.pk: rater for rater in known.select_related("judge__rubric_version__rubric").order_by("name")}

@@ -46,3 +46,24 @@ def paced() -> Iterator[None]:
     began = time.monotonic()
     yield
     time.sleep(rest_after(time.monotonic() - began))
+
+
+class Pace:
+    """Transactions of one long work, with the same pauses; what the work does in between counts as pause."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # that the last transaction took
+        self._free_from = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self.rest()
+        began = time.monotonic()
+        yield
+        ended = time.monotonic()
+        self.seconds = ended - began
+        self._free_from = ended + rest_after(self.seconds)
+
+    def rest(self) -> None:
+        """What is left of the pause."""
+        time.sleep(max(0.0, self._free_from - time.monotonic()))

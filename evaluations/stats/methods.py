@@ -99,7 +99,7 @@ def methods(
         return ""
     measured = [COEFFICIENTS, CEILING] if Part.AGREEMENT in parts else []
     return " ".join(
-        [studied(facts, clusters), *said(facts, rules), *scored(scores, rules), *measured, *intervals(parts)]
+        [studied(facts, clusters, rules), *said(facts, rules), *scored(scores, rules), *measured, *intervals(parts)]
     )
 
 
@@ -111,12 +111,13 @@ def intervals(parts: Collection[Part]) -> list[str]:
     return [INTERVALS, *told, *described] if told else []
 
 
-def studied(facts: Mapping[str, AspectFacts], clusters: int) -> str:
+def studied(facts: Mapping[str, AspectFacts], clusters: int, rules: Rules) -> str:
     items = next(iter(facts.values())).items
     names = [one.name.lower() for one in facts.values()]
     about = f"on {listed(names)}" if len(names) < 8 else f"on {len(names)} aspects"
     pairs, groups = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((items, "pair"), (clusters, "cluster")))
-    return f"We compared {pairs} of responses in {groups} {about}."
+    part = f", the {rules.part} part of a split by cluster," if rules.part else ""
+    return f"We compared {pairs} of responses in {groups}{part} {about}."
 
 
 def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:

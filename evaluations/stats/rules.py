@@ -82,6 +82,14 @@ def votes(rules: Rules) -> str:
 
 
 def comparisons(rules: Rules) -> str:
-    if not rules.where:
-        return "Every comparison counts."
-    return "Only comparisons where " + " and ".join(f"{key} is “{value}”" for key, value in rules.where) + "."
+    said = []
+    if rules.sliced:
+        said.append(f"Only comparisons of the slice {rules.sliced.in_words()}.")
+    if rules.part:
+        said.append(
+            f"Only the {rules.part} part of the evaluation's own split (train 80 %, dev 10 %, test 10 % of clusters; "
+            "clusters that share a query word for word are in one part)."
+        )
+    if rules.where:
+        said.append("Only comparisons where " + " and ".join(f"{key} is “{value}”" for key, value in rules.where) + ".")
+    return " ".join(said) or "Every comparison counts."

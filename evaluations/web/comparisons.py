@@ -1,6 +1,8 @@
 """All comparisons of an evaluation, filtered."""
 
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from django.core.exceptions import PermissionDenied
@@ -11,14 +13,16 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import InputRefused, RaterKind
+from evaluations.domain import Filter, InputRefused, RaterKind, Search, Stretch, excerpt, search_for, text_of
 from evaluations.forms.comparisons import CellForm, FilterForm
-from evaluations.models import Comparison, Evaluation, Rater, User
-from evaluations.services.reporting.browsing import matching, progress
-from evaluations.services.reporting.narrowing import few_where
+from evaluations.models import Comparison, Evaluation, Rater, Tagging, User
+from evaluations.models.filtering import narrowed_to
+from evaluations.services.importing.indexing import is_behind
+from evaluations.services.reporting.browsing import Found, find, progress
+from evaluations.services.reporting.narrowing import few_among, few_of
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
-from evaluations.web.paging import PAGE_SIZE, Page, after_of, page_of
+from evaluations.web.paging import PAGE_SIZE, Page, address, after_of, page_of
 from evaluations.web.round_new import reviewers
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -28,38 +32,130 @@ LISTED = (
 )
 
 
+# Beside what a search found stands where it found it: texts beyond so many characters are left unread for it.
+TEXTS = ("query__messages", "query__context", "query__reference", "response_a__messages", "response_b__messages")
+LONG = 200_000
+
+
 @require_http_methods(["GET", "HEAD"])
 def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug)
-    sees_all = access.may(user, Action.SEE_ALL, evaluation)
-    sees_judges = access.may_see_judges(user, evaluation)
-    form = FilterForm(request.GET, evaluation=evaluation, names_shown=sees_all, judges_shown=sees_judges)
-    wanted = form.wanted()
+    form = filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
+    wanted = asked_of(form)
     if cell:
-        counted = matching(access.open_comparisons(user, evaluation), **wanted)
-        found = in_cell(request, evaluation, counted, cell)
+        counted = filtered(access.open_comparisons(user, evaluation), evaluation, form)
+        page, is_whole = page_of(request, listed(in_cell(request, evaluation, counted, cell))), True
     else:
-        found = matching(Comparison.objects.filter(evaluation=evaluation), **wanted)
-    page = page_of(
-        request, found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LISTED)
-    )
-    if cell and access.may(user, Action.REVIEW, evaluation):
+        page, is_whole = page_found(request, evaluation, form, wanted)
+    if access.may(user, Action.REVIEW, evaluation):
         # Among few, those that are not in the cell are told apart, too.
-        note_seen(user, evaluation, few_where(counted, cell.rules().where) or page.rows)
+        if cell:
+            note_seen(user, evaluation, few_of(counted, evaluation, cell.rules()) or page.rows)
+        elif any(one.tells_what_others_chose for one in wanted):
+            note_told_apart(user, evaluation, wanted, page.rows)
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
         "form": form,
         "cell": cell,
         "comparisons": page,
-        "rows": with_progress(user, evaluation, page),
-        "sees_judges": sees_judges,
+        "is_whole": is_whole,
+        "rows": with_progress(user, evaluation, page, sought_by(form)),
+        "sees_judges": access.may_see_judges(user, evaluation),
         "is_filtered": bool(cell or wanted),
+        "excluding": excluding(evaluation, wanted) if wanted and not page.rows and page.is_first and is_whole else [],
+        "is_behind": bool(form.wanted().text) and is_behind(evaluation),
+        "known_tags": form.tags,
         "people": reviewers(evaluation) if access.may(user, Action.MANAGE, evaluation) else [],
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
+
+
+def filter_form(request: HttpRequest, evaluation: Evaluation) -> FilterForm:
+    """The filter of an address, with the fields that this person may use."""
+    user = cast(User, request.user)
+    sees_all, sees_judges = access.may(user, Action.SEE_ALL, evaluation), access.may_see_judges(user, evaluation)
+    return FilterForm(
+        request.GET,
+        evaluation=evaluation,
+        sees_all=sees_all,
+        judges_shown=sees_judges,
+        in_cell="judge_choice" in request.GET,
+    )
+
+
+def asked_of(form: FilterForm) -> list[Filter]:
+    """What must all hold: the filter, and that of the slice within which it looks."""
+    sliced = form.sliced()
+    return [one for one in (form.wanted(), sliced.wanted if sliced else Filter()) if one]
+
+
+def filtered(found: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
+    for wanted in asked_of(form):
+        try:
+            found = narrowed_to(found, evaluation, wanted)
+        except InputRefused as refused:  # of a slice: what it names may be gone
+            form.add_error(None, str(refused))
+            return found.none()
+    return found
+
+
+def page_found(
+    request: HttpRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[Filter]
+) -> tuple[Page[Comparison], bool]:
+    """A page in either direction, and whether everything up to its end was looked through."""
+    after, before = after_of(request), after_of(request, "before")
+    try:
+        found = find(evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before))
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        found = Found([], None)
+    rows = list(listed(Comparison.all_rows.filter(pk__in=found.ids)).order_by("pk"))
+    on, back = found.goes_on, rows[0].pk if rows else after + 1
+    if before:
+        on, back = rows[-1].pk if rows else before - 1, found.goes_on or 0
+    return Page(
+        rows,
+        is_first=not after and not back if before else not after,
+        first_page=address(request, 0),
+        next_page=address(request, on) if on else None,
+        page_before=address(request, back, "before") if back and (after or before) else None,
+    ), found.is_whole
+
+
+def listed(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
+    return found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LISTED)
+
+
+def note_told_apart(user: User, evaluation: Evaluation, wanted: Sequence[Filter], rows: Sequence[Comparison]) -> None:
+    """That this person was told what others chose: of few, those that the filter leaves out are told apart, too."""
+    among = Comparison.objects.filter(evaluation=evaluation)
+    for one in wanted:
+        among = narrowed_to(among, evaluation, one.without_choices())
+    note_seen(user, evaluation, few_among(among) or rows)
+
+
+def excluding(evaluation: Evaluation, wanted: Sequence[Filter]) -> list[str]:
+    """In words those parts of the filter without which something would be found; empty where no single one is."""
+    parts = [part for one in wanted for part in one.parts()]
+    if len(parts) < 2:
+        return []
+    found = []
+    for part in parts:
+        others = [one for one in parts if one is not part]
+        if find(evaluation, others, size=1, seconds=0.02).ids:
+            found.append(part.in_words())
+    return found
+
+
+def sought_by(form: FilterForm) -> Search | None:
+    text = form.wanted().text
+    try:
+        return search_for(text) if text else None
+    except InputRefused:
+        return None
 
 
 def in_cell(
@@ -89,11 +185,48 @@ def in_cell(
     return found.filter(pk__in=ids[start : start + PAGE_SIZE + 1])
 
 
-def with_progress(user: User, evaluation: Evaluation, page: Page[Comparison]) -> list[dict[str, object]]:
+def with_progress(
+    user: User, evaluation: Evaluation, page: Page[Comparison], search: Search | None
+) -> list[dict[str, object]]:
     ids = [comparison.pk for comparison in page.rows]
     told = progress(ids)
     named = set(access.open_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
+    excerpts = excerpts_of(ids, search) if search else {}
+    tags = tags_of(ids) if access.may(user, Action.SEE_ALL, evaluation) else {}
     return [
-        {"comparison": comparison, "progress": told[comparison.pk], "is_named": comparison.pk in named}
+        {
+            "comparison": comparison,
+            "progress": told[comparison.pk],
+            "is_named": comparison.pk in named,
+            "excerpt": excerpts.get(comparison.pk),
+            "tags": tags.get(comparison.pk, ()),
+        }
         for comparison in page.rows
     ]
+
+
+def tags_of(ids: Sequence[int]) -> Mapping[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    rows = Tagging.objects.filter(comparison__in=ids).order_by("tag__name")
+    for comparison, name in rows.values_list("comparison_id", "tag__name"):
+        found[comparison].append(name)
+    return found
+
+
+def excerpts_of(ids: Sequence[int], search: Search) -> Mapping[int, tuple[str, list[Stretch]]]:
+    """Of each the first of its texts with a hit: what it is, and the words around the hit."""
+    short = Comparison.all_rows.filter(pk__in=ids, response_a__characters__lt=LONG, response_b__characters__lt=LONG)
+    told = {}
+    for pk, query, context, reference, first, second in short.values_list("pk", *TEXTS):
+        texts = (
+            ("query", text_of(query)),
+            ("response A", text_of(first)),
+            ("response B", text_of(second)),
+            ("context", context or ""),
+            ("reference answer", reference or ""),
+        )
+        found = ((name, excerpt(text, search)) for name, text in texts)
+        hit = next((one for one in found if one[1]), None)
+        if hit:
+            told[pk] = hit
+    return told

@@ -31,7 +31,7 @@ class Change:
 @require_safe
 def events(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.SEE_ALL)
-    found = Event.objects.filter(evaluation=evaluation).select_related("user")
+    found = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     page = page_of(request, found, newest_first=True)
     rows = [(event, list(changes(event))) for event in page.rows]
     context = {"page": "events", "evaluation": evaluation, "rows": rows, "page_of_rows": page}

@@ -13,12 +13,13 @@ RowOfPage = TypeVar("RowOfPage", bound=Model)
 
 @dataclass(frozen=True)
 class Page(Generic[RowOfPage]):
-    """``first_page`` and ``next_page`` are query strings, filters kept."""
+    """``first_page``, ``next_page`` and ``page_before`` are query strings, filters kept."""
 
     rows: Sequence[RowOfPage]
     is_first: bool
     first_page: str
     next_page: str | None
+    page_before: str | None = None
 
 
 def page_of(
@@ -37,16 +38,17 @@ def page_of(
     )
 
 
-def after_of(request: HttpRequest) -> int:
-    after = request.GET.get("after", "") or "0"
+def after_of(request: HttpRequest, name: str = "after") -> int:
+    after = request.GET.get(name, "") or "0"
     if not (after.isdecimal() and len(after) < 19):
         raise Http404
     return int(after)
 
 
-def address(request: HttpRequest, after: int) -> str:
+def address(request: HttpRequest, after: int, name: str = "after") -> str:
     parameters = request.GET.copy()
-    parameters.pop("after", None)
+    for place in ("after", "before"):
+        parameters.pop(place, None)
     if after:
-        parameters["after"] = str(after)
+        parameters[name] = str(after)
     return parameters.urlencode()

@@ -15,7 +15,7 @@ from evaluations.access import Action
 from evaluations.domain import Coding, InputRefused, Part, Rules
 from evaluations.forms.report import MEASURES, Asked, ReportForm
 from evaluations.models import Evaluation, User
-from evaluations.services.reporting.narrowing import FEW, few_where
+from evaluations.services.reporting.narrowing import FEW, few_of
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import BY_ASPECT, Report, make_report, report_for
 from evaluations.web.report_overview import overview
@@ -83,7 +83,7 @@ def report_to(user: User, evaluation: Evaluation, form: ReportForm, part: Part) 
     """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
     made = made_for(user, evaluation, form, part)
     if access.may(user, Action.REVIEW, evaluation):
-        few = few_where(access.open_comparisons(user, evaluation), form.rules().where)
+        few = few_of(access.open_comparisons(user, evaluation), evaluation, form.rules())
         note_seen(user, evaluation, few, judges=access.may_see_judges(user, evaluation))
     return made
 
@@ -147,6 +147,18 @@ def cells_address(evaluation: Evaluation, rules: Rules, asked: Asked) -> str:
     """Where the comparisons behind a cell are listed. First and second shown are no choice to list by: none."""
     if rules.coding is not Coding.CANDIDATE:
         return ""
-    passed = ("category", "candidate_1", "candidate_2", "reviewer", "since", "until", "seen", "split_rule", "failed")
+    passed = (
+        "slice",
+        "category",
+        "candidate_1",
+        "candidate_2",
+        "reviewer",
+        "since",
+        "until",
+        "seen",
+        "split_rule",
+        "failed",
+        "part",
+    )
     query = urlencode({name: asked[name] for name in passed if name in asked}, doseq=True)
     return f"{reverse('comparisons', args=[evaluation.slug])}?{query}{'&' if query else ''}"

@@ -3,13 +3,13 @@
 from typing import Any, cast
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from evaluations import access
-from evaluations.access import ALLOWED, Action
+from evaluations.access import Action
+from evaluations.access import reviewers as reviewers
 from evaluations.domain import DRAWN, InputRefused
 from evaluations.forms.round_new import MOST, RoundForm
 from evaluations.models import Evaluation, Round, User
@@ -57,12 +57,6 @@ def previewed(evaluation: Evaluation, form: RoundForm) -> dict[str, Any]:
     is_drawn = options["strategy"] in DRAWN
     is_short = is_drawn and total < options["size"] < MOST
     return {"preview": ahead, "total": total, "is_drawn": is_drawn, "is_short": is_short}
-
-
-def reviewers(evaluation: Evaluation) -> "QuerySet[User]":
-    roles = ALLOWED[Action.REVIEW]
-    members = User.objects.filter(memberships__evaluation=evaluation, memberships__role__in=roles, is_active=True)
-    return members.order_by("username")
 
 
 def free_name(evaluation: Evaluation) -> str:

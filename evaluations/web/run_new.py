@@ -13,7 +13,8 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import Channel, InputRefused, Orders
 from evaluations.forms.run_new import RunForm, askable_judges
-from evaluations.models import Evaluation, Judge, Run, User
+from evaluations.models import Evaluation, Judge, Run, Slice, User
+from evaluations.models.filtering import comparisons_in
 from evaluations.services.judging.estimating import Estimate, estimate
 from evaluations.services.judging.observing import Span
 from evaluations.services.judging.running import start_panel
@@ -64,6 +65,8 @@ def shown(
     judges = list(askable_judges(evaluation))
     chosen = chosen_of(judges, given)
     options = options_of(given)
+    if (one := form.slices.get(given.get("slice", ""))) and is_usable(one):
+        options["sliced"] = one.named
     estimates = [Ahead(judge, estimate(judge, **options)) for judge in chosen]
     context = {
         "page": "runs",
@@ -76,6 +79,15 @@ def shown(
     only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
     template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
     return render(request, template, context, status=status)
+
+
+def is_usable(one: Slice) -> bool:
+    """Whether everything that it names is still there: starting says in words what is not."""
+    try:
+        comparisons_in(one.evaluation, one.wanted)
+    except InputRefused:
+        return False
+    return True
 
 
 def chosen_of(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:

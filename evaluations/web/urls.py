@@ -10,7 +10,7 @@ from evaluations.web.call import call
 from evaluations.web.comparison import comparison
 from evaluations.web.comparison_new import comparison_new
 from evaluations.web.comparisons import comparisons
-from evaluations.web.comparisons_give import comparisons_give
+from evaluations.web.comparisons_act import comparisons_act
 from evaluations.web.disagreement import disagreement
 from evaluations.web.disagreement_steps import (
     adjudication_withdraw,
@@ -20,6 +20,7 @@ from evaluations.web.disagreement_steps import (
     disagreement_why,
 )
 from evaluations.web.disagreements import disagreements
+from evaluations.web.duplicates import duplicates, duplicates_together
 from evaluations.web.endpoint import endpoint, endpoint_price
 from evaluations.web.endpoint_new import endpoint_new
 from evaluations.web.endpoints import endpoint_found, endpoints
@@ -28,11 +29,21 @@ from evaluations.web.evaluation_new import evaluation_new
 from evaluations.web.evaluation_settings import evaluation_archive, evaluation_bring_back, evaluation_settings
 from evaluations.web.evaluations import evaluations
 from evaluations.web.events import events
-from evaluations.web.exports import export_file, export_new, exports
+from evaluations.web.exports import (
+    export_cancel,
+    export_file,
+    export_manifest,
+    export_new,
+    export_page,
+    export_progress,
+    export_remove,
+    exports,
+)
 from evaluations.web.families import families
 from evaluations.web.guidelines import guidelines
 from evaluations.web.health import health
 from evaluations.web.help import help_page
+from evaluations.web.import_map import import_map, import_map_forget
 from evaluations.web.imports import (
     import_cancel,
     import_new,
@@ -46,6 +57,7 @@ from evaluations.web.judge_new import judge_new
 from evaluations.web.judge_try import judge_tried, judge_try
 from evaluations.web.judges import judges
 from evaluations.web.mentions import mentions
+from evaluations.web.pairs import pairs
 from evaluations.web.people import people, people_link, people_remove, people_role
 from evaluations.web.report import report
 from evaluations.web.report_plot import report_plot
@@ -72,6 +84,18 @@ from evaluations.web.run_retry import run_retry
 from evaluations.web.runs import runs
 from evaluations.web.sign_in import sign_in, sign_out
 from evaluations.web.sign_in_link import sign_in_link
+from evaluations.web.slices import slice_delete, slice_rename, slice_save, slices, tag_delete, tag_rename, tag_undo
+from evaluations.web.tokens import token_revoke, tokens
+from evaluations.web.webhook import (
+    webhook,
+    webhook_again,
+    webhook_kinds,
+    webhook_secret,
+    webhook_start,
+    webhook_stop,
+    webhook_test,
+)
+from evaluations.web.webhooks import webhook_new, webhooks
 
 urlpatterns: list[URLPattern] = [
     # evaluations, and one at a glance
@@ -96,6 +120,8 @@ urlpatterns: list[URLPattern] = [
     path("sign-out", sign_out, name="sign_out"),
     path("account", account, name="account"),
     path("account/password", account_password, name="account_password"),
+    path("account/tokens", tokens, name="tokens"),
+    path("account/tokens/<int:pk>/revoke", token_revoke, name="token_revoke"),
     # accounts of the whole site, for its administrators
     path("accounts", accounts, name="accounts"),
     path("accounts/<int:pk>/link", account_link, name="account_link"),
@@ -109,7 +135,15 @@ urlpatterns: list[URLPattern] = [
     # comparisons
     path("e/<slug:slug>/comparisons", comparisons, name="comparisons"),
     path("e/<slug:slug>/comparisons/new", comparison_new, name="comparison_new"),
+    path("e/<slug:slug>/comparisons/act", comparisons_act, name="comparisons_act"),
     path("e/<slug:slug>/comparisons/<int:pk>", comparison, name="comparison"),
+    path("e/<slug:slug>/slices", slices, name="slices"),
+    path("e/<slug:slug>/slices/save", slice_save, name="slice_save"),
+    path("e/<slug:slug>/slices/<int:pk>/rename", slice_rename, name="slice_rename"),
+    path("e/<slug:slug>/slices/<int:pk>/delete", slice_delete, name="slice_delete"),
+    path("e/<slug:slug>/tags/<int:pk>/rename", tag_rename, name="tag_rename"),
+    path("e/<slug:slug>/tags/<int:pk>/delete", tag_delete, name="tag_delete"),
+    path("e/<slug:slug>/tags/<int:pk>/undo", tag_undo, name="tag_undo"),
     # review
     path("e/<slug:slug>/guidelines", guidelines, name="guidelines"),
     path("e/<slug:slug>/families", families, name="families"),
@@ -142,7 +176,6 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/rounds/<int:pk>/people", round_people, name="round_people"),
     path("e/<slug:slug>/rounds/<int:pk>/close", round_close, name="round_close"),
     path("e/<slug:slug>/rounds/<int:pk>/open", round_open, name="round_open"),
-    path("e/<slug:slug>/comparisons/give", comparisons_give, name="comparisons_give"),
     path("e/<slug:slug>/rounds/calibration", calibration_new, name="calibration_new"),
     path("e/<slug:slug>/rounds/<int:pk>/calibration", calibration, name="calibration"),
     # imports
@@ -150,11 +183,21 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/imports/new", import_new, name="import_new"),
     path("e/<slug:slug>/imports/<int:pk>", import_page, name="import"),
     path("e/<slug:slug>/imports/<int:pk>/progress", import_progress, name="import_progress"),
+    path("e/<slug:slug>/imports/<int:pk>/columns", import_map, name="import_map"),
+    path("e/<slug:slug>/imports/<int:pk>/columns/forget", import_map_forget, name="import_map_forget"),
     path("e/<slug:slug>/imports/<int:pk>/store", import_store, name="import_store"),
     path("e/<slug:slug>/imports/<int:pk>/cancel", import_cancel, name="import_cancel"),
+    path("e/<slug:slug>/pairs", pairs, name="pairs"),
+    path("e/<slug:slug>/duplicates", duplicates, name="duplicates"),
+    path("e/<slug:slug>/duplicates/together", duplicates_together, name="duplicates_together"),
     # exports
     path("e/<slug:slug>/exports", exports, name="exports"),
     path("e/<slug:slug>/exports/new", export_new, name="export_new"),
+    path("e/<slug:slug>/exports/<int:pk>", export_page, name="export"),
+    path("e/<slug:slug>/exports/<int:pk>/progress", export_progress, name="export_progress"),
+    path("e/<slug:slug>/exports/<int:pk>/cancel", export_cancel, name="export_cancel"),
+    path("e/<slug:slug>/exports/<int:pk>/remove", export_remove, name="export_remove"),
+    path("e/<slug:slug>/exports/<int:pk>/manifest", export_manifest, name="export_manifest"),
     path("e/<slug:slug>/exports/<int:pk>/file", export_file, name="export_file"),
     # report
     path("e/<slug:slug>/report", report, name="report"),
@@ -184,6 +227,15 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/<int:pk>/reread", run_reread, name="run_reread"),
     path("e/<slug:slug>/runs/<int:pk>/calls", run_calls, name="run_calls"),
     path("e/<slug:slug>/calls/<int:pk>", call, name="call"),
+    path("e/<slug:slug>/webhooks", webhooks, name="webhooks"),
+    path("e/<slug:slug>/webhooks/new", webhook_new, name="webhook_new"),
+    path("e/<slug:slug>/webhooks/<int:pk>", webhook, name="webhook"),
+    path("e/<slug:slug>/webhooks/<int:pk>/kinds", webhook_kinds, name="webhook_kinds"),
+    path("e/<slug:slug>/webhooks/<int:pk>/test", webhook_test, name="webhook_test"),
+    path("e/<slug:slug>/webhooks/<int:pk>/stop", webhook_stop, name="webhook_stop"),
+    path("e/<slug:slug>/webhooks/<int:pk>/start", webhook_start, name="webhook_start"),
+    path("e/<slug:slug>/webhooks/<int:pk>/secret", webhook_secret, name="webhook_secret"),
+    path("e/<slug:slug>/webhooks/<int:pk>/<int:delivery>/again", webhook_again, name="webhook_again"),
     # for supervisors, proxies and monitors
     path("healthz", health, name="health"),
 ]

@@ -42,13 +42,11 @@ def addresses(product: Product, browser: Browser, owner_state: StorageState, tmp
     product.manage("create_evaluation", "reading", "--name", "Reading", "--owner", "owner")
     product.manage("import_comparisons", "reading", str(file))
     context = browser.new_context(base_url=product.address, storage_state=owner_state)
-    found = {}
-    for row in ROWS:
-        html = context.request.get(f"/e/reading/comparisons?q={row['query']}").text()
-        numbers = re.findall(r"/e/reading/comparisons/(\d+)", html)
-        found[row["query"]] = f"/e/reading/review/{numbers[0]}"
+    html = context.request.get("/e/reading/comparisons").text()
     context.close()
-    return found
+    # A list shows comparisons in the order in which they came.
+    numbers = list(dict.fromkeys(re.findall(r"/e/reading/comparisons/(\d+)", html)))
+    return {row["query"]: f"/e/reading/review/{number}" for row, number in zip(ROWS, numbers, strict=True)}
 
 
 def opened(page: Page, address: str) -> Page:

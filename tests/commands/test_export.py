@@ -1,4 +1,5 @@
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,10 @@ def test_it_writes_the_file_and_says_how_many_rows_and_which_checksum(
     assert (export.state, export.rows, export.user) == (ExportState.DONE, 1, None)
     assert export.sha256 == hashlib.sha256(out.read_bytes()).hexdigest()
     assert capsys.readouterr().out == f"Wrote {out}: rows 1, SHA-256 {export.sha256}\n"
-    assert list(tmp_path.iterdir()) == [out]
+    beside = tmp_path / "labels.manifest.json"
+    assert sorted(tmp_path.iterdir()) == [out, beside]
+    told = json.loads(beside.read_text())
+    assert told["file"] == {"name": export.file_name, "sha256": export.sha256, "bytes": export.bytes, "rows": 1}
 
 
 def refused(*arguments: str) -> str:
@@ -44,7 +48,7 @@ def test_an_unknown_evaluation_is_one_clear_line(tmp_path: Path) -> None:
     assert "nowhere" in refused("nowhere", "--format", "csv", "--out", str(tmp_path / "x.csv"))
 
 
-@pytest.mark.parametrize("written_as", ["parquet", "dpo", "messages", "llm-comparator", "verdicts"])
+@pytest.mark.parametrize("written_as", ["xlsx", "toml"])
 def test_a_format_that_is_not_there_is_refused_with_those_that_are(
     evaluation: Evaluation, tmp_path: Path, written_as: str
 ) -> None:
@@ -73,4 +77,4 @@ def test_an_export_that_breaks_off_leaves_the_old_file_as_it_was(
     assert "No space left on device" in refused("study", "--format", "csv", "--out", str(out))
     assert out.read_text() == "what stood here before"
     assert list(tmp_path.iterdir()) == [out]
-    assert Export.objects.get().state == ExportState.UNFINISHED
+    assert Export.objects.get().state == ExportState.FAILED

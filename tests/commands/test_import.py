@@ -1,17 +1,21 @@
 """``import_comparisons``, ``import_verdicts``, ``import_scores``: one clear line, and never a traceback."""
 
+import gzip
+import hashlib
 import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 
 from evaluations.domain import ImportState
 from evaluations.models import Comparison, Evaluation, Import, Rater, RubricAspect, Score, Verdict
 from tests.importing import COMPARISON, comparison, jsonl, score, verdict
 from tests.making import make_evaluation
+from tests.packing import as_arrow_stream
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +106,7 @@ def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, wri
         "Scores that differ by at most 0 make a tie.\n"
         "ranks.jsonl: 2 rows read, 2 stored (scores 2), 0 unchanged, 0 bad.\n"
     )
-    assert list(Score.objects.values_list("rater__name", "value")) == [("ann", 1.0), ("ann", 2.0)]
+    assert list(Score.objects.order_by("pk").values_list("rater__name", "value")) == [("ann", 1.0), ("ann", 2.0)]
     assert RubricAspect.objects.get(version__rubric__name="imported scores").lower_is_better
 
 
@@ -152,7 +156,7 @@ def test_responses_are_paired_as_asked(evaluation: Evaluation, written: Any) -> 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--pair", "some"], "Pairs cannot be made by “some”: say all, baseline:NAME or random:N."),
+        (["--pair", "some"], "Pairs cannot be made by “some”: say all, baseline:NAME, random:N or adjacent."),
         (["--map", "prompt"], "--map takes COLUMN=FIELD, not “prompt”."),
         (
             ["--map", "prompt=query"],
@@ -193,7 +197,9 @@ def test_the_other_commands_material_is_refused(evaluation: Evaluation, written:
 def test_an_evaluation_or_file_that_is_not_there_is_said(evaluation: Evaluation, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.jsonl")
     assert refused("import_comparisons", missing) == f"{missing} cannot be read: No such file or directory."
-    assert refused("import_comparisons", str(tmp_path)) == f"{tmp_path} cannot be read: Is a directory."
+    assert refused("import_comparisons", str(tmp_path)) == (
+        f"{tmp_path.name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty."
+    )
     with pytest.raises(CommandError, match="There is no evaluation at “nowhere”"):
         call_command("import_comparisons", "nowhere", missing)
 
@@ -214,3 +220,51 @@ def test_a_bad_file_is_one_clear_message_and_nothing_is_stored(
     assert sentence in refused("import_comparisons", written(content, name))
     assert not Import.objects.exists()
     assert not Comparison.all_rows.exists()
+
+
+def test_a_folder_is_imported_and_kept_as_one_zip(evaluation: Evaluation, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    (folder / "train").mkdir(parents=True)
+    (folder / "dataset_dict.json").write_text("{}")
+    (folder / "train" / "data-00000-of-00001.arrow").write_bytes(as_arrow_stream([comparison(), comparison("q2")]))
+    assert "saved.zip: 2 rows read, 2 stored" in said("import_comparisons", str(folder))
+    importing = Import.objects.get()
+    assert hashlib.sha256(importing.file.read()).hexdigest() == importing.sha256
+    assert Comparison.objects.get(query__key="q2").metadata == {"split": "train"}
+    assert "0 stored, 2 unchanged" in said("import_comparisons", importing.file.path)
+    assert not list(Path(settings.SCRATCH_DIR).glob("*.upload*"))
+
+
+def test_a_file_has_only_so_many_rows(evaluation: Evaluation, written: Any, settings: LazySettings) -> None:
+    settings.MAX_ROWS = 2
+    assert refused("import_comparisons", written(jsonl([comparison(f"q{number}") for number in range(3)]))) == (
+        "rows.jsonl has more than 2 rows, the most that are read here (JUDGEWEB_MAX_ROWS): "
+        "split it, or have the limit raised."
+    )
+    assert not Import.objects.exists()
+
+
+def test_a_packed_file_holds_only_so_much(evaluation: Evaluation, written: Any, settings: LazySettings) -> None:
+    settings.MAX_UNPACKED_BYTES = 1024 * 1024
+    packed = gzip.compress(jsonl([comparison(f"q{number}") for number in range(9_000)]))
+    assert refused("import_comparisons", written(packed)) == (
+        "rows.jsonl holds more than 1 MB when it is unpacked, the most that is read here (JUDGEWEB_MAX_UNPACKED_MB): "
+        "split it, or have the limit raised."
+    )
+    assert not Import.objects.exists()
+
+
+def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation: Evaluation, written: Any) -> None:
+    path = written(b"prompt,left,right,winner\nWhy?,Because.,No idea.,first\n", "arena.csv")
+    told = said(
+        *("import_comparisons", path, "--map", "prompt=query", "left=response_a", "right=response_b", "winner=choice"),
+        *("--set", "query_id=#text", "candidate_a=m1", "candidate_b=m2", "rater=ann", "rater_kind=human"),
+        *("--choice", "First=A", "--remember"),
+    )
+    assert "1 stored (queries 1, responses 2, comparisons 1, verdicts 1)" in told
+    path = written(b"prompt,left,right,winner\nWho?,Me.,You.,first\n", "arena.csv")
+    assert "fit no known format" in refused("import_comparisons", path, "--as-it-is")
+    assert "first=left: a choice is one of A, B, tie" in refused("import_comparisons", path, "--choice", "first=left")
+    told = said("import_comparisons", path)
+    assert "as this evaluation remembers" in told
+    assert "verdicts 1" in told

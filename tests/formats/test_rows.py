@@ -274,7 +274,8 @@ def test_columns_can_be_given_other_names() -> None:
             b"lorem,ipsum\n1,2\n",
             {},
             "The columns of rows.csv (lorem, ipsum) fit no known format. A comparison row needs "
-            "query_id, query, candidate_a, response_a, candidate_b, response_b.",
+            "query_id, query, candidate_a, response_a, candidate_b, response_b. "
+            "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports.",
         ),
         (
             b"lorem,ipsum\n1,2\n",

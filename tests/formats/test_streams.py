@@ -1,7 +1,6 @@
 """Bytes in, records out; and one clear sentence for what is no file of rows."""
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -14,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluations.domain import BadRow, InputRefused
-from evaluations.formats import streams
-from evaluations.formats.streams import Record, open_source
+from evaluations.formats import json_text
+from evaluations.formats.sources import open_source
+from evaluations.formats.streams import BLOCK_BYTES, NOT_UTF8, Record
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 CELL = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\r\t"))
@@ -91,8 +91,8 @@ def test_a_csv_row_with_a_field_too_many_is_bad() -> None:
 
 
 def test_a_line_that_is_not_utf8_is_bad_and_the_others_are_read() -> None:
-    assert values(b'{"a": 1}\n{"a": "\xff"}\n') == [{"a": 1}, BadRow(2, "the line is not UTF-8")]
-    assert values(b"one,two\n1,2\n\xe9,2\n") == [{"one": "1", "two": "2"}, BadRow(3, "the row is not UTF-8")]
+    assert values(b'{"a": 1}\n{"a": "\xff"}\n') == [{"a": 1}, BadRow(2, f"the line {NOT_UTF8}")]
+    assert values(b"one,two\n1,2\n\xe9,2\n") == [{"one": "1", "two": "2"}, BadRow(3, f"the row {NOT_UTF8}")]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,8 @@ def test_json_that_breaks_readers_is_a_bad_row(line: bytes, reason: str) -> None
         (b"\xef\xbb\xbf \n", "rows.file holds nothing but blank space."),
         (b"[]", "rows.file holds no rows."),
         (b"one,two\n", "rows.file holds no rows."),
-        (bytes(range(256)) * 4, "rows.file is a binary file, not text: save it as JSONL or CSV in UTF-8."),
-        (gzip.compress(b"{}", mtime=0), "rows.file is compressed with gzip: save it as JSONL or CSV in UTF-8."),
-        (b"PK\x03\x04rest", "rows.file is a spreadsheet or ZIP archive: save it as JSONL or CSV in UTF-8."),
-        ('{"a": 1}'.encode("utf-16"), "rows.file is UTF-16 text: save it as JSONL or CSV in UTF-8."),
-        (b"na\xefve,two\n1,2\n", "rows.file is not UTF-8: save it as UTF-8 text."),
+        (bytes(range(256)) * 4, "rows.file is a binary file, not text: save it as JSONL, CSV in UTF-8, or Parquet."),
+        (b"na\xefve,two\n1,2\n", f"rows.file {NOT_UTF8}."),
         (b"one,two,one\n1,2,3\n", "rows.file has the column “one” more than once."),
         (
             b'{"a": 1\n"b": 2}',
@@ -135,10 +132,10 @@ def test_a_file_that_is_no_file_of_rows_is_refused_in_one_sentence(content: byte
     [
         (b'[{"a": 1},\n{"a": }]', 2, "not valid JSON (expecting value)"),
         (b'[{"a": 1}\n{"a": 2}]', 2, "a comma or the closing bracket is missing"),
-        (b'[{"a": 1},', 1, "the file ends before the array does"),
+        (b'[{"a": 1},', 1, "the file ends too early"),
         (b"[1, 2]", 1, "each entry of the array must be an object"),
         (b'[{"a": 1}]\n{}', 2, "there is text after the end of the array"),
-        (b'[{"a": "\xff"}]', 1, "the text is not UTF-8"),
+        (b'[{"a": "\xff"}]', 1, f"the text {NOT_UTF8}"),
         (b'[{"a": ' + b"9" * 5_000 + b"}]", 1, "a number is too long or objects are nested too deeply"),
     ],
 )
@@ -238,7 +235,7 @@ class Repeated(Endless):
 
 
 def test_an_object_longer_than_the_window_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "HEAD_BYTES", 8)
+    monkeypatch.setattr(json_text, "BLOCK_BYTES", 8)
     rows: list[object] = [{"a": "x" * 1_000}, {"b": "é" * 500}]
     assert values(json.dumps(rows, ensure_ascii=False).encode()) == rows
 
@@ -250,4 +247,4 @@ def test_records_come_one_by_one_and_the_rest_is_not_read() -> None:
     line = b'{"a": 1}\n'
     file = io.BytesIO(line * 100_000)
     list(first(file))
-    assert file.tell() < 10 * len(line)
+    assert file.tell() <= BLOCK_BYTES + 3 < len(line) * 100_000

@@ -2,9 +2,10 @@
 
 import pytest
 
-from evaluations.domain import CallState, ImportState
-from evaluations.models import Comparison, Query
-from evaluations.services.reporting.browsing import Progress, categories, matching, progress
+from evaluations.domain import CallState, Filter, ImportState
+from evaluations.models import Query
+from evaluations.models.filtering import comparisons_in
+from evaluations.services.reporting.browsing import Progress, categories, progress
 from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, person_says
 
@@ -29,8 +30,7 @@ def test_filters_hold_together() -> None:
     make_comparison(evaluation, query="Sing of Troy", category="facts", candidates=("alpha", "gamma"))
     make_comparison(evaluation, query="Sing of Rome", category="poems", candidates=("alpha", "gamma"))
     make_comparison(evaluation, query="Sing of Troy", category="poems", candidates=("alpha", "beta"))
-    gamma = wanted.response_b.candidate
-    assert list(matching(Comparison.objects.all(), text="TROY", category="poems", candidate=gamma)) == [wanted]
+    assert list(comparisons_in(evaluation, Filter(text="TROY", category="poems", candidate="gamma"))) == [wanted]
 
 
 def test_raters_are_counted_once_however_much_they_said() -> None:

@@ -30,7 +30,7 @@ from evaluations.models import (
 from evaluations.services.importing.importing import begin, go_on, store
 from evaluations.services.importing.previewing import receive
 from evaluations.services.importing.resolving import resolve
-from evaluations.services.importing.sweeping import AT_ONCE, cancel, claim, sweep, sweep_imports
+from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, claim, sweep, sweep_imports
 from evaluations.services.preparing.preparing import archive
 from tests.importing import bring, check, comparison, jsonl, verdict
 from tests.making import make_comparison, make_evaluation, make_member, make_user
@@ -47,7 +47,9 @@ def evaluation() -> Evaluation:
 @pytest.fixture(autouse=True)
 def batches_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same small steps on every database: 16 comparisons with all they bring, or 64 verdicts."""
-    monkeypatch.setitem(AT_ONCE, "postgresql", AT_ONCE["sqlite"])
+    for database in LEAST_AT_ONCE:
+        monkeypatch.setitem(LEAST_AT_ONCE, database, 64)
+        monkeypatch.setitem(SECONDS, database, 0.0)
 
 
 def rows_there() -> dict[str, int]:
@@ -462,13 +464,25 @@ def test_a_long_file_is_checked_in_the_background(evaluation: Evaluation) -> Non
 
 
 def test_a_long_file_that_cannot_be_read_fails_and_is_not_kept(evaluation: Evaluation) -> None:
+    content = b"query_id,query,candidate_a,response_a,candidate_b,response_b\n" + b'q,"never closed\n'
+    importing = receive(evaluation, io.BytesIO(content), file_name="rows.csv", reading=Reading(), user=None)
+    go_on(importing)
+    importing.refresh_from_db()
+    assert importing.state == ImportState.FAILED
+    assert importing.reason
+    assert not importing.file
+
+
+def test_a_long_file_of_unknown_columns_is_kept_until_somebody_says_what_they_mean(evaluation: Evaluation) -> None:
     importing = receive(
         evaluation, io.BytesIO(b"lorem,ipsum\n1,2\n"), file_name="rows.csv", reading=Reading(), user=None
     )
     go_on(importing)
     importing.refresh_from_db()
-    assert importing.state == ImportState.FAILED
+    assert importing.state == ImportState.MAPPING
     assert importing.reason.startswith("The columns of rows.csv (lorem, ipsum) fit no known format.")
+    cancel(importing, user=None)
+    sweep(importing)
     assert not importing.file
 
 

@@ -23,7 +23,7 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.importing.importing import begin, store
-from evaluations.services.importing.sweeping import AT_ONCE, cancel, sweep_imports
+from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, sweep_imports
 from tests.importing import bring, check, comparison, jsonl, score, verdict
 from tests.making import make_evaluation, make_user
 
@@ -32,7 +32,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 
 @pytest.fixture(autouse=True)
 def batches_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AT_ONCE, "postgresql", AT_ONCE["sqlite"])
+    for database in LEAST_AT_ONCE:
+        monkeypatch.setitem(LEAST_AT_ONCE, database, 64)
+        monkeypatch.setitem(SECONDS, database, 0.0)
 
 
 @pytest.fixture

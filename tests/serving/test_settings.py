@@ -19,7 +19,7 @@ NOT_OURS = {"OPENAI_API_KEY"}
 
 def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "judgeweb" / "settings.py").read_text()
-    read = set(re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|site_address)\("(\w+)"', source))
+    read = set(re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|networks|site_address)\("(\w+)"', source))
     listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert listed - NOT_OURS == read
 
@@ -29,6 +29,12 @@ def test_a_number_out_of_range_is_named(given: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PORT", given)
     with pytest.raises(ImproperlyConfigured, match=re.escape(f"PORT is {given!r}: it must be a whole number from 1")):
         settings.whole_number("PORT", 8000, 1, 65535)
+
+
+def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_WEBHOOK_NETWORKS", "10.0.0.0/8, 10.0.0.1/8")
+    with pytest.raises(ImproperlyConfigured, match=r"JUDGEWEB_WEBHOOK_NETWORKS cannot be read: 10\.0\.0\.1/8 has host"):
+        settings.networks("JUDGEWEB_WEBHOOK_NETWORKS")
 
 
 def test_yes_or_no_is_one_or_nought(monkeypatch: pytest.MonkeyPatch) -> None:

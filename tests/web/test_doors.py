@@ -21,7 +21,7 @@ from tests.saying import person_says
 
 pytestmark = pytest.mark.django_db
 
-FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health"}
+FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health", "api_openapi"}
 FOR_EVERYONE_SIGNED_IN = {
     "evaluations",
     "evaluation_new",
@@ -30,6 +30,9 @@ FOR_EVERYONE_SIGNED_IN = {
     "sign_out",
     "help",
     "mentions",
+    "tokens",
+    "token_revoke",
+    "api_docs",
 }
 FOR_ADMINISTRATORS = {
     "accounts",
@@ -63,14 +66,22 @@ class Door:
         return "slug" in self.parameters
 
     def address(self, slug: str = "", number: int = NUMBER) -> str:
-        values = {"slug": slug, "pk": number, "token": "x" * 43, "part": "wins", "name": "agreement-aspects"}
+        values = {
+            "slug": slug,
+            "pk": number,
+            "delivery": number,
+            "token": "x" * 43,
+            "part": "wins",
+            "name": "agreement-aspects",
+        }
         return reverse(self.name, kwargs={name: values[name] for name in self.parameters})
 
 
 def doors(resolver: URLResolver) -> Iterator[Door]:
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
-            yield from doors(pattern)
+            # Of the API's own doors no session opens any: tests/api/test_doors.py walks them.
+            yield from () if pattern.namespace else doors(pattern)
         elif isinstance(pattern, URLPattern):
             assert pattern.name, f"{pattern.pattern} has no name"
             yield Door(pattern.name, tuple(pattern.pattern.converters))

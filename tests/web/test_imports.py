@@ -1,5 +1,10 @@
 """The import pages: what will be stored, every bad row by line, and live progress."""
 
+import gzip
+import os
+from pathlib import Path
+from typing import BinaryIO
+
 import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,11 +16,13 @@ from pytest_django import DjangoAssertNumQueries
 from evaluations import tasks
 from evaluations.domain import ImportState, Role
 from evaluations.models import Comparison, Evaluation, Import
+from evaluations.services.importing import previewing
 from evaluations.services.importing.importing import go_on
 from evaluations.services.importing.sweeping import give_up
 from evaluations.web import imports as pages
 from tests.importing import bring, comparison, jsonl, score, verdict
 from tests.making import make_evaluation, make_member
+from tests.packing import as_parquet, zipped
 
 pytestmark = pytest.mark.django_db
 
@@ -156,7 +163,7 @@ def test_what_failed_can_be_stored_again(manager: Client, evaluation: Evaluation
 def test_a_long_file_is_checked_in_the_background(
     manager: Client, evaluation: Evaluation, nudged: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "CHECKED_AT_ONCE_BYTES", 10)
+    monkeypatch.setattr(previewing, "QUICKLY_CHECKED_BYTES", 10)
     upload(manager, evaluation, jsonl([comparison()]))
     importing = Import.objects.get()
     assert nudged == [importing.pk]
@@ -302,3 +309,48 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
         first = manager.get(address).content.decode()
     assert first.count("<tr>") == 51
     assert "Next 50" in first
+
+
+def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
+    manager: Client, evaluation: Evaluation, nudged: list[int]
+) -> None:
+    rows = [comparison(f"q{number}") for number in range(3)]
+    for name, content in {
+        "rows.jsonl.gz": gzip.compress(jsonl(rows)),
+        "rows.parquet": as_parquet(rows),
+        "rows.zip": zipped({"rows.parquet": as_parquet(rows)}),
+    }.items():
+        upload(manager, evaluation, content, name)
+        importing = Import.objects.latest("pk")
+        assert nudged[-1] == importing.pk
+        go_on(importing)
+        assert "Store 3 rows" in page(manager, "import", importing)
+
+
+def test_a_packed_file_that_breaks_off_is_refused_on_its_page_and_not_kept(
+    manager: Client, evaluation: Evaluation
+) -> None:
+    upload(manager, evaluation, gzip.compress(jsonl([comparison()]))[:-9], "rows.jsonl.gz")
+    importing = Import.objects.get()
+    go_on(importing)
+    assert "rows.jsonl.gz is damaged or cut off: its gzip data breaks" in page(manager, "import", importing)
+    importing.refresh_from_db()
+    assert (importing.state, bool(importing.file)) == (ImportState.FAILED, False)
+    assert not Comparison.all_rows.exists()
+
+
+def test_an_upload_is_renamed_where_it_is_kept_and_not_copied(
+    manager: Client, evaluation: Evaluation, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 100
+    seen: list[int] = []
+    was = previewing.sum_of
+
+    def sum_of(file: BinaryIO) -> str:
+        seen.append(os.fstat(file.fileno()).st_ino)
+        return was(file)
+
+    monkeypatch.setattr(previewing, "sum_of", sum_of)
+    upload(manager, evaluation, jsonl([comparison()]))
+    assert seen == [os.stat(Import.objects.get().file.path).st_ino]
+    assert not list(Path(settings.SCRATCH_DIR).iterdir())

@@ -293,21 +293,27 @@ def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, f
 def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     chosen = list(filled.comparisons.order_by("pk").values_list("pk", flat=True)[:2])
-    address = reverse("comparisons_give", args=["study"])
-    client.post(address, {"comparison": chosen, "people": [ann.pk]})
+    address = reverse("comparisons_act", args=["study"])
+    client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "give"})
     named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.NAMED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
-    assert "Choose at least one comparison" in client.post(address, {"people": [ann.pk]}, follow=True).content.decode()
-    assert "Choose at least one person" in client.post(address, {"comparison": chosen}, follow=True).content.decode()
+    assert (
+        "Choose at least one comparison"
+        in client.post(address, {"people": [ann.pk], "act": "give"}, follow=True).content.decode()
+    )
+    assert (
+        "Choose at least one person"
+        in client.post(address, {"comparison": chosen, "act": "give"}, follow=True).content.decode()
+    )
 
 
 def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     one, two = filled.comparisons.order_by("pk")[:2]
-    address = reverse("comparisons_give", args=["study"])
+    address = reverse("comparisons_act", args=["study"])
 
     def give(*chosen: Comparison) -> str:
-        given = {"comparison": [each.pk for each in chosen], "people": [ann.pk]}
+        given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "give"}
         return client.post(address, given, follow=True).content.decode()
 
     assert "1 comparison given to ann" in give(one)
@@ -320,13 +326,13 @@ def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: E
 
 def test_giving_leads_back_to_the_same_part_of_the_list(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
-    (address,) = re.findall(r'action="([^"]*/give[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
+    (address,) = re.findall(r'action="([^"]*/act[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
     chosen = filled.comparisons.values_list("pk", flat=True)[:1]
-    given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk]})
+    given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk], "act": "give"})
     assert given.headers["Location"] == reverse(
         "comparisons", args=["study"], query={"category": "facts", "q": "Question"}
     )
-    refused = client.post(unescape(address), {"people": [ann.pk]})
+    refused = client.post(unescape(address), {"people": [ann.pk], "act": "give"})
     assert refused.headers["Location"] == given.headers["Location"]
 
 

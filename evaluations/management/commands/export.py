@@ -1,4 +1,4 @@
-"""``manage.py export SLUG --format jsonl|csv --out FILE``"""
+"""``manage.py export SLUG --format NAME --out FILE …``"""
 
 import os
 from argparse import ArgumentParser
@@ -9,33 +9,102 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, LabelPolicy, Split, SplitPart, split_from
+from evaluations.management.pairs import key_and_value
 from evaluations.models import Comparison, Evaluation
 from evaluations.services.exporting import exporting
+from evaluations.services.exporting.manifesting import document, manifest_of
+from evaluations.services.exporting.wanting import Wanted, offered
+from evaluations.services.preparing.slicing import slice_of
 
 
 class Command(BaseCommand):
     help = "Write an evaluation's comparisons with all their labels into a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug")
-        parser.add_argument("--format", required=True, help=" or ".join(exporting.WRITERS))
+        parser.add_argument("slug", help="the address of the evaluation")
+        parser.add_argument("--format", required=True, help=f"one of {', '.join(one.name for one in offered())}")
         parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="replaced when the export is whole")
+        parser.add_argument("--policy", choices=list(LabelPolicy), help="what a label may rest on, if not as set")
+        one = parser.add_mutually_exclusive_group()
+        one.add_argument("--aspect", default="", metavar="KEY", help="the aspect whose label is the choice")
+        one.add_argument("--combine", default="", metavar="RULE", help="makes one choice of several aspects' labels")
+        parser.add_argument(
+            "--where",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="KEY=VALUE",
+            help="only comparisons of this category, candidate or metadata",
+        )
+        parser.add_argument("--slice", default="", metavar="NAME", help="only comparisons of this saved slice")
+        parser.add_argument("--part", choices=list(SplitPart), type=SplitPart, help="only this part of the split")
+        parser.add_argument(
+            "--split",
+            nargs="?",
+            const="",
+            metavar="train=80,dev=10,test=10",
+            help="say of each row which part it is in, or write each part apart; per cent",
+        )
+        parser.add_argument("--seed", default="", help="of the split, if not the evaluation's own")
+        parser.add_argument("--anonymise", action="store_true", help="reviewer-1 and so on instead of people's names")
+        for name, values in settings_of_all().items():
+            parser.add_argument(f"--{name}", dest=f"set_{name}", choices=sorted(values), help="where the format has it")
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=slug).first()
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{slug}”.")
         try:
+            wanted = wanted_from(evaluation, options)
             with replaced_when_whole(out) as file:
-                export = exporting.begin(evaluation, written_as=options["format"], user=None)
+                export = exporting.begin(evaluation, written_as=options["format"], user=None, wanted=wanted)
                 for block in exporting.write(export, Comparison.objects.filter(evaluation=evaluation)):
                     file.write(block)
+            beside = out.with_name(f"{out.name}.manifest.json")
+            with replaced_when_whole(beside) as file:
+                file.write(document(manifest_of(export)))
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from error
         self.stdout.write(f"Wrote {out}: rows {export.rows:,}, SHA-256 {export.sha256}")
+        for reason, count in export.counts["excluded"].items():
+            self.stdout.write(f"left out: {count:,} {reason}")
+
+
+def settings_of_all() -> dict[str, set[str]]:
+    """Every setting that a format has, with the values that any of them takes."""
+    known: dict[str, set[str]] = {}
+    for leaving in offered():
+        for setting in leaving.settings:
+            known.setdefault(setting.name, set()).update(setting.values)
+    return known
+
+
+def wanted_from(evaluation: Evaluation, options: dict[str, Any]) -> Wanted:
+    settings = {name: options[f"set_{name}"] for name in settings_of_all() if options.get(f"set_{name}")}
+    return Wanted(
+        policy=LabelPolicy(options["policy"]) if options["policy"] else None,
+        aspect=options["aspect"],
+        combine=options["combine"],
+        settings=settings,
+        where=tuple(key_and_value(pair) for pair in options["where"]),
+        sliced=slice_of(evaluation, options["slice"]).named if options["slice"] else None,
+        part=options["part"],
+        split=split_of(evaluation, options),
+        anonymised=options["anonymise"],
+    )
+
+
+def split_of(evaluation: Evaluation, options: dict[str, Any]) -> Split | None:
+    if options["split"] is None and not options["seed"]:
+        return None
+    seed = options["seed"] or evaluation.slug
+    if not options["split"]:
+        return Split(seed)
+    pairs = [key_and_value(pair, "--split") for pair in options["split"].split(",")]
+    return split_from(seed, dict(pairs))
 
 
 @contextmanager

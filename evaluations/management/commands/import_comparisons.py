@@ -5,7 +5,12 @@ from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand
 
-from evaluations.management.file_import import add_file_arguments, import_file
+from evaluations.management.file_import import (
+    add_candidate_argument,
+    add_file_arguments,
+    add_rater_arguments,
+    import_file,
+)
 
 
 class Command(BaseCommand):
@@ -13,8 +18,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
+        add_candidate_argument(parser)
+        add_rater_arguments(parser, "the verdicts beside them")
         parser.add_argument(
-            "--pair", default="all", help="pairs made of responses: all, baseline:NAME, or random:N for each query"
+            "--pair",
+            default="all",
+            help="pairs made of responses: all, baseline:NAME, random:N, or adjacent",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -3,13 +3,16 @@
 import json
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Seen, SplitRule
+from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Seen, SplitPart, SplitRule
+from evaluations.management.pairs import key_and_value
 from evaluations.models import Evaluation
+from evaluations.services.preparing.slicing import slice_of
 from evaluations.services.reporting.reporting import ALL_PARTS, AspectReport, Block, Number, Report, report_for
 
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
@@ -31,6 +34,10 @@ class Command(BaseCommand):
             metavar="KEY=VALUE",
             help="only comparisons of this category, candidate or metadata",
         )
+        parser.add_argument("--slice", metavar="NAME", help="only comparisons of this slice")
+        parser.add_argument(
+            "--part", choices=list(SplitPart), type=SplitPart, help="only this part of the evaluation's own split"
+        )
         parser.add_argument("--judge", nargs="+", action="extend", default=[], metavar="NAME", help="only these judges")
         parser.add_argument(
             "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these people"
@@ -46,7 +53,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            report = report_on(slug, rules_from(options), everything=options["json"])
+            report = report_on(slug, rules_from(options), options["slice"], everything=options["json"])
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["json"]:
@@ -67,6 +74,7 @@ def rules_from(options: dict[str, Any]) -> Rules:
         since=since,
         until=until,
         where=tuple(key_and_value(pair) for pair in options["where"]),
+        part=options["part"],
         coding=Coding(options["coding"]),
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
@@ -80,19 +88,12 @@ def day(text: str) -> date:
         raise ArgumentTypeError(f"“{text}” is no day: write it as 2026-01-31") from None
 
 
-def key_and_value(pair: str) -> tuple[str, str]:
-    key, equals, value = pair.partition("=")
-    if any("\ud800" <= character <= "\udfff" for character in pair):  # bytes that are no text
-        raise InputRefused(f"--where {pair!a}: write it in UTF-8")
-    if not key or not equals:
-        raise InputRefused(f"--where {pair}: write it as key=value, for example --where category=math")
-    return key, value
-
-
-def report_on(slug: str, rules: Rules, *, everything: bool) -> Report:
+def report_on(slug: str, rules: Rules, slice_name: str | None, *, everything: bool) -> Report:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation “{slug}”.")
+    if slice_name:
+        rules = replace(rules, sliced=slice_of(evaluation, slice_name).named)
     return report_for(evaluation, rules, parts=ALL_PARTS if everything else (Part.AGREEMENT,))
 
 

@@ -16,6 +16,7 @@ from evaluations.services.judging import answering, attending, batching, lapsing
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import counts_of_judge
+from evaluations.services.preparing.slicing import slice_of
 from evaluations.tasks import nudge, work_run
 
 LOOK_AGAIN_SECONDS = 0.3
@@ -32,6 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat it for a panel")
         parser.add_argument("--orders", default="both", choices=[str(one) for one in Orders])
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="ask each so often")
+        parser.add_argument("--slice", metavar="NAME", help="only comparisons of this saved slice")
         parser.add_argument(
             "--limit", type=int, metavar="N", help="only so many comparisons, those people meet first, or responses"
         )
@@ -51,6 +53,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
             judges = judges_named(slug, options["judge"])
+            sliced = slice_of(judges[0].evaluation, options["slice"]).named if options["slice"] else None
+            options["sliced"] = sliced
             if options["estimate"]:
                 self.stdout.write("\n".join(json.dumps(estimated(judge, options)) for judge in judges))
                 return
@@ -85,6 +89,7 @@ def selected(options: dict[str, Any]) -> dict[str, Any]:
         "ask_failures_again": options["ask_failures_again"],
         "only_states": options["retry"],
         "channel": options["channel"],
+        "sliced": options["sliced"],
     }
 
 

@@ -2,113 +2,99 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from django.db.models import QuerySet
 
-from evaluations.domain import Choice, Message, RaterKind, ReviewState
+from evaluations.domain import Choice, RaterKind, ReviewState
 from evaluations.formats import exported
-from evaluations.models import Adjudication, Comment, Comparison, Review
+from evaluations.models import Adjudication, Comment, Comparison
 from evaluations.services import labelling
 from evaluations.services.exporting.collecting import (
     Cast,
     Material,
+    Passed,
     Said,
+    ballots_of,
     calls_of,
+    chunks,
     discussion_of,
     preferences_of,
-    read_chunk,
     reviews_of,
     scores_of,
     scoring_of,
     verdicts_of,
+    words_of_judges,
 )
-from evaluations.services.exporting.judged import judges_of, rubric_name, scorers_of, with_scorers
+from evaluations.services.exporting.judged import answers_of, judges_of, scorers_of, with_scorers, with_words
+from evaluations.services.exporting.labelled import label_of, labels_answered, labels_made, material_of, moment
 from evaluations.services.exporting.reviewed import SaidByPeople, people_of
+from evaluations.services.exporting.unfolding import Answers
 from evaluations.services.importing.preferring import Preference
 
 
 def rows(comparisons: "QuerySet[Comparison]", cast: Cast) -> Iterator[exported.ExportedRow]:
     """Every comparison in the order of its making, read by keyset: the same few queries a chunk, memory flat."""
-    after = 0
-    while chunk := read_chunk(comparisons, after):
+    for chunk in chunks(comparisons):
         yield from rows_of(chunk, cast)
-        after = chunk[-1].pk
 
 
 def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.ExportedRow]:
     """Verdicts are read before the reviews and calls they came from: none is met without its own."""
     ids = [one.pk for one in chunk]
     said, scores, preferred = verdicts_of(ids, cast), scores_of(ids, cast), preferences_of(ids, cast)
-    reviews, calls, scoring, discussion = reviews_of(ids), calls_of(ids), scoring_of(chunk, cast), discussion_of(ids)
+    ballots, words = ballots_of(ids, cast.judges), words_of_judges(ids, cast)
+    reviews, calls, scoring = reviews_of(ids, cast), calls_of(ids, cast), scoring_of(chunk, cast)
+    discussion = discussion_of(ids, cast.present)
     for one in chunk:
         by_rater, in_files = said.get(one.pk, {}), preferred.get(one.pk, {})
-        given = SaidByPeople(by_rater, scores.get(one.pk, {}), in_files)
-        people = people_of(one, given, reviews.saved, discussion.spans, cast)
-        judges = with_scorers(judges_of(by_rater, calls.get(one.pk, {}), cast), scorers_of(one, scoring, cast))
+        people: list[exported.Person] = []
+        if by_rater or in_files or one.pk in scores:
+            given = SaidByPeople(by_rater, scores.get(one.pk, {}), in_files)
+            people = people_of(one, given, reviews.saved, discussion.spans, cast)
+        asked = calls.get(one.pk, {})
+        answers = answers_of(ballots.get(one.pk, {}), asked, cast)
+        choosing = with_words(judges_of(answers, asked, cast), words, one.pk)
+        judges = with_scorers(choosing, scorers_of(one, scoring, cast)) if cast.scorers else choosing
         settled = discussion.adjudications.get(one.pk, [])
         yield {
-            **material_of(one),
-            "labels": labels_of(people, settled, judges, cast),
-            "adjudications": {cast.aspects[by.aspect_id]: adjudication_of(by) for by in settled},
+            **material_of(one, cast),
+            "labels": {**by_judges(answers, judges, cast), **labels_of_people(people, settled, cast)},
+            "adjudications": {cast.aspects[by.aspect_id]: adjudication_of(by, cast) for by in settled},
             "comments": [comment_of(comment, cast) for comment in discussion.comments.get(one.pk, ())],
-            "gold": gold_of(by_rater, in_files, cast),
-            "judges": sorted(judges.values(), key=lambda judge: judge["judge"]),
+            "gold": gold_of(by_rater, in_files, cast) if by_rater or in_files else [],
+            "judges": sorted(judges.values(), key=name_of),
             "people": people,
-            "skipped": [skip_of(review) for review in by_name(reviews.skipped.get(one.pk, ()))],
+            "skipped": [skip_of(review, cast) for review in by_name(reviews.skipped.get(one.pk, ()), cast)],
         }
 
 
-def material_of(one: Material) -> exported.MaterialOf:
-    """The names of comparison files: a query of one turn is its text, any other its messages."""
-    (first, *others) = one.messages
-    single = not others and first["role"] == "user"
-    return {
-        "query_id": one.key,
-        "cluster": one.cluster,
-        "category": one.category,
-        "query": first["content"] if single else None,
-        "messages": None if single else one.messages,
-        "context": one.context,
-        "reference": one.reference,
-        "candidate_a": one.candidate_a,
-        "response_a": words_of(one.response_a),
-        "candidate_b": one.candidate_b,
-        "response_b": words_of(one.response_b),
-        "metadata": metadata_of(one),
-    }
+def name_of(judge: exported.Judge) -> str:
+    return judge["judge"]
 
 
-def metadata_of(one: Material) -> dict[str, Any]:
-    """What came with query and comparison, and under the side's name what came with a response alone."""
-    sides = {"response_a": one.metadata_a, "response_b": one.metadata_b}
-    return one.query_metadata | one.metadata | {side: given for side, given in sides.items() if given}
-
-
-def words_of(messages: list[Message]) -> str | list[Message]:
-    if len(messages) == 1 and messages[0]["role"] == "assistant":
-        return messages[0]["content"]
-    return messages
-
-
-def labels_of(
-    people: Sequence[exported.Person],
-    settled: Sequence[Adjudication],
-    judges: Mapping[int, exported.Judge],
-    cast: Cast,
+def labels_of_people(
+    people: Sequence[exported.Person], settled: Sequence[Adjudication], cast: Cast
 ) -> dict[str, exported.Label]:
     """As `labelling.labels` has them, from what was read already."""
+    if not people and not settled:
+        return {}
     votes = votes_of(people)
-    labels = {aspect: labelling.voted(given) for aspect, given in votes.items()}
+    told = {aspect: label_of(labelling.voted(given)) for aspect, given in votes.items()}
     for one in settled:
-        key = cast.aspects[one.aspect_id]
-        labels[key] = labelling.adjudicated(Choice(one.choice), one.user.username, votes.get(key, {}))
-    told = {aspect: label_of(label) for aspect, label in labels.items()}
-    for aspect, said in spoken(judges, cast).items():
-        if aspect not in told and (label := label_by(tuple(said), cast)):
-            told[aspect] = label
+        key, by = cast.aspects[one.aspect_id], cast.username(one.user.username)
+        told[key] = label_of(labelling.adjudicated(Choice(one.choice), by, votes.get(key, {})))
     return told
+
+
+def by_judges(
+    answers: Mapping[int, Answers], judges: Mapping[int, exported.Judge], cast: Cast
+) -> dict[str, exported.Label]:
+    """What judges make of each aspect, were it that no person has voted on it."""
+    if not cast.bench.raters:
+        return {}
+    if cast.scorers:
+        return labels_made({pk: judge["choices"] for pk, judge in judges.items()}, cast)
+    return labels_answered(answers, cast)
 
 
 def votes_of(people: Sequence[exported.Person]) -> Mapping[str, Counter[Choice]]:
@@ -127,63 +113,32 @@ def votes_of(people: Sequence[exported.Person]) -> Mapping[str, Counter[Choice]]
     return votes
 
 
-def spoken(judges: Mapping[int, exported.Judge], cast: Cast) -> Mapping[str, list[tuple[int, str]]]:
-    """Aspect key → the ids and choices of the judges that may label."""
-    said: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for pk in judges.keys() & cast.bench.raters.keys():
-        for aspect, told in judges[pk]["choices"].items():
-            if told["choice"]:
-                said[aspect].append((pk, told["choice"]))
-    return said
-
-
-def label_by(said: tuple[tuple[int, str], ...], cast: Cast) -> exported.Label | None:
-    """What the judges' choices make. Few patterns of them occur, each many times."""
-    if said not in cast.patterns:
-        label = cast.bench.label({pk: Choice(choice) for pk, choice in said})
-        cast.patterns[said] = label_of(label) if label else None
-    return cast.patterns[said]
-
-
-def label_of(label: labelling.Label) -> exported.Label:
-    return {
-        "choice": label.choice,
-        "source": label.source,
-        "n": label.n,
-        "votes": {str(choice): count for choice, count in label.votes.items()},
-        "by": label.by or None,
-    }
-
-
-def adjudication_of(one: Adjudication) -> exported.Adjudication:
-    return {"choice": one.choice, "reason": one.reason, "by": one.user.username, "at": moment(one.changed_at)}
+def adjudication_of(one: Adjudication, cast: Cast) -> exported.Adjudication:
+    by = cast.username(one.user.username)
+    return {"choice": one.choice, "reason": one.reason, "by": by, "at": moment(one.changed_at)}
 
 
 def comment_of(comment: Comment, cast: Cast) -> exported.Comment:
     return {
-        "author": comment.user.username,
+        "author": cast.username(comment.user.username),
         "aspect": cast.aspects.get(comment.aspect_id or 0),
-        "text": comment.text,
+        "text": cast.words(comment.text),
         "at": moment(comment.created_at),
     }
 
 
-def by_name(reviews: Sequence[Review]) -> list[Review]:
+def by_name(reviews: Sequence[Passed], cast: Cast) -> list[Passed]:
     """Here and not by the database, whose order of letters is its own."""
-    return sorted(reviews, key=lambda review: (review.rater.name, review.pk))
+    return sorted(reviews, key=lambda review: (cast.people[review.rater_id], review.pk))
 
 
-def skip_of(review: Review) -> exported.Skip:
+def skip_of(review: Passed, cast: Cast) -> exported.Skip:
     return {
-        "rater": review.rater.name,
-        "rubric": rubric_name(review.rubric_version),
+        "rater": cast.people[review.rater_id],
+        "rubric": cast.rubrics[review.rubric_version_id],
         "reason": review.skip_reason,
         "at": moment(review.finished_at) if review.finished_at else None,
     }
-
-
-def moment(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def gold_of(

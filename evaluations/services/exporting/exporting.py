@@ -1,79 +1,234 @@
 """A dataset file, written once: sent while it is written, kept, and recorded with rows and checksum."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Final
 
 from django.core.files import File
 from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain import ExportState, InputRefused
-from evaluations.formats import csv_out, jsonl_out
-from evaluations.formats.exported import ExportedRow, Raters
+from evaluations.formats.exported import LabelledRow
+from evaluations.formats.leaving import Needs, Row, Tally
+from evaluations.formats.writing import LEAVING
 from evaluations.models import Comparison, Evaluation, Export, User
-from evaluations.services.exporting import collecting, composing
+from evaluations.models.filtering import narrowed_to
+from evaluations.services.exporting import collecting, composing, labelled
+from evaluations.services.exporting.agreeing import agreed
+from evaluations.services.exporting.aliasing import aliases_of
+from evaluations.services.exporting.listing import verdict_rows
+from evaluations.services.exporting.listing_scores import score_rows
+from evaluations.services.exporting.manifesting import counts_of, facts_of, foundation
+from evaluations.services.exporting.wanting import (
+    ANYTHING,
+    Wanted,
+    filters_of,
+    format_of,
+    options_of,
+    settled,
+    wanted_of,
+)
 from evaluations.services.recording import record
+from evaluations.services.reporting.narrowing import comparisons_where
+from evaluations.services.reporting.splitting import in_part, parting
 
-Writer = Callable[[Iterable[ExportedRow], Raters], Iterator[bytes]]
-
-WRITERS: Final[Mapping[str, Writer]] = {"jsonl": jsonl_out.lines, "csv": csv_out.lines}
-CONTENT_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 BLOCK_BYTES: Final = 64 * 1024
+BEAT_SECONDS: Final = 1.0
+BROKEN_OFF: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
+SAID: Final[Mapping[Needs, Callable[["QuerySet[Comparison]", collecting.Cast, Tally], Iterator[tuple[str, Row]]]]] = {
+    Needs.VERDICTS: verdict_rows,
+    Needs.SCORES: score_rows,
+}
 
 
-@dataclass
-class Tally:
-    """What is known of a file only after its last row."""
-
-    rows: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
-
-    def counted(self, rows: Iterable[ExportedRow]) -> Iterator[ExportedRow]:
-        for row in rows:
-            self.rows += 1
-            self.labels.update(label["source"] for label in row["labels"].values())
-            yield row
+class Stopped(Exception):
+    """Somebody cancelled the export, or it was given up for dead: write no more of it."""
 
 
 @transaction.atomic
-def begin(evaluation: Evaluation, *, written_as: str, user: User | None) -> Export:
+def begin(
+    evaluation: Evaluation,
+    *,
+    written_as: str,
+    user: User | None,
+    wanted: Wanted = ANYTHING,
+    in_background: bool = False,
+) -> Export:
     """The record of an export, unfinished until its last byte was written."""
-    if written_as not in WRITERS:
-        raise InputRefused(f"There is no export as “{written_as}”: choose one of {', '.join(WRITERS)}.")
-    export = Export.objects.create(evaluation=evaluation, user=user, format=written_as, policy=evaluation.label_policy)
-    record("began", export, user=user, evaluation=evaluation, after={"format": written_as, "policy": export.policy})
+    leaving = format_of(written_as)
+    wanted = settled(evaluation, leaving, wanted)
+    assert wanted.policy is not None
+    chosen = narrowed(evaluation, Comparison.objects.filter(evaluation=evaluation), wanted)
+    export = Export.objects.create(
+        evaluation=evaluation,
+        user=user,
+        format=written_as,
+        ending=leaving.ending,
+        policy=wanted.policy,
+        filters=filters_of(wanted),
+        options=options_of(wanted),
+        state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
+        in_background=in_background,
+        expected=chosen.count() if in_background else None,
+        seen_at=None if in_background else timezone.now(),
+    )
+    told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
+    record("began", export, user=user, evaluation=evaluation, after=told)
     return export
 
 
-def write(export: Export, comparisons: "QuerySet[Comparison]") -> Iterator[bytes]:
+def write(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[bytes, None, None]:
     """The file block by block, kept in storage as it is sent.
 
-    Whoever stops reading leaves the export unfinished, and nothing of it in storage.
+    Whoever stops reading leaves an export that failed, and nothing of it in storage.
     """
     tally, digest = Tally(), hashlib.sha256()
-    whole = False
-    export.file.save(export.file_name, ContentFile(b""))
+    size, whole = 0, False
+    export.file.save(export.file_name, ContentFile(b""), save=False)
+    Export.objects.filter(pk=export.pk).update(file=export.file.name, begun_at=Now())
+    heartbeat = Heartbeat(export, tally)
     try:
         with export.file.storage.open(str(export.file.name), "wb") as kept:
-            for block in blocks(lines(export, comparisons, tally)):
+            for block in blocks(content(export, comparisons, tally)):
                 kept.write(block)
                 digest.update(block)
+                size += len(block)
                 yield block
-        finish(export, tally, digest.hexdigest())
+                heartbeat.beat()
+        finish(export, tally, digest.hexdigest(), size)
         whole = True
     finally:
         if not whole:
-            export.file.delete()
+            break_off(export)
 
 
-def lines(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally) -> Iterator[bytes]:
-    those = collecting.cast_of(export.evaluation)
-    return WRITERS[export.format](tally.counted(composing.rows(comparisons, those)), those.names())
+@dataclass
+class Heartbeat:
+    """Says every second or so that the work goes on, and how far it is; stops it where it is no longer wanted."""
+
+    export: Export
+    tally: Tally
+    due: float = field(default_factory=lambda: monotonic() + BEAT_SECONDS)
+
+    def beat(self) -> None:
+        if monotonic() < self.due:
+            return
+        writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
+        if not writing.update(seen_at=Now(), reached=self.tally.comparisons):
+            raise Stopped
+        self.due = monotonic() + BEAT_SECONDS
+
+
+def break_off(export: Export) -> None:
+    """Nothing of it stays but the record. One in the background that is to go on elsewhere says so before."""
+    remove_file(export)
+    broken = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED, in_background=False)
+    broken.update(state=ExportState.FAILED, reason=BROKEN_OFF, finished_at=Now())
+    export.refresh_from_db()
+
+
+def remove_file(export: Export) -> None:
+    export.refresh_from_db(fields=["file"])
+    if export.file:
+        export.file.storage.delete(str(export.file.name))
+        Export.objects.filter(pk=export.pk).update(file="")
+
+
+def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally) -> Iterator[bytes]:
+    """The bytes of the file as its format has them."""
+    wanted = wanted_of(export)
+    leaving = format_of(export.format)
+    those = cast_for(export.evaluation, wanted)
+    chosen = narrowed(export.evaluation, comparisons, wanted)
+    export.manifest = told = foundation(leaving, wanted, those)
+    rows = reading(leaving.needs, chosen, those, wanted, tally)
+    options = replace(
+        wanted.options,
+        manifest=lambda: {**told, "counts": counts_of(tally)},
+        facts=lambda: replace(facts_of(wanted, those, told), agreement=tuple(agreed(those, chosen))),
+    )
+    return leaving.write(rows, those.names(), options, tally)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What an export would hold, found out by writing it for a moment. ``whole``: all of it was looked at."""
+
+    comparisons: int
+    tally: Tally
+    whole: bool
+    excluded: list[tuple[str, int]]
+
+
+def in_words(written_as: str, excluded: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Why, as the format says it in words, and how often. A format of an older version has its own words alone."""
+    words = LEAVING[written_as].reasons if written_as in LEAVING else {}
+    return [(words.get(reason, reason.replace("_", " ")), n) for reason, n in sorted(excluded.items())]
+
+
+def foresee(
+    evaluation: Evaluation, written_as: str, wanted: Wanted, comparisons: "QuerySet[Comparison]", seconds: float
+) -> Foreseen:
+    """The same writer, its bytes thrown away, for at most so long."""
+    leaving, until = format_of(written_as), monotonic() + seconds
+    wanted = settled(evaluation, leaving, wanted)
+    those, tally = cast_for(evaluation, replace(wanted, anonymised=False)), Tally()
+    chosen = narrowed(evaluation, comparisons, wanted)
+    whole = True
+
+    def for_a_moment() -> Iterator[Row]:
+        nonlocal whole
+        for row in reading(leaving.needs, chosen, those, wanted, tally):
+            if monotonic() > until:
+                whole = False
+                tally.comparisons -= 1
+                return
+            yield row
+
+    for _ in leaving.write(for_a_moment(), those.names(), wanted.options, tally):
+        pass
+    return Foreseen(chosen.count(), tally, whole, in_words(written_as, tally.excluded))
+
+
+def cast_for(evaluation: Evaluation, wanted: Wanted) -> collecting.Cast:
+    return collecting.cast_of(evaluation, wanted.policy, aliases_of(evaluation) if wanted.anonymised else None)
+
+
+def reading(
+    needs: Needs, comparisons: "QuerySet[Comparison]", those: collecting.Cast, wanted: Wanted, tally: Tally
+) -> Iterator[Row]:
+    """The comparisons, or what was said of them, counted as they pass; each with its part where there are parts."""
+    part_of = parting(those.evaluation, wanted.split) if wanted.split else None
+    if needs in SAID:
+        for cluster, said in SAID[needs](comparisons, those, tally):
+            yield {**said, "split": part_of(cluster).value} if part_of else said
+        return
+    read = labelled.rows if needs == Needs.LABELS else composing.rows
+    sources, aspect = tally.sources, wanted.aspect
+    row: LabelledRow
+    for row in read(comparisons, those):
+        if part_of is not None:
+            row["split"] = part_of(row["cluster"]).value
+        tally.comparisons += 1
+        for key, label in row["labels"].items():
+            if not aspect or key == aspect:
+                sources[label["source"]] += 1
+        yield row
+
+
+def narrowed(evaluation: Evaluation, comparisons: "QuerySet[Comparison]", wanted: Wanted) -> "QuerySet[Comparison]":
+    if wanted.sliced:
+        comparisons = narrowed_to(comparisons, evaluation, wanted.sliced.wanted)
+    comparisons = comparisons_where(comparisons, wanted.where)
+    if wanted.part and wanted.split:
+        comparisons = in_part(comparisons, evaluation, wanted.split, wanted.part)
+    return comparisons
 
 
 def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -89,26 +244,35 @@ def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @transaction.atomic
-def finish(export: Export, tally: Tally, sha256: str) -> None:
+def finish(export: Export, tally: Tally, sha256: str, size: int) -> None:
     """From now on rows and checksum stand, and the file can be had again."""
-    export.state = ExportState.DONE
-    export.rows = tally.rows
-    export.sha256 = sha256
-    export.counts = {"labels": dict(sorted(tally.labels.items()))}
-    export.finished_at = timezone.now()
-    export.save(update_fields=["state", "rows", "sha256", "counts", "finished_at"])
-    record(
-        "exported",
-        export,
-        user=export.user,
-        evaluation=export.evaluation,
-        after={"format": export.format, "rows": export.rows, "sha256": sha256},
+    counts = counts_of(tally)
+    done = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED).update(
+        state=ExportState.DONE,
+        rows=tally.rows,
+        sha256=sha256,
+        bytes=size,
+        counts=counts,
+        manifest={**export.manifest, "counts": counts},
+        reached=tally.comparisons,
+        finished_at=Now(),
     )
+    if not done:
+        raise Stopped
+    export.refresh_from_db()
+    told = {"format": export.format, "rows": export.rows, "sha256": sha256}
+    record("exported", export, user=export.user, evaluation=export.evaluation, after=told)
 
 
 def kept(export: Export) -> "File[bytes]":
     """The file of a finished export, again."""
+    if export.removed_at:
+        raise InputRefused("The file of this export was removed; its record stays. Make a new export.")
     try:
         return export.file.open("rb")
     except (FileNotFoundError, ValueError):
         raise InputRefused("The file of this export is no longer in storage: make a new export.") from None
+
+
+def content_type(export: Export) -> str:
+    return format_of(export.format).content_type

@@ -1,43 +1,64 @@
 """What judges said of a comparison, as a row of an exported file has it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from evaluations.domain import BASELINE_REMARK, FAILURE_STATES, Choice, Folded, RaterKind, Shown, fold
+from evaluations.domain import FAILURE_STATES
 from evaluations.formats import exported
-from evaluations.models import Judge, Rater, RubricVersion
-from evaluations.services.exporting.collecting import Asked, Cast, Material, Said, Scoring
+from evaluations.services.exporting.collecting import Asked, Cast, Material, Scoring
+from evaluations.services.exporting.unfolding import Answers, Packed, choices_on, sheet_of
 from evaluations.services.judging.consolidating import Derivation
 
+FAILED: Final = frozenset(state.value for state in FAILURE_STATES)
 
-def rubric_name(version: RubricVersion) -> str:
-    return f"{version.rubric.name} {version.number}"
+
+def answers_of(
+    ballots: Mapping[int, list[Packed]], calls: Mapping[int, Sequence[tuple[Any, ...]]], cast: Cast
+) -> dict[int, Answers]:
+    """By rater id every judge that was asked or has answered: the order shown stands third in each of the calls."""
+    return {
+        pk: (frozenset([call[2] for call in calls.get(pk, ())]), sheet_of(ballots.get(pk, ()), cast.groups))
+        for pk in ballots.keys() | calls.keys()
+        if pk in cast.judges
+    }
 
 
 def judges_of(
-    said: Mapping[int, list[Said]], calls: Mapping[int, list[Asked]], cast: Cast
+    answers: Mapping[int, Answers], calls: Mapping[int, list[Asked]], cast: Cast
 ) -> dict[int, exported.Judge]:
-    """By rater id every judge that was asked or has answered, failures and unfinished orders included."""
-    silent: dict[int, list[Said]] = {rater_id: [] for rater_id in calls}
+    """By rater id every judge, failures and unfinished orders included."""
+    return {pk: judge_of(pk, given, calls.get(pk, ()), cast) for pk, given in answers.items()}
+
+
+def judge_of(pk: int, answers: Answers, calls: Sequence[Asked], cast: Cast) -> exported.Judge:
+    rationales: dict[str, list[str]] = {}
+    failures: dict[str, int] = {}
+    for _, _, shown, state, rationale in calls:
+        if rationale:
+            rationales.setdefault(shown, []).append(rationale)
+        if state in FAILED:
+            failures[state] = failures.get(state, 0) + 1
     return {
-        rater.pk: judge_of(rater, given, calls.get(rater.pk, []), cast)
-        for rater, given in cast.those(RaterKind.JUDGE, {**silent, **said})
+        **cast.introduced[pk],
+        "choices": choices_on(answers, cast.groups),
+        "rationales": rationales,
+        "failures": failures,
     }
 
 
-def judge_of(rater: Rater, said: list[Said], calls: list[Asked], cast: Cast) -> exported.Judge:
-    by_aspect: dict[str, list[Said]] = defaultdict(list)
-    for one in said:
-        by_aspect[cast.aspects[one.aspect_id]].append(one)
-    asked = frozenset(call.shown for call in calls)
-    return {
-        **introduced(cast.judges[rater.pk]),
-        "choices": {aspect: judges_choice(given, asked) for aspect, given in by_aspect.items()},
-        "rationales": by_order((call.shown, call.rationale) for call in calls if call.rationale),
-        "failures": dict(Counter(call.state for call in calls if call.state in FAILURE_STATES)),
-    }
+def with_words(
+    judges: dict[int, exported.Judge], words: Mapping[tuple[int, int, str], list[tuple[str, str]]], comparison: int
+) -> dict[int, exported.Judge]:
+    """The same with the rationales that came in a file, each with the choice on its aspect."""
+    if not words:
+        return judges
+    for pk, judge in judges.items():
+        for key, choice in judge["choices"].items():
+            if said := words.get((comparison, pk, key)):
+                told = exported.JudgesChoice(**{**choice, "rationales": by_order(said)})
+                judge["choices"] = {**judge["choices"], key: told}
+    return judges
 
 
 def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> dict[int, exported.Judge]:
@@ -49,7 +70,7 @@ def scorers_of(one: Material, scoring: Scoring, cast: Cast) -> dict[int, exporte
         derived = scoring.derived[rater.pk].get(one.pk, {})
         if calls or derived:
             told[rater.pk] = {
-                **introduced(cast.judges[rater.pk]),
+                **cast.introduced[rater.pk],
                 "choices": {key: derived_from(derived[key]) for key in cast.aspects.values() if key in derived},
                 "rationales": by_order((f"response_{side.lower()}", text) for side, _, text in calls if text),
                 "failures": dict(Counter(state for _, state, _ in calls if state in FAILURE_STATES)),
@@ -81,46 +102,13 @@ def derived_from(one: Derivation) -> exported.JudgesChoice:
     return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
 
 
-def introduced(judge: Judge) -> exported.JudgesName:
-    name: exported.JudgesName = {
-        "judge": judge.name,
-        "kind": judge.kind,
-        "model": judge.model,
-        "rubric": rubric_name(judge.rubric_version) if judge.rubric_version else None,
-    }
-    if judge.is_baseline:
-        name["remark"] = BASELINE_REMARK
-    return name
-
-
-def judges_choice(said: list[Said], asked: frozenset[str]) -> exported.JudgesChoice:
-    answers = by_order((one.shown, (one.choice, one.inconsistent)) for one in said)
-    folded = consolidated(tuple((shown, tuple(given)) for shown, given in answers.items()), asked)
-    choice: exported.JudgesChoice = {
-        "choice": folded.choice if folded else None,
-        "inconsistent": folded.inconsistent if folded else False,
-        "orders": {shown: [choice for choice, _ in given] for shown, given in answers.items()},
-    }
-    if rationales := by_order((one.shown, one.rationale) for one in said if one.rationale):
-        choice["rationales"] = rationales
-    return choice
-
-
-@lru_cache(maxsize=10_000)
-def consolidated(answers: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...], asked: frozenset[str]) -> Folded | None:
-    """The judge's one verdict. Few patterns of answers occur, each many times."""
-    given = {
-        Shown(shown): [Folded(Choice(choice), inconsistent) for choice, inconsistent in said] for shown, said in answers
-    }
-    return fold(given, {Shown(shown) for shown in asked})
-
-
 Given = TypeVar("Given")
+Order = TypeVar("Order", bound=Hashable)
 
 
-def by_order(pairs: Iterable[tuple[str, Given]]) -> dict[str, list[Given]]:
+def by_order(pairs: Iterable[tuple[Order, Given]]) -> dict[Order, list[Given]]:
     """What was given, by the order shown."""
-    given: dict[str, list[Given]] = defaultdict(list)
+    given: dict[Order, list[Given]] = defaultdict(list)
     for shown, one in pairs:
         given[shown].append(one)
     return dict(given)

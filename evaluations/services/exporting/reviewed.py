@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from evaluations.domain import Choice, PickedBy, RaterKind, ReviewState, Shown, Stage, derived_choice
 from evaluations.formats import exported
-from evaluations.models import Rater, Review, Span
-from evaluations.services.exporting.collecting import Cast, Given, Material, Said
-from evaluations.services.exporting.judged import rubric_name
+from evaluations.models import Rater, Span
+from evaluations.services.exporting.collecting import Cast, Given, Material, Passed, Said
 from evaluations.services.importing.preferring import Preference
 
 
@@ -27,7 +26,7 @@ class SaidByPeople:
 def people_of(
     one: Material,
     given: SaidByPeople,
-    reviews: Mapping[int, Review],
+    reviews: Mapping[int, Passed],
     spans: Mapping[int, list[Span]],
     cast: Cast,
 ) -> list[exported.Person]:
@@ -87,7 +86,7 @@ def scored_in_file(preferred: Sequence[Preference], cast: Cast) -> dict[str, exp
     return choices
 
 
-def choices_of(said: Sequence[Said], review: Review | None, cast: Cast) -> dict[str, exported.PersonsChoice]:
+def choices_of(said: Sequence[Said], review: Passed | None, cast: Cast) -> dict[str, exported.PersonsChoice]:
     """What is imported counts as first and final at once."""
     choices: dict[str, exported.PersonsChoice] = {}
     for one in said:
@@ -107,7 +106,7 @@ def nothing_yet() -> exported.PersonsChoice:
     return {"first": None, "final": None, "note": "", "reason": None}
 
 
-def scored(one: Material, given: Sequence[Given], review: Review, cast: Cast) -> dict[str, exported.PersonsChoice]:
+def scored(one: Material, given: Sequence[Given], review: Passed, cast: Cast) -> dict[str, exported.PersonsChoice]:
     """Scores of the two responses, with the choices that they make by the margin of the review's rubric."""
     sides = {one.id_a: "A", one.id_b: "B"}
     choices: dict[str, exported.PersonsChoice] = {}
@@ -162,7 +161,7 @@ def imported(rater: Rater, shown: str, choices: dict[str, exported.PersonsChoice
 
 def reviewed(
     rater: Rater,
-    review: Review,
+    review: Passed,
     choices: dict[str, exported.PersonsChoice],
     one: Material,
     spans: Mapping[int, list[Span]],
@@ -170,18 +169,18 @@ def reviewed(
 ) -> exported.Person:
     person: exported.Person = {
         "rater": rater.name,
-        "rubric": rubric_name(review.rubric_version),
+        "rubric": cast.rubrics[review.rubric_version_id],
         "state": review.state,
         "blind": review.blind,
         "shown": review.shown,
         "note": review.note,
         "picked_by": review.picked_by,
-        "round": review.round.name if review.round else None,
+        "round": cast.rounds[review.round_id] if review.round_id else None,
         "probability": review.probability,
         "calibration": review.picked_by == PickedBy.CALIBRATION,
         "reveal": review.reveal or None,
         "judge_first": review.judge_first,
-        "judge_shown": review.judge.name if review.judge else None,
+        "judge_shown": cast.judge_names[review.judge_id] if review.judge_id else None,
         "awaits_judge": review.awaits_judge,
         "active_ms": review.active_ms,
         "choices": choices,

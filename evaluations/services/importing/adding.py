@@ -9,6 +9,7 @@ from evaluations.domain import ComparisonOrigin, InputRefused, Message, content_
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, refuse_unstorable
 from evaluations.models import Candidate, Comparison, Evaluation, Query, Response, Score, User
 from evaluations.services.importing.flagging import flag
+from evaluations.services.importing.indexing import make_findable
 from evaluations.services.importing.pairing import comparison_of
 from evaluations.services.importing.recounting import imports_of, recount_later
 from evaluations.services.recording import record
@@ -68,6 +69,7 @@ def stored(evaluation: Evaluation, written: Written, user: User | None) -> Compa
     if same is not None:
         raise InputRefused(f"This comparison is here already, as number {same.pk}.")
     comparison.save()
+    make_findable([comparison])
     Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
     recount_later(imports_of(Score.objects.filter(response__in=[comparison.response_a, comparison.response_b])))
     after = {"query": query.key, "candidates": [written.first_candidate, written.second_candidate]}

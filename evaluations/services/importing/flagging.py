@@ -19,8 +19,13 @@ class Suspect:
 
 def flag(rows: Sequence[Query | Response]) -> None:
     """Note on rows that are not stored yet what is suspect in their texts."""
-    for row, found in zip(rows, flags_of([[text for _, text in named_texts(row)] for row in rows]), strict=True):
-        row.flags = ",".join(found)
+    for row, found in zip(rows, flags_for([[text for _, text in named_texts(row)] for row in rows]), strict=True):
+        row.flags = found
+
+
+def flags_for(groups: Sequence[Sequence[str]]) -> list[str]:
+    """What the column ``flags`` says of each group of texts."""
+    return [",".join(found) for found in flags_of(groups)]
 
 
 def named_texts(row: Query | Response) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic
 from typing import BinaryIO, Final, cast
 
@@ -13,7 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import BadRow, FileFormat, ImportState, InputRefused, ResponseRow, ScoreRow
+from evaluations.domain import PAIRS, BadRow, FileFormat, ImportState, InputRefused, ResponseRow, ScoreRow
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import (
@@ -35,10 +35,8 @@ from evaluations.models import (
 )
 from evaluations.models.many import refresh_statistics
 from evaluations.models.rubrics import next_place
-from evaluations.services.balloting import keep_imported
 from evaluations.services.importing.bringing import bring_rubric
-from evaluations.services.importing.flagging import flag
-from evaluations.services.importing.knowing import Around, Batch, look_around
+from evaluations.services.importing.knowing import Batch, Outcome, Tally, look_around, tally
 from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
 from evaluations.services.importing.previewing import (
     check_received,
@@ -56,19 +54,24 @@ from evaluations.services.importing.sweeping import (
     NAMED,
     Stopped,
     claim,
+    fitting,
     give_up,
     hand_over,
+    least_at_once,
+    looked_up_at_once,
     rows_at_once,
     still_at_it,
     sweep,
     sweep_imports,
 )
-from evaluations.services.pacing import paced, time_is_up
+from evaluations.services.importing.writing import Ready, made_ready, write_ready
+from evaluations.services.pacing import Pace, paced, time_is_up
 from evaluations.services.preparing.preparing import lock_aspects
 from evaluations.services.recording import record
 
 BEGAN_STORING: Final = "began storing"
 CLEARING_SECONDS: Final = 5
+TRIES: Final = 3
 
 
 def begin(importing: Import, *, skip_bad: bool, user: User | None) -> None:
@@ -128,7 +131,10 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
         return False
     until = None if seconds is None else monotonic() + seconds
     try:
-        finished = store_rows(importing, until) and store_pairs(importing, until)
+        if importing.format == PAIRS:
+            finished = pair_what_is_here(importing, until)
+        else:
+            finished = store_rows(importing, until) and store_pairs(importing, until)
         if finished:
             finish(importing)
         else:
@@ -152,37 +158,129 @@ def entries_after(importing: Import, file: BinaryIO, counted: Seen, place: int) 
     return islice(read_rows(file, importing.file_name, reading_of(importing), counted).entries, place, None)
 
 
+class Opened:
+    """A file that is read up to a place. Left open between two turns, it need not be read up to there again."""
+
+    def __init__(self, importing: Import, place: int) -> None:
+        self.import_id = importing.pk
+        self.place = place
+        self._counted = Seen()
+        self._file = importing.file.open("rb")
+        self.entries = entries_after(importing, cast(BinaryIO, self._file), self._counted, place)
+
+    def put_back(self, items: Sequence[Entry | BadRow], place: int) -> None:
+        """What was read and is not stored yet comes first next time."""
+        self.entries = chain(items, self.entries)
+        self.place = place
+
+    def close(self) -> None:
+        self._file.close()
+        self._counted.close()
+
+
+# Of this process; the last one that was put down, in a list of at most one.
+LEFT_OPEN: Final[list[Opened]] = []
+
+
+def opened_at(importing: Import, place: int) -> Opened:
+    """The file as this process left it, where it did; else opened, and read up to that place."""
+    while LEFT_OPEN:
+        left = LEFT_OPEN.pop()
+        if (left.import_id, left.place) == (importing.pk, place):
+            return left
+        left.close()
+    return Opened(importing, place)
+
+
 def store_rows(importing: Import, until: float | None) -> bool:
-    around = look_around(importing.evaluation, importing)
     place = importing.rows_stored + importing.rows_unchanged + importing.rows_bad
-    with importing.file.open("rb") as file, Seen() as counted:
-        entries = entries_after(importing, cast(BinaryIO, file), counted, place)
-        for items in in_batches(entries, rows_at_once()):
-            around = store_batch(around, items)
-            if time_is_up(until):
-                return False
+    opened = opened_at(importing, place)
+    try:
+        finished = store_entries(importing, opened, until)
+    except BaseException:
+        opened.close()
+        raise
+    if finished:
+        opened.close()
+    else:
+        LEFT_OPEN.append(opened)
+    return finished
+
+
+def store_entries(importing: Import, opened: Opened, until: float | None) -> bool:
+    storing = Storing(importing, until)
+    for items in in_batches(opened.entries, looked_up_at_once()):
+        stored = storing.store(items)
+        if storing.is_over:
+            opened.put_back(items[stored:], opened.place + stored)
+            return False
+        opened.place += stored
+    storing.pace.rest()
     return True
 
 
-def store_batch(around: Around, items: Sequence[Entry | BadRow]) -> Around:
-    """Store one batch. Where another door was quicker with the same row, look again at what is there."""
-    importing = around.importing
-    assert importing is not None
-    for _ in range(3):
-        batch = resolve(around, items)
-        refuse_bad(importing, batch)
-        try:
-            written(importing, partial(write, importing, batch))
-        except IntegrityError:
-            around = look_around(importing.evaluation, importing)
-        else:
-            return around
-    raise InputRefused("The same rows are being added by someone else: nothing was stored, try again in a moment.")
+class Storing:
+    """The rows of one import on their way into the database, for as long as there is time."""
+
+    def __init__(self, importing: Import, until: float | None) -> None:
+        self.importing = importing
+        self.until = until
+        self.pace = Pace()
+        self.around = look_around(importing.evaluation, importing)
+        self.is_over = False
+        self._most = least_at_once()
+
+    def store(self, items: Sequence[Entry | BadRow]) -> int:
+        """How many of these were stored. Where another door was quicker with the same row, look again what is there."""
+        done = failed = 0
+        while done < len(items) and not self.is_over:
+            batch = resolve(self.around, items[done:])
+            refuse_bad(self.importing, batch)
+            try:
+                for stored in self.portions(batch):
+                    done, failed = done + stored, 0
+                batch.fall_apart()
+            except IntegrityError:
+                failed += 1
+                if failed == TRIES:
+                    raise InputRefused(
+                        "The same rows are being added by someone else: nothing was stored, try again in a moment."
+                    ) from None
+                self.around = look_around(self.importing.evaluation, self.importing)
+        return done
+
+    def portions(self, batch: Batch) -> Iterator[int]:
+        """Store a batch in short transactions, and say of each how many entries it held."""
+        named: Sequence[models.Model] = batch.named
+        outcomes = batch.outcomes
+        at = 0
+        while at < len(outcomes) and not self.is_over:
+            some = first_of(outcomes, at, self._most)
+            ready = made_ready(chain.from_iterable(one for one in some if not isinstance(one, BadRow)))
+            with self.pace.turn(), transaction.atomic():
+                write(self.importing, named, tally(some), ready)
+            named = ()
+            at += len(some)
+            self._most = fitting(self._most, self.pace.seconds)
+            self.is_over = time_is_up(self.until)
+            yield len(some)
+
+
+def first_of(outcomes: Sequence[Outcome], at: int, most: int) -> Sequence[Outcome]:
+    """From that place on so many as bring about so many rows; at least one."""
+    rows = 0
+    for end in range(at, len(outcomes)):
+        one = outcomes[end]
+        rows += 0 if isinstance(one, BadRow) else len(one)
+        if rows >= most:
+            return outcomes[at : end + 1]
+    return outcomes[at:]
 
 
 def refuse_bad(importing: Import, batch: Batch) -> None:
-    if batch.bad and not importing.options["skip_bad"]:
-        first = batch.bad[0]
+    if importing.options["skip_bad"]:
+        return
+    for first in batch.bad:
         raise InputRefused(
             f"Line {first.line}: {first.reason}. The evaluation changed since the file was checked; nothing was stored."
         )
@@ -195,53 +293,40 @@ def written(importing: Import, write_rows: Callable[[], None]) -> None:
         write_rows()
 
 
-def write(importing: Import, batch: Batch) -> None:
-    made = write_names(importing, batch)
-    queries, responses = batch.rows(Query), batch.rows(Response)
-    flag(queries)
-    flag(responses)
-    Query.all_rows.bulk_create(queries)
-    Response.all_rows.bulk_create(responses)
-    Comparison.all_rows.bulk_create(batch.rows(Comparison))
-    Call.all_rows.bulk_create(batch.rows(Call))
-    write_verdicts(batch.rows(Verdict))
-    Score.all_rows.bulk_create(batch.rows(Score))
-    importing.summary = {
+def write(importing: Import, named: Sequence[models.Model], counted: Tally, ready: Ready) -> None:
+    made = write_names(importing, named) if named else {}
+    summary = {
         **importing.summary,
-        "new": Counter(importing.summary["new"]) + Counter(batch.counts),
-        "made": {name: [*importing.summary["made"].get(name, []), *made[name]] for name in NAMED},
+        "new": Counter(importing.summary["new"]) + counted.new,
+        "made": {name: [*importing.summary["made"].get(name, []), *made.get(name, ())] for name in NAMED},
     }
-    Import.objects.filter(pk=importing.pk).update(
-        rows_stored=F("rows_stored") + batch.stored,
-        rows_unchanged=F("rows_unchanged") + batch.unchanged,
-        rows_bad=F("rows_bad") + len(batch.bad),
-        summary=importing.summary,
+    still_at_it(
+        importing,
+        ImportState.STORING,
+        rows_stored=F("rows_stored") + counted.stored,
+        rows_unchanged=F("rows_unchanged") + counted.unchanged,
+        rows_bad=F("rows_bad") + counted.bad,
+        summary=summary,
     )
+    write_ready(importing, ready)
+    importing.summary = summary
 
 
-def write_names(importing: Import, batch: Batch) -> dict[str, list[int]]:
+def write_names(importing: Import, named: Sequence[models.Model]) -> dict[str, list[int]]:
     """The candidates, raters and aspects that are new. They are noted, for a sweep must find them."""
-    raters = batch.rows(Rater)
-    if batch.rows(Aspect):
+    raters = [row for row in named if isinstance(row, Rater)]
+    aspects = [row for row in named if isinstance(row, Aspect)]
+    if aspects:
         lock_aspects(importing.evaluation_id)
-    for place, aspect in enumerate(batch.rows(Aspect), next_place(importing.evaluation_id)):
-        aspect.place = place
+        for place, aspect in enumerate(aspects, next_place(importing.evaluation_id)):
+            aspect.place = place
     new: dict[str, Sequence[models.Model]] = {
-        "candidate": Candidate.objects.bulk_create(batch.rows(Candidate)),
-        "aspect": Aspect.objects.bulk_create(batch.rows(Aspect)),
+        "candidate": Candidate.objects.bulk_create(row for row in named if isinstance(row, Candidate)),
+        "aspect": Aspect.objects.bulk_create(aspects),
         "judge": Judge.objects.bulk_create([rater.judge for rater in raters if rater.judge]),
         "rater": Rater.objects.bulk_create(raters),
     }
     return {name: [row.pk for row in rows] for name, rows in new.items()}
-
-
-def write_verdicts(verdicts: Sequence[Verdict]) -> None:
-    dated = [(verdict, verdict.created_at) for verdict in verdicts if verdict.created_at]
-    Verdict.all_rows.bulk_create(verdicts)
-    for verdict, told in dated:  # the column fills itself when a row is made
-        verdict.created_at = told
-    Verdict.all_rows.bulk_update([verdict for verdict, _ in dated], ["created_at"])
-    keep_imported(verdicts)
 
 
 def store_pairs(importing: Import, until: float | None) -> bool:
@@ -257,9 +342,24 @@ def store_pairs(importing: Import, until: float | None) -> bool:
     return True
 
 
+def pair_what_is_here(importing: Import, until: float | None) -> bool:
+    """Without a file: the queries of the evaluation one after another."""
+    pairing = read_pairing(importing.options["pair"])
+    queries = Query.objects.filter(evaluation=importing.evaluation_id).order_by("pk")
+    while some := list(queries.filter(pk__gt=importing.summary["paired"]).values_list("pk", "key")[: rows_at_once()]):
+        pairs = new_pairs(importing, [key for _, key in some], pairing)
+        while made := list(islice(pairs, rows_at_once())):
+            written(importing, partial(write_pairs, importing, made))
+        importing.summary["paired"] = some[-1][0]
+        still_at_it(importing, ImportState.STORING, summary=importing.summary, rows_stored=F("rows_stored") + len(some))
+        if time_is_up(until):
+            return False
+    return True
+
+
 def pairing_of(importing: Import) -> Pairing | None:
     """Which pairs it makes: of responses as was asked for, of scored responses all."""
-    if importing.format == FileFormat.RESPONSES:
+    if importing.summary.get("pairs", importing.format == FileFormat.RESPONSES):
         return read_pairing(importing.options["pair"])
     return Pairing() if pairs_scored(importing) else None
 

@@ -1,9 +1,11 @@
 """What is there already: everything that the rows of a batch speak of, looked up at once."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from itertools import chain
+from typing import Final
 
 from django.db import models
 from django.db.models import Q
@@ -12,6 +14,7 @@ from evaluations.domain import (
     INCONSISTENT,
     BadRow,
     ComparisonRow,
+    QueryRow,
     ResponseRow,
     Row,
     RubricKind,
@@ -38,9 +41,16 @@ from evaluations.models import (
 )
 from evaluations.models.material import finished_imports
 from evaluations.services.importing.scaling import Scale
-
-Key = tuple[str, ...]
-AnyRow = TypeVar("AnyRow", bound=models.Model)
+from evaluations.services.importing.sketching import (
+    ComparisonSketch,
+    FailureSketch,
+    QuerySketch,
+    ResponseSketch,
+    SaidKey,
+    ScoreSketch,
+    Sketch,
+    VerdictSketch,
+)
 
 
 @dataclass
@@ -56,6 +66,7 @@ class Around:
     offered: Mapping[str, set[str]]  # by aspect key, in rubrics that no import brought
     imported_aspects: set[str] = field(default_factory=set)
     scales: dict[str, Scale] = field(default_factory=dict)  # by aspect key, of the scores that rows bring
+    candidates_by_id: dict[int, Candidate] = field(default_factory=dict)
     spoken: dict[tuple[int, int], bool] = field(default_factory=dict)  # see `naming.refuse_second_way`
 
     @property
@@ -63,6 +74,13 @@ class Around:
         """Rows of finished imports, and of the one that is being stored."""
         own = Q(source_import=self.importing) if self.importing else Q(pk__in=[])
         return finished_imports() | own
+
+    def candidate(self, pk: int) -> Candidate:
+        """Also one that another door brought since these were looked up."""
+        if pk not in self.candidates_by_id:
+            for row in Candidate.objects.filter(evaluation=self.evaluation):
+                self.candidates_by_id[row.pk] = self.candidates.setdefault(row.name, row)
+        return self.candidates_by_id[pk]
 
 
 def look_around(evaluation: Evaluation, importing: Import | None = None) -> Around:
@@ -89,22 +107,21 @@ def choices_offered(evaluation: Evaluation) -> dict[str, set[str]]:
     return offered
 
 
-@dataclass(frozen=True)
-class Found:
-    """Something that is there already: in the database, or in a line of this file."""
-
-    row: models.Model | None  # None for what is only seen in the file, not stored
-    word: str
-    line: int | None = None
-
-    @property
-    def where(self) -> str:
-        return f"in line {self.line}" if self.line else "here already"
+# What an entry came to: the reason why it is bad, or what it brings; nothing where all of it is here already.
+Outcome = BadRow | Sequence[Sketch]
+COUNTED: Final[Mapping[type, str]] = {
+    QuerySketch: "queries",
+    ResponseSketch: "responses",
+    ComparisonSketch: "comparisons",
+    VerdictSketch: "verdicts",
+    ScoreSketch: "scores",
+    FailureSketch: "failures",
+}
 
 
 @dataclass
 class Batch:
-    """What is known of everything a batch speaks of, and what it adds.
+    """What is known of everything a batch speaks of, and what each of its entries comes to.
 
     ``seen`` stands for the rows of this file that are not in the database: those before this
     batch while a file is checked, none while it is stored.
@@ -112,43 +129,44 @@ class Batch:
 
     around: Around
     seen: Seen | None
-    known: dict[Key, Found]
-    comparisons: dict[str, list[Comparison]]
-    responses: dict[tuple[str, str], list[Response]]  # by query key and candidate
-    new: dict[Key, models.Model] = field(default_factory=dict)
-    bad: list[BadRow] = field(default_factory=list)
-    stored: int = 0
-    unchanged: int = 0
+    queries: dict[str, QuerySketch] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
     turned: int = 0
 
-    def find(self, key: Key) -> Found | None:
-        if key in self.known:
-            return self.known[key]
-        before = self.seen.find(key) if self.seen else None
-        return Found(self.stand_in(key, before[0]), *before) if before else None
-
-    def stand_in(self, key: Key, word: str) -> Query | None:
-        """A query of an earlier line, as much of it as later lines ask for; it is never written."""
-        if key[0] != "query":
+    def before(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
+        """What an earlier batch of this file said of that query: a word, and the line."""
+        if self.seen is None or query.fresh:
             return None
-        sha256, cluster, category = json.loads(word)
-        return Query(evaluation=self.around.evaluation, key=key[1], sha256=sha256, cluster=cluster, category=category)
+        return self.seen.find(query.owner, key)
 
-    def rows(self, model: type[AnyRow]) -> list[AnyRow]:
-        return [row for row in self.new.values() if isinstance(row, model)]
+    def fall_apart(self) -> None:
+        """Queries and what belongs to them point at each other: the collector of garbage need not find that out."""
+        for query in self.queries.values():
+            query.responses.clear()
+            query.comparisons.clear()
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How much of each is new, in the words in which people are told."""
-        new = {
-            "queries": len(self.rows(Query)),
-            "responses": len(self.rows(Response)),
-            "comparisons": len(self.rows(Comparison)),
-            "verdicts": len(self.rows(Verdict)),
-            "scores": len(self.rows(Score)),
-            "failures": len(self.rows(Call)),
-        }
-        return {word: number for word, number in new.items() if number}
+    def bad(self) -> list[BadRow]:
+        return [one for one in self.outcomes if isinstance(one, BadRow)]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many entries bring something, nothing, or are bad; and how much of each is new, in people's words."""
+
+    stored: int
+    unchanged: int
+    bad: int
+    new: Counter[str]
+
+
+def tally(outcomes: Sequence[Outcome]) -> Tally:
+    brought = [one for one in outcomes if not isinstance(one, BadRow)]
+    stored = sum(1 for one in brought if one)
+    new = Counter(map(type, chain.from_iterable(brought)))
+    counted = Counter({COUNTED[kind]: number for kind, number in new.items()})
+    return Tally(stored, len(brought) - stored, len(outcomes) - len(brought), counted)
 
 
 # ---- looking up what the database has --------------------------------------------------------
@@ -156,130 +174,133 @@ class Batch:
 
 def look_up(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None) -> Batch:
     rows = [row for item in items if isinstance(item, Entry) for row in item.rows]
+    batch = Batch(around, seen)
     keys = {key_of_query(row) for row in rows}
-    queries = Query.all_rows.filter(around.visible, evaluation=around.evaluation, key__in=keys)
-    by_id = {query.pk: query for query in queries.only("key", "cluster", "category", "sha256", "text", "evaluation")}
-    for query in by_id.values():
-        query.evaluation = around.evaluation
-    batch = Batch(around, seen, known={}, comparisons={}, responses={})
-    for query in by_id.values():
-        batch.known["query", query.key] = Found(query, query_word(query))
-    responses = known_responses(batch, by_id, rows)
-    for comparison in known_comparisons(around, by_id, rows):
-        comparison.query = by_id[comparison.query_id]
-        comparison.response_a = responses.get(comparison.response_a_id, comparison.response_a)
-        comparison.response_b = responses.get(comparison.response_b_id, comparison.response_b)
-        batch.known[key_of_comparison(comparison)] = Found(comparison, "")
-        batch.comparisons.setdefault(comparison.query.key, []).append(comparison)
-    know_verdicts(batch, rows)
-    know_scores(batch, responses, rows)
+    know_queries(batch, keys, rows)
+    by_id = {query.pk: query for query in batch.queries.values() if query.pk}
+    if by_id:
+        kinds = set(map(type, rows))
+        responses = known_responses(around, by_id) if kinds & {ComparisonRow, ResponseRow, ScoreRow} else {}
+        comparisons = known_comparisons(around, by_id, responses) if kinds & {ComparisonRow, VerdictRow} else {}
+        know_verdicts(around, comparisons, rows)
+        know_scores(around, responses, rows)
+    if seen:
+        know_seen(batch, seen, keys)
     return batch
 
 
 def key_of_query(row: Row) -> str:
-    return row.query.key if isinstance(row, (ComparisonRow, ResponseRow)) else getattr(row, "query_key", "")
+    return row.query.key if isinstance(row, (QueryRow, ComparisonRow, ResponseRow)) else getattr(row, "query_key", "")
 
 
-def known_responses(batch: Batch, queries: Mapping[int, Query], rows: Sequence[Row]) -> dict[int, Response]:
-    if not queries or not any(isinstance(row, (ComparisonRow, ResponseRow, ScoreRow)) for row in rows):
-        return {}
-    names = {candidate.pk: candidate for candidate in batch.around.candidates.values() if candidate.pk}
-    found = Response.all_rows.filter(batch.around.visible, query__in=list(queries))
-    by_id = {response.pk: response for response in found.only("query", "candidate", "sha256")}
-    for response in by_id.values():
-        response.candidate = names[response.candidate_id]
-        response.query = queries[response.query_id]
-        batch.known[key_of_response(response)] = Found(response, "")
-        batch.responses.setdefault((response.query.key, response.candidate.name), []).append(response)
+def know_queries(batch: Batch, keys: Collection[str], rows: Sequence[Row]) -> None:
+    around = batch.around
+    found = Query.all_rows.filter(around.visible, evaluation=around.evaluation, key__in=keys).order_by()
+    # Where rows say which texts they are about; else they are not read, for they are long.
+    texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
+    columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
+    for key, cluster, category, sha256, pk, *text in found.values_list(*columns):
+        batch.queries[key] = QuerySketch(
+            key, cluster, category, sha256, pk=pk, stored_text="".join(text), owner=pk, fresh=is_fresh(batch, pk)
+        )
+
+
+def is_fresh(batch: Batch, owner: int) -> bool:
+    return batch.seen is None or not batch.seen.has_said(owner)
+
+
+def know_seen(batch: Batch, seen: Seen, keys: Collection[str]) -> None:
+    """Queries of earlier lines: as much of them as later lines ask for. They are never written."""
+    for key, (owner, word, line) in seen.owners(keys).items():
+        if key not in batch.queries:
+            sha256, cluster, category = json.loads(word)
+            batch.queries[key] = QuerySketch(key, cluster, category, sha256, line=line, owner=owner)
+
+
+def known_responses(around: Around, queries: Mapping[int, QuerySketch]) -> dict[int, ResponseSketch]:
+    found = Response.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+    by_id = {}
+    for pk, query_id, candidate_id, sha256 in found.values_list("pk", "query_id", "candidate_id", "sha256"):
+        by_id[pk] = known_response(around, queries[query_id], pk, candidate_id, sha256)
     return by_id
 
 
-def known_comparisons(around: Around, queries: Mapping[int, Query], rows: Sequence[Row]) -> Iterable[Comparison]:
-    if not queries or not any(isinstance(row, (ComparisonRow, VerdictRow)) for row in rows):
-        return []
-    found = Comparison.all_rows.filter(around.visible, query__in=list(queries))
-    return found.select_related("response_a__candidate", "response_b__candidate").only(
-        "query",
-        "turned",
-        "response_a__candidate__name",
-        "response_a__sha256",
-        "response_b__candidate__name",
-        "response_b__sha256",
-    )
+def known_response(around: Around, query: QuerySketch, pk: int, candidate_id: int, sha256: str) -> ResponseSketch:
+    response = ResponseSketch(query, around.candidate(candidate_id), sha256, pk=pk)
+    query.responses[response.key] = response
+    return response
 
 
-def know_verdicts(batch: Batch, rows: Sequence[Row]) -> None:
+def known_comparisons(
+    around: Around, queries: Mapping[int, QuerySketch], responses: Mapping[int, ResponseSketch]
+) -> dict[int, ComparisonSketch]:
+    found = Comparison.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+    sides = (f"response_{side}{part}" for side in "ab" for part in ("_id", "__candidate_id", "__sha256"))
+    by_id = {}
+    for pk, query_id, turned, *both in found.values_list("pk", "query_id", "turned", *sides):
+        query = queries[query_id]
+        a, b = (responses.get(side[0]) or known_response(around, query, *side) for side in (both[:3], both[3:]))
+        by_id[pk] = comparison = ComparisonSketch(query, a, b, turned, pk=pk)
+        query.comparisons[comparison.key] = comparison
+    return by_id
+
+
+def raters_of(around: Around, rows: Sequence[Row], kind: type[VerdictRow] | type[ScoreRow]) -> dict[int, Rater]:
+    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, kind)}
+    return {rater.pk: rater for name in told if (rater := around.raters.get(name)) and rater.pk}
+
+
+def know_verdicts(around: Around, comparisons: Mapping[int, ComparisonSketch], rows: Sequence[Row]) -> None:
     """The imported verdicts and failures of the raters of this batch on its comparisons."""
-    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, VerdictRow)}
-    raters = [rater for name in told if (rater := batch.around.raters.get(name)) and rater.pk]
-    by_id = {one.pk: one for comparisons in batch.comparisons.values() for one in comparisons}
-    if not raters or not by_id:
+    raters = raters_of(around, rows, VerdictRow)
+    if not raters or not comparisons:
         return
-    people = {rater.pk: rater for rater in raters}
-    aspects = {aspect.pk: aspect for aspect in batch.around.aspects.values()}
-    for verdict in Verdict.all_rows.filter(batch.around.visible, rater__in=raters, comparison__in=list(by_id)):
-        verdict.rater = people[verdict.rater_id]
-        verdict.aspect = aspects[verdict.aspect_id]
-        verdict.comparison = by_id[verdict.comparison_id]
-        batch.known[key_of_verdict(verdict)] = Found(verdict, verdict_word(verdict))
-    judges = {rater.judge_id: rater for rater in raters if rater.judge_id}
-    for call in Call.all_rows.filter(batch.around.visible, judge__in=list(judges), comparison__in=list(by_id)):
-        comparison = by_id[call.comparison_id or 0]
-        key = key_of_call(comparison, judges[call.judge_id], call.shown, call.sample)
-        batch.known[key] = Found(call, call.state)
+    given = Verdict.all_rows.filter(around.visible, rater__in=list(raters), comparison__in=list(comparisons)).order_by()
+    for on, rater, aspect, shown, sample, choice, inconsistent in given.values_list(
+        *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
+    ):
+        key = key_of_verdict(raters[rater], aspect, shown, sample)
+        comparisons[on].said[key] = (INCONSISTENT if inconsistent else choice, None)
+    judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
+    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
+    for on_id, judge, shown, sample, state in failed.values_list(
+        "comparison_id", "judge_id", "shown", "sample", "state"
+    ):
+        comparisons[on_id or 0].said[key_of_failure(judges[judge], shown, sample)] = (state, None)
 
 
-def know_scores(batch: Batch, responses: Mapping[int, Response], rows: Sequence[Row]) -> None:
+def know_scores(around: Around, responses: Mapping[int, ResponseSketch], rows: Sequence[Row]) -> None:
     """The imported scores that the raters of this batch gave to its responses."""
-    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, ScoreRow)}
-    raters = {rater.pk: rater for name in told if (rater := batch.around.raters.get(name)) and rater.pk}
+    raters = raters_of(around, rows, ScoreRow)
     if not raters or not responses:
         return
-    aspects = {aspect.pk: aspect for aspect in batch.around.aspects.values()}
-    given = Score.all_rows.filter(batch.around.visible, rater__in=list(raters), response__in=list(responses))
-    for score in given.filter(source_import__isnull=False):
-        score.rater = raters[score.rater_id]
-        score.aspect = aspects[score.aspect_id]
-        score.response = responses[score.response_id]
-        batch.known[key_of_score(score)] = Found(score, score_word(score))
+    given = Score.all_rows.filter(around.visible, rater__in=list(raters), response__in=list(responses)).order_by()
+    given = given.filter(source_import__isnull=False)
+    for on, rater, aspect, sample, value in given.values_list(
+        "response_id", "rater_id", "aspect__key", "sample", "value"
+    ):
+        responses[on].said[key_of_score(raters[rater], aspect, sample)] = (score_word(value), None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------
 
 
-def query_word(query: Query) -> str:
+def query_word(query: QuerySketch) -> str:
     return json.dumps([query.sha256, query.cluster, query.category])
 
 
-def key_of_response(response: Response) -> Key:
-    return "response", response.query.key, response.candidate.name, response.sha256
+def key_of_verdict(rater: Rater, aspect: str, shown: str, sample: int) -> SaidKey:
+    return rater.kind, rater.name, aspect, str(shown), sample
 
 
-def key_of_comparison(comparison: Comparison) -> Key:
-    a, b = comparison.response_a, comparison.response_b
-    return "comparison", comparison.query.key, a.candidate.name, a.sha256, b.candidate.name, b.sha256
+def key_of_failure(rater: Rater, shown: str, sample: int) -> SaidKey:
+    return "failure", rater.name, str(shown), sample
 
 
-def key_of_verdict(verdict: Verdict) -> Key:
-    rater = verdict.rater
-    place = (rater.kind, rater.name, verdict.aspect.key, verdict.shown, str(verdict.sample))
-    return "verdict", *key_of_comparison(verdict.comparison)[1:], *place
+def key_of_score(rater: Rater, aspect: str, sample: int) -> SaidKey:
+    return rater.kind, rater.name, aspect, sample
 
 
-def key_of_call(comparison: Comparison, rater: Rater, shown: str, sample: int) -> Key:
-    return "call", *key_of_comparison(comparison)[1:], rater.name, shown, str(sample)
-
-
-def key_of_score(score: Score) -> Key:
-    rater = score.rater
-    place = (rater.kind, rater.name, score.aspect.key, str(score.sample))
-    return "score", *key_of_response(score.response)[1:], *place
-
-
-def score_word(score: Score) -> str:
+def score_word(value: float) -> str:
     """Its value with every digit, whole ones without the point."""
-    return repr(score.value).removesuffix(".0")
-
-
-def verdict_word(verdict: Verdict) -> str:
-    return INCONSISTENT if verdict.inconsistent else verdict.choice
+    return repr(value).removesuffix(".0")

@@ -1,5 +1,6 @@
 """What one entry of a file adds, and who and what it means by the names that it uses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -7,63 +8,76 @@ from django.db import models
 
 from evaluations.domain import JudgeKind, RaterKind, ScoreRow, VerdictRow, content_sha256
 from evaluations.formats.values import RowRefused
-from evaluations.models import Aspect, Candidate, Comparison, Judge, Rater, Response, Score, Verdict
-from evaluations.services.importing.knowing import Batch, Found, Key
+from evaluations.models import Aspect, Candidate, Judge, Rater, Score, Verdict
+from evaluations.services.importing.knowing import Batch, query_word
 from evaluations.services.importing.scaling import Scale
+from evaluations.services.importing.sketching import ComparisonSketch, QuerySketch, Said, SaidKey, Sketch
 
 MAX_JUDGE_NAME: Final = 120
 AnyRow = TypeVar("AnyRow", Candidate, Rater, Aspect)
+# Of what something is said: its kind, and the names and sums that tell it from all else about its query.
+Subject = tuple[str, ...]
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Addition:
-    """What one entry adds, kept apart until the whole of it has proved good."""
+    """What one entry adds. It stands among what is known at once, and is taken out where the entry proves bad."""
 
     batch: Batch
     line: int
-    new: dict[Key, Found] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
-    responses: list[Response] = field(default_factory=list)
-    named: list[tuple[dict[Any, Any], Any, models.Model]] = field(default_factory=list)
-    imported_aspects: set[str] = field(default_factory=set)
+    new: list[Sketch] = field(default_factory=list)
+    brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons that stand in it, new or known
+    put_in: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
+    # What `Seen` is to remember: under which query, the key and the word.
+    remembered: list[tuple[QuerySketch, tuple[Any, ...], str]] = field(default_factory=list)
+    named: list[models.Model] = field(default_factory=list)
+    imported_aspects: list[str] = field(default_factory=list)
     scales: list[tuple[str, Scale]] = field(default_factory=list)
     turned: bool = False
 
-    def find(self, key: Key) -> Found | None:
-        return self.new.get(key) or self.batch.find(key)
+    def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
+        table[key] = value
+        self.put_in.append((table, key))
 
-    def put(self, key: Key, row: models.Model, word: str = "") -> None:
-        self.new[key] = Found(row, word, self.line)
+    def said(self, query: QuerySketch, subject: Subject, said: dict[SaidKey, Said], key: SaidKey) -> Said | None:
+        """What stands already where something is to be said: stored, or in this file."""
+        if key in said:
+            return said[key]
+        return self.batch.before(query, (*subject, *key))
+
+    def say(self, query: QuerySketch, subject: Subject, said: dict[SaidKey, Said], key: SaidKey, word: str) -> None:
+        self.put(said, key, (word, self.line))
+        self.remember(query, (*subject, *key), word)
+
+    def remember(self, query: QuerySketch, key: tuple[Any, ...], word: str = "") -> None:
+        if self.batch.seen:
+            self.remembered.append((query, key, word))
 
     def name(self, table: dict[Any, Any], name: Any, row: AnyRow) -> AnyRow:
         """A candidate, rater or aspect that this entry brings; the same one when it is named again."""
-        for _, known, earlier in self.named:
-            if known == name and type(earlier) is type(row):
-                return earlier
-        self.named.append((table, name, row))
+        self.put(table, name, row)
+        self.named.append(row)
         return row
 
-    def keep(self) -> None:
-        for table, name, row in self.named:
-            table[name] = row
-            self.batch.new[type(row).__name__, str(name)] = row
-        for key, found in self.new.items():
-            self.batch.known[key] = found
-            assert found.row is not None
-            self.batch.new[key] = found.row
-            if self.batch.seen:
-                self.batch.seen.remember(key, found.word, self.line)
-        for comparison in self.comparisons:
-            self.batch.comparisons.setdefault(comparison.query.key, []).append(comparison)
-        for response in self.responses:
-            self.batch.responses.setdefault((response.query.key, response.candidate.name), []).append(response)
-        self.batch.around.imported_aspects |= self.imported_aspects
+    def keep(self) -> Sequence[Sketch]:
+        batch = self.batch
+        batch.named += self.named
+        batch.around.imported_aspects.update(self.imported_aspects)
         for aspect, scale in self.scales:
-            known_scale = self.batch.around.scales.get(aspect, scale)
-            self.batch.around.scales[aspect] = known_scale.joined(scale)
-        self.batch.turned += self.turned
-        self.batch.stored += bool(self.new)
-        self.batch.unchanged += not self.new
+            known_scale = batch.around.scales.get(aspect, scale)
+            batch.around.scales[aspect] = known_scale.joined(scale)
+        batch.turned += self.turned
+        if batch.seen:
+            for sketch in self.new:
+                if type(sketch) is QuerySketch:
+                    sketch.owner = batch.seen.name(sketch.key, query_word(sketch), self.line)
+            for query, key, word in self.remembered:
+                batch.seen.remember(query.owner, key, word, self.line)
+        return self.new
+
+    def take_out(self) -> None:
+        for table, key in reversed(self.put_in):
+            del table[key]
 
 
 def rater_meant(added: Addition, row: VerdictRow | ScoreRow) -> Rater:

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final, cast
 
@@ -12,7 +13,7 @@ from django.db import transaction
 
 from evaluations.domain import (
     BadRow,
-    FileFormat,
+    ColumnsUnknown,
     ImportState,
     InputRefused,
     RaterKind,
@@ -20,18 +21,24 @@ from evaluations.domain import (
 )
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
+from evaluations.formats.sources import HEAD_BYTES, is_packed
 from evaluations.models import Evaluation, Import, User
 from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
-from evaluations.services.importing.knowing import Around, Batch, look_around
-from evaluations.services.importing.pairing import BASELINE, Pairing, read_pairing
+from evaluations.services.importing.fetching import limits
+from evaluations.services.importing.knowing import Around, Batch, look_around, tally
+from evaluations.services.importing.likening import under_other_ids
+from evaluations.services.importing.mapping import as_remembered
+from evaluations.services.importing.pairing import ADJACENT, BASELINE, Pairing, read_pairing
+from evaluations.services.importing.rating import ranking_of
 from evaluations.services.importing.resolving import in_batches, resolve
 from evaluations.services.importing.sampling import sample
 from evaluations.services.importing.scaling import Scales, as_told, refuse_odd_margin, refuse_unfitting
 from evaluations.services.importing.sweeping import INTERRUPTED, Stopped, claim, give_up, still_at_it, sweep
 from evaluations.services.recording import record
 
-CHECKED_AT_ONCE: Final = 2_000
+CHECKED_AT_ONCE: Final = 4_000
+QUICKLY_CHECKED_BYTES: Final = 4 * 1024 * 1024  # in a second
 LISTED: Final = 1_000  # bad rows are all counted, and so many of them listed
 SAMPLES: Final = 3
 
@@ -50,11 +57,14 @@ class Checked:
 
     format: str
     brings: str
+    pairs: bool = False
+    note: str = ""
     read: int = 0
     stored: int = 0
     unchanged: int = 0
     bad: int = 0
     turned: int = 0
+    elsewhere: int = 0  # queries that are here already under another id
     new: Counter[str] = field(default_factory=Counter)
     bad_rows: list[BadRow] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
@@ -62,11 +72,12 @@ class Checked:
     scales: Scales = field(default_factory=dict)
 
     def count(self, batch: Batch) -> None:
-        self.stored += batch.stored
-        self.unchanged += batch.unchanged
-        self.bad += len(batch.bad)
+        counted = tally(batch.outcomes)
+        self.stored += counted.stored
+        self.unchanged += counted.unchanged
+        self.bad += counted.bad
         self.turned += batch.turned
-        self.new.update(batch.counts)
+        self.new.update(counted.new)
         self.bad_rows += batch.bad[: LISTED - len(self.bad_rows)]
 
 
@@ -89,6 +100,12 @@ def preview(
     tell(importing, check(importing, file))
     keep(importing, file)
     return importing
+
+
+def is_quickly_checked(file: BinaryIO, size: int) -> bool:
+    """A short text is checked while a person waits; how much a packed file or a table in columns holds is unknown."""
+    file.seek(0)
+    return size <= QUICKLY_CHECKED_BYTES and not is_packed(file.read(HEAD_BYTES))
 
 
 def receive(
@@ -117,13 +134,24 @@ def check_received(importing: Import) -> None:
     except Stopped:
         sweep(importing)
     except InputRefused as refused:
-        give_up(importing, str(refused))
+        if isinstance(refused, ColumnsUnknown) or importing.options.get("mapped"):
+            ask_for_columns(importing, str(refused))
+        else:
+            give_up(importing, str(refused))
     except BaseException:
         give_up(importing, INTERRUPTED)
         raise
     else:
         importing.state, importing.seen_at = ImportState.PREVIEWED, None
         importing.save()
+
+
+def ask_for_columns(importing: Import, reason: str) -> None:
+    """The file stays, until somebody says what its columns mean, or discards it."""
+    Import.objects.filter(pk=importing.pk, state=ImportState.CHECKING).update(
+        state=ImportState.MAPPING, reason=reason, seen_at=None, rows_read=0
+    )
+    importing.refresh_from_db()
 
 
 def unsaved(
@@ -137,14 +165,21 @@ def unsaved(
 ) -> Import:
     refuse_archived(evaluation)
     refuse_odd_margin(pairs.margin)
+    asked, reading = reading, as_remembered(evaluation, file, file_name, reading)
+    pairing = read_pairing(pairs.pair)
     options = {
         "id_prefix": reading.id_prefix,
         "rater": reading.rater,
         "rater_kind": reading.rater_kind,
         "lower_is_better": reading.lower_is_better,
-        "pair": str(read_pairing(pairs.pair)),
+        "candidate": reading.candidate,
+        "pair": str(pairing),
+        "ranking": list(ranking_of(evaluation).names) if pairing.way == ADJACENT else [],
         "derive_pairs": pairs.margin,
         "brings": brings,
+        "constants": dict(reading.constants),
+        "choices": dict(reading.choices),
+        "remembered": reading is not asked,
     }
     return Import(
         evaluation=evaluation,
@@ -163,12 +198,18 @@ def refuse_archived(evaluation: Evaluation) -> None:
 
 
 def keep(importing: Import, file: BinaryIO) -> None:
+    """What lies in a temporary file already is renamed, whatever else is copied piece by piece."""
     file.seek(0)
-    importing.file.save(importing.file_name, File(file), save=False)
-    with transaction.atomic():
-        importing.save()
-        told = {"file": importing.file_name, "sha256": importing.sha256}
-        record("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
+    content = file if hasattr(file, "temporary_file_path") else File(file)
+    importing.file.save(importing.file_name, cast("File[bytes]", content), save=False)
+    try:
+        with transaction.atomic():
+            importing.save()
+            told = {"file": importing.file_name, "sha256": importing.sha256}
+            record("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
+    except BaseException:
+        importing.file.delete(save=False)
+        raise
 
 
 def margin_of(importing: Import) -> float | None:
@@ -188,9 +229,13 @@ def reading_of(importing: Import) -> Reading:
         format=importing.format,
         id_prefix=importing.options["id_prefix"],
         mapping=importing.mapping,
+        constants=importing.options.get("constants", {}),
+        choices=importing.options.get("choices", {}),
         rater=importing.options["rater"],
         rater_kind=RaterKind(kind) if kind else None,
         lower_is_better=importing.options.get("lower_is_better", False),
+        limits=limits(),
+        candidate=importing.options.get("candidate", ""),
     )
 
 
@@ -204,6 +249,7 @@ def tell(importing: Import, checked: Checked) -> None:
     importing.bad_rows = [{"line": bad.line, "reason": bad.reason} for bad in checked.bad_rows]
     importing.summary = {
         "brings": checked.brings,
+        "pairs": checked.pairs,
         "new": +checked.new,
         "samples": checked.samples,
         "aspects": sorted(checked.aspects),
@@ -226,12 +272,17 @@ def check(importing: Import, file: BinaryIO) -> Checked:
     with Seen() as counted, Seen() as seen:
         reading = reading_of(importing)
         contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
-        checked = Checked(contents.format.name, contents.format.brings)
+        form = contents.format
+        checked = Checked(form.name, form.brings, form.pairs, form.note)
         for items in in_batches(contents.entries, CHECKED_AT_ONCE):
             checked.read += len(items)
-            checked.count(resolve(around, items, seen))
+            batch = resolve(around, items, seen)
+            checked.count(batch)
+            batch.fall_apart()
+            for key in under_other_ids(importing.evaluation, items):
+                checked.elsewhere += not counted.ordinal(("elsewhere", key))
             wanted = SAMPLES - len(checked.samples)
-            checked.samples += [sample(item) for item in items if isinstance(item, Entry)][:wanted]
+            checked.samples += map(sample, islice((item for item in items if isinstance(item, Entry)), wanted))
             if importing.pk:
                 still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
     checked.aspects, checked.scales = around.imported_aspects, around.scales
@@ -242,7 +293,7 @@ def check(importing: Import, file: BinaryIO) -> Checked:
 
 def refuse_unknown_baseline(pairing: Pairing, checked: Checked, around: Around) -> None:
     known = sorted(around.candidates)
-    if checked.format == FileFormat.RESPONSES and pairing.way == BASELINE and pairing.baseline not in known:
+    if checked.pairs and pairing.way == BASELINE and pairing.baseline not in known:
         raise InputRefused(
             f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(known[:8])}."
         )
@@ -253,6 +304,9 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
     before = stored.filter(sha256=importing.sha256).first()
     if before is not None and before.finished_at is not None:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
+    if checked.elsewhere:
+        queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
+        yield f"{queries} here already under another id, but for case, blank space and punctuation at most."
     if brought := sorted(checked.aspects - set(imported_offers(importing.evaluation))):
         yield (
             f"No rubric of this evaluation asks about {', '.join(brought)}: "
@@ -262,10 +316,14 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
 
 
 def notes(importing: Import, checked: Checked) -> Iterator[str]:
+    if importing.options.get("remembered"):
+        yield "The columns are read as for an earlier file with the same ones, as this evaluation remembers."
     if checked.turned:
         rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
         yield (
             f"{rows} the candidates in the other order. Such rows are turned round: "
             "A is always the candidate whose name sorts first."
         )
+    if checked.note:
+        yield checked.note
     yield from scaling.notes_about(checked.scales, margin_of(importing))

@@ -1,46 +1,44 @@
 """What a batch of rows means in an evaluation: which are new, which are here already, which are bad."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
-
-from django.db import models
+from typing import Any, Final, cast
 
 from evaluations.domain import (
-    INCONSISTENT,
+    FOLLOW_UPS,
     BadRow,
     CallState,
     Choice,
-    ComparisonOrigin,
     ComparisonRow,
     Messages,
     QueryPart,
+    QueryRow,
     ResponseRow,
     Row,
     ScoreRow,
     VerdictRow,
-    content_sha256,
-    text_of,
+    messages_sha256,
+    query_sha256,
 )
 from evaluations.formats.reading import Entry, sorted_by_name, turned_round
 from evaluations.formats.seen import Seen
 from evaluations.formats.values import RowRefused
-from evaluations.models import Aspect, Call, Candidate, Comparison, Query, Rater, Response, Score, Verdict
-from evaluations.services.importing.knowing import (
-    Around,
-    Batch,
-    Key,
-    key_of_call,
-    key_of_comparison,
-    key_of_response,
-    key_of_verdict,
-    look_up,
-    query_word,
-    verdict_word,
-)
+from evaluations.models import Aspect, Candidate, Query, Rater, Score
+from evaluations.services.importing.knowing import Around, Batch, key_of_failure, key_of_verdict, look_up
 from evaluations.services.importing.naming import Addition, named_aspect, rater_meant, refuse_second_way
-from evaluations.services.importing.pairing import comparison_of
 from evaluations.services.importing.scoring import add_score
+from evaluations.services.importing.sketching import (
+    ComparisonSketch,
+    FailureSketch,
+    QuerySketch,
+    ResponseSketch,
+    SaidKey,
+    VerdictSketch,
+    where,
+)
+
+CHOICES: Final = frozenset(map(str, Choice))
+FAILURES: Final = frozenset(map(str, CallState))
+BROUGHT: Final = {ComparisonRow: 4, ResponseRow: 2}
 
 
 def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None = None) -> Batch:
@@ -48,16 +46,19 @@ def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None =
     batch = look_up(around, items, seen)
     for item in items:
         if isinstance(item, BadRow):
-            batch.bad.append(item)
+            batch.outcomes.append(item)
             continue
+        added = Addition(batch, item.line)
         try:
-            added = Addition(batch, item.line)
             for row in item.rows:
                 add(added, row)
         except RowRefused as refused:
-            batch.bad.append(BadRow(item.line, str(refused)))
+            added.take_out()
+            batch.outcomes.append(BadRow(item.line, str(refused)))
         else:
-            added.keep()
+            batch.outcomes.append(added.keep())
+    if seen:
+        seen.flush()
     return batch
 
 
@@ -69,71 +70,86 @@ def add(added: Addition, row: Row) -> None:
         add_comparison(added, row)
     elif isinstance(row, ResponseRow):
         query = add_query(added, row.query)
-        add_response(added, query, row.candidate, row.response, row.metadata)
+        messages = with_questions(query, row.response) if row.lacks_questions else row.response
+        add_response(added, query, row.candidate, messages, row.metadata)
+    elif isinstance(row, QueryRow):
+        add_query(added, row.query)
     elif isinstance(row, VerdictRow):
         add_verdict(added, row)
     elif isinstance(row, ScoreRow):
         add_score(added, row)
 
 
-def add_query(added: Addition, part: QueryPart) -> Query:
-    query = new_query(added, part)
-    found = added.find(("query", part.key))
-    if found is None:
-        added.put(("query", part.key), query, query_word(query))
-        return query
-    assert isinstance(found.row, Query)
-    refuse_other_query(found.row, part, query, found.where)
-    return found.row
+def add_query(added: Addition, part: QueryPart) -> QuerySketch:
+    sha256 = query_sha256(part.messages, part.context, part.reference)
+    known = added.batch.queries.get(part.key)
+    if known is not None:
+        refuse_other_query(known, part, sha256)
+        return known
+    if part.is_stand_in and not part.messages:
+        raise RowRefused(
+            f"there is no query “{part.key}” in this evaluation: its words are in another file, import that one first"
+        )
+    query = QuerySketch(part.key, part.cluster, part.category, sha256, line=added.line, part=part, fresh=True)
+    added.put(added.batch.queries, part.key, query)
+    added.new.append(query)
+    return query
 
 
-def new_query(added: Addition, part: QueryPart) -> Query:
-    return Query(
-        evaluation=added.batch.around.evaluation,
-        source_import=added.batch.around.importing,
-        key=part.key,
-        cluster=part.cluster,
-        messages=list(part.messages),
-        text=text_of(part.messages),
-        context=part.context,
-        reference=part.reference,
-        category=part.category,
-        metadata=dict(part.metadata),
-        sha256=content_sha256([part.messages, part.context, part.reference]),
-    )
-
-
-def refuse_other_query(known: Query, part: QueryPart, told: Query, where: str) -> None:
+def refuse_other_query(known: QuerySketch, part: QueryPart, sha256: str) -> None:
     """The same id must mean the same query. What a row leaves out it does not contradict."""
-    if told.sha256 != known.sha256 and not part.is_stand_in:
-        raise RowRefused(f"query “{told.key}” stands {where} with another text")
-    if told.cluster not in (known.cluster, told.key):
-        raise RowRefused(f"query “{told.key}” stands {where} with another cluster")
-    if told.category not in (known.category, ""):
-        raise RowRefused(f"query “{told.key}” stands {where} with another category")
+    if sha256 != known.sha256 and not part.is_stand_in and not leaves_out(known, part):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another text")
+    if part.cluster not in (known.cluster, part.key):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another cluster")
+    if part.category not in (known.category, ""):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another category")
 
 
-def add_response(added: Addition, query: Query, name: str, messages: Messages, metadata: Mapping[str, Any]) -> Response:
+def leaves_out(known: QuerySketch, part: QueryPart) -> bool:
+    """Whether the row says the same of the query, only without its context or its reference answer."""
+    if part.context is not None and part.reference is not None:
+        return False
+    stored = told_of(known)
+    if stored is None:
+        return False
+    context = stored.context if part.context is None else part.context
+    reference = stored.reference if part.reference is None else part.reference
+    return query_sha256(part.messages, context, reference) == known.sha256
+
+
+def told_of(known: QuerySketch) -> QueryPart | Query | None:
+    """A query in full; none where it is that of an earlier line of a file that is only checked."""
+    return known.part or (Query.all_rows.filter(pk=known.pk).first() if known.pk else None)
+
+
+def with_questions(query: QuerySketch, response: Messages) -> Messages:
+    """A response with what the user said between its turns, which the file of responses does not hold."""
+    told = told_of(query)
+    follow_ups = iter(told.metadata.get(FOLLOW_UPS, ()) if told else ())
+    turns = [{**turn, "content": next(follow_ups, None)} if turn["role"] == "user" else turn for turn in response]
+    if any(turn["content"] is None for turn in turns):
+        raise RowRefused(f"query “{query.key}” is here without its later turns: import the file of the questions first")
+    return cast("Messages", turns)
+
+
+def add_response(
+    added: Addition, query: QuerySketch, name: str, messages: Messages, metadata: Mapping[str, Any]
+) -> ResponseSketch:
     around = added.batch.around
     candidate = around.candidates.get(name)
     if candidate is None:
         candidate = added.name(around.candidates, name, Candidate(evaluation=around.evaluation, name=name))
-    response = Response(
-        query=query,
-        candidate=candidate,
-        source_import=around.importing,
-        messages=list(messages),
-        sha256=content_sha256(messages),
-        characters=len(text_of(messages)),
-        metadata=dict(metadata),
-    )
-    key = key_of_response(response)
-    found = added.find(key)
-    if found is not None and isinstance(found.row, Response):
-        return found.row
-    if found is None:
-        added.put(key, response)
-    added.responses.append(response)
+    key = (name, messages_sha256(messages))
+    known = query.responses.get(key)
+    if known is not None:
+        return known
+    response = ResponseSketch(query, candidate, key[1], messages=messages, metadata=metadata)
+    added.put(query.responses, key, response)
+    remembered = ("response", *key)
+    if added.batch.before(query, remembered) is None:
+        added.new.append(response)
+        added.remember(query, remembered)
     return response
 
 
@@ -141,21 +157,20 @@ def add_comparison(added: Addition, row: ComparisonRow) -> None:
     query = add_query(added, row.query)
     first = add_response(added, query, row.candidate_a, row.response_a, {})
     second = add_response(added, query, row.candidate_b, row.response_b, {})
-    comparison = comparison_of(
-        query,
-        first,
-        second,
-        origin=ComparisonOrigin.IMPORTED,
-        source_import=added.batch.around.importing,
-        metadata=dict(row.metadata),
-    )
-    key = key_of_comparison(comparison)
-    found = added.find(key)
-    if found is None:
-        added.put(key, comparison)
-    if found is None or found.row is None:
-        added.comparisons.append(comparison)
-    added.turned = added.turned or comparison.turned
+    turned = row.candidate_a > row.candidate_b
+    added.turned = added.turned or turned
+    a, b = (second, first) if turned else (first, second)
+    key = (*a.key, *b.key)
+    if key in query.comparisons:
+        added.brought.append(query.comparisons[key])
+        return
+    comparison = ComparisonSketch(query, a, b, turned, metadata=row.metadata)
+    added.put(query.comparisons, key, comparison)
+    added.brought.append(comparison)
+    remembered = ("comparison", *key)
+    if added.batch.before(query, remembered) is None:
+        added.new.append(comparison)
+        added.remember(query, remembered)
 
 
 def add_verdict(added: Addition, row: VerdictRow) -> None:
@@ -163,74 +178,52 @@ def add_verdict(added: Addition, row: VerdictRow) -> None:
     told = as_stored(row, comparison)
     added.turned = added.turned or told is not row
     rater = rater_meant(added, told)
-    if told.choice in tuple(CallState):
+    if told.choice in FAILURES:
         add_failure(added, told, comparison, rater)
     else:
         add_choice(added, told, comparison, rater)
 
 
-def add_choice(added: Addition, told: VerdictRow, comparison: Comparison, rater: Rater) -> None:
+def add_choice(added: Addition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
     aspect = aspect_meant(added, told)
     refuse_second_way(added, rater, aspect, Score)
-    verdict = Verdict(
-        rater=rater,
-        comparison=comparison,
-        aspect=aspect,
-        sample=told.sample or 0,
-        shown=told.shown,
-        choice=Choice.TIE if told.choice == INCONSISTENT else told.choice,
-        inconsistent=told.choice == INCONSISTENT,
-        source_import=added.batch.around.importing,
-        rationale=told.rationale,
-        note=told.note,
-    )
-    if told.created_at:
-        verdict.created_at = moment(told.created_at)
-    put_or_refuse(added, key_of_verdict(verdict), verdict, verdict_word(verdict))
+    if is_new(added, comparison, key_of_verdict(rater, aspect.key, told.shown, told.sample or 0), told.choice):
+        added.new.append(VerdictSketch(rater, comparison, aspect, told))
 
 
-def add_failure(added: Addition, row: VerdictRow, comparison: Comparison, rater: Rater) -> None:
+def add_failure(added: Addition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
     """A judge's failure is a call without an answer: one for all aspects it was asked about."""
-    aspect_meant(added, row)
-    assert rater.judge is not None
-    call = Call(
-        judge=rater.judge,
-        comparison=comparison,
-        shown=row.shown,
-        sample=row.sample or 0,
-        source_import=added.batch.around.importing,
-        state=row.choice,
-        rationale=row.rationale,
-    )
-    put_or_refuse(added, key_of_call(comparison, rater, row.shown, call.sample), call, row.choice)
+    aspect_meant(added, told)
+    if is_new(added, comparison, key_of_failure(rater, told.shown, told.sample or 0), told.choice):
+        added.new.append(FailureSketch(rater, comparison, told))
 
 
-def put_or_refuse(added: Addition, key: Key, row: models.Model, word: str) -> None:
-    found = added.find(key)
+def is_new(added: Addition, comparison: ComparisonSketch, key: SaidKey, word: str) -> bool:
+    """Whether nothing stands there yet. What says otherwise is refused."""
+    subject = ("verdict", *comparison.key)
+    found = added.said(comparison.query, subject, comparison.said, key)
     if found is None:
-        added.put(key, row, word)
-    elif found.word != word:
-        raise RowRefused(f"the same verdict stands {found.where} with the choice {found.word}, not {word}")
-
-
-def moment(text: str) -> datetime:
-    told = datetime.fromisoformat(text)
-    return told if told.tzinfo else told.replace(tzinfo=UTC)
+        added.say(comparison.query, subject, comparison.said, key, word)
+    elif found[0] != word:
+        raise RowRefused(f"the same verdict stands {where(found[1])} with the choice {found[0]}, not {word}")
+    return found is None
 
 
 # ---- what a verdict row means by its names ---------------------------------------------------
 
 
-def comparison_meant(added: Addition, row: VerdictRow) -> Comparison:
-    known = [*added.batch.comparisons.get(row.query_key, []), *added.comparisons]
-    matching = [one for one in known if one.query.key == row.query_key and is_meant(one, row)]
+def comparison_meant(added: Addition, row: VerdictRow) -> ComparisonSketch:
+    query = added.batch.queries.get(row.query_key)
+    matching = [one for one in query.comparisons.values() if is_meant(one, row)] if query else []
+    if len(matching) > 1:  # the one that stands beside the verdict, if any
+        matching = [one for one in matching if one in added.brought] or matching
     if len(matching) == 1:
         refuse_other_texts(matching[0], row)
         return matching[0]
     named = f" of “{row.candidate_a}” and “{row.candidate_b}”" if row.candidate_a else ""
     if len(matching) > 1:
         raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: which one is not clear")
-    if added.find(("query", row.query_key)) is None:
+    if query is None:
         raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
     for name in (row.candidate_a, row.candidate_b):
         if name and name not in added.batch.around.candidates:
@@ -238,23 +231,23 @@ def comparison_meant(added: Addition, row: VerdictRow) -> Comparison:
     raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
 
 
-def is_meant(comparison: Comparison, row: VerdictRow) -> bool:
-    names = {comparison.response_a.candidate.name, comparison.response_b.candidate.name}
-    return row.candidate_a is None or {row.candidate_a, row.candidate_b} == names
+def is_meant(comparison: ComparisonSketch, row: VerdictRow) -> bool:
+    a, b = comparison.a.candidate.name, comparison.b.candidate.name
+    return row.candidate_a is None or (row.candidate_a, row.candidate_b) in ((a, b), (b, a))
 
 
-def refuse_other_texts(comparison: Comparison, row: VerdictRow) -> None:
+def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
     """Where a file joins by row number alone, its texts must be those that are stored."""
     if row.expected_texts is None:
         return
     query, first, second = row.expected_texts
-    stored = [comparison.response_a.sha256, comparison.response_b.sha256]
-    expected = [content_sha256([{"role": "assistant", "content": text}]) for text in (first, second)]
+    stored = [comparison.a.sha256, comparison.b.sha256]
+    expected = [messages_sha256([{"role": "assistant", "content": text}]) for text in (first, second)]
     if comparison.query.text != query or (stored[::-1] if comparison.turned else stored) != expected:
         raise RowRefused(f"the texts are not those of query “{row.query_key}”: it is another file, or another order")
 
 
-def as_stored(row: VerdictRow, comparison: Comparison) -> VerdictRow:
+def as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRow:
     """The row in terms of the comparison's A and B."""
     if row.candidate_a is None:
         return turned_round(row) if comparison.turned else row
@@ -264,8 +257,8 @@ def as_stored(row: VerdictRow, comparison: Comparison) -> VerdictRow:
 def aspect_meant(added: Addition, row: VerdictRow) -> Aspect:
     offered = added.batch.around.offered.get(row.aspect)
     if offered is None:
-        added.imported_aspects.add(row.aspect)
-    elif row.choice in tuple(Choice) and row.choice not in offered:
+        added.imported_aspects.append(row.aspect)
+    elif row.choice in CHOICES and row.choice not in offered:
         raise RowRefused(f"the rubric does not offer {row.choice} for {row.aspect}")
     return named_aspect(added, row.aspect)
 
@@ -288,5 +281,6 @@ def rows_brought(item: Entry | BadRow) -> int:
     """A comparison brings its query and two responses, a response its query; a bad row is read all the same."""
     if isinstance(item, BadRow):
         return 1
-    brought = {ComparisonRow: 4, ResponseRow: 2}
-    return sum(brought.get(type(row), 1) for row in item.rows)
+    if len(item.rows) == 1:
+        return BROUGHT.get(type(item.rows[0]), 1)
+    return sum(BROUGHT.get(type(row), 1) for row in item.rows)

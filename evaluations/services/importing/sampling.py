@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from evaluations.domain import Choice, ComparisonRow, ResponseRow, Row, ScoreRow, VerdictRow, text_of
+from evaluations.domain import Choice, ComparisonRow, QueryRow, ResponseRow, Row, ScoreRow, VerdictRow, text_of
 from evaluations.formats.reading import Entry
 
 SAMPLE_LETTERS: Final = 400
@@ -27,6 +27,8 @@ def sample_of(row: Row) -> dict[str, Any]:
         sides = [(row.candidate_a, row.response_a), (row.candidate_b, row.response_b)]
     elif isinstance(row, ResponseRow):
         sides = [(row.candidate, row.response)]
+    elif isinstance(row, QueryRow):
+        sides = []
     else:
         return {}
     return {

@@ -27,10 +27,15 @@ from evaluations.models import (
     User,
     Verdict,
 )
-from evaluations.services.pacing import paced, time_is_up
+from evaluations.models.many import delete_of_import
+from evaluations.services.pacing import Pace, time_is_up
 from evaluations.services.recording import record
 
 AT_ONCE: Final = {"sqlite": 64, "postgresql": 512}  # rows in one transaction
+# Where rows are stored or removed without the ORM: how many at least, and how long it may take to write more.
+LEAST_AT_ONCE: Final = {"sqlite": 256, "postgresql": 2_048}
+SECONDS: Final = {"sqlite": 0.008, "postgresql": 0.2}
+MOST_AT_ONCE: Final = 4_096
 BUSY: Final = (ImportState.CHECKING, ImportState.STORING)
 ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
 INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
@@ -70,7 +75,7 @@ def hand_over(importing: Import) -> None:
 
 def cancel(importing: Import, *, user: User | None) -> None:
     """Discard a checked file, or stop one that is being stored: nothing of it stays."""
-    open_states = (*BUSY, ImportState.PREVIEWED)
+    open_states = (*BUSY, ImportState.PREVIEWED, ImportState.MAPPING)
     with transaction.atomic():
         cancelled = Import.objects.filter(pk=importing.pk, state__in=open_states).update(
             state=ImportState.CANCELLED, reason="Cancelled. Nothing of the file was stored."
@@ -105,10 +110,11 @@ def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None
 
 def sweep(importing: Import, until: float | None = None) -> None:
     """Remove what an import that will never be done has stored. Ends early, and goes on next time."""
+    pace = Pace()
     for model in OWNED:
-        while remove_some(model, importing):
-            if time_is_up(until):
-                return
+        if not remove_all(model, importing, pace, until):
+            return
+    pace.rest()
     importing.refresh_from_db()
     remove_names(importing)
     if importing.file and (importing.state == ImportState.CANCELLED or not importing.is_checked):
@@ -117,13 +123,17 @@ def sweep(importing: Import, until: float | None = None) -> None:
     importing.refresh_from_db()
 
 
-def remove_some(model: type[models.Model], importing: Import) -> bool:
-    rows = model.all_rows.filter(source_import=importing)  # type: ignore[attr-defined]
-    some = list(rows.values_list("pk", flat=True)[: rows_at_once()])
-    if some:
-        with paced(), transaction.atomic():
-            rows.filter(pk__in=some).delete()
-    return bool(some)
+def remove_all(model: type[models.Model], importing: Import, pace: Pace, until: float | None) -> bool:
+    """Whether nothing of this is left."""
+    most = least_at_once()
+    while True:
+        with pace.turn(), transaction.atomic():
+            removed = delete_of_import(model, importing.pk, most)
+        if removed and time_is_up(until):
+            return False
+        if removed < most:
+            return True
+        most = fitting(most, pace.seconds)
 
 
 def remove_names(importing: Import) -> None:
@@ -149,5 +159,22 @@ def remove_unused(model: type[models.Model], ids: Sequence[int]) -> int:
 
 
 def rows_at_once() -> int:
-    """How many rows one transaction writes at most."""
+    """How many rows one transaction writes through the ORM."""
     return AT_ONCE[connection.vendor]
+
+
+def least_at_once() -> int:
+    """How many rows one transaction writes past the ORM, where nothing is known yet of how long that takes."""
+    return LEAST_AT_ONCE[connection.vendor]
+
+
+def looked_up_at_once() -> int:
+    """For how many rows it is looked up at once what is there already."""
+    return max(least_at_once(), MOST_AT_ONCE)
+
+
+def fitting(rows: int, seconds: float) -> int:
+    """How many rows the next transaction is to write, after one of so many that took so long."""
+    if seconds > SECONDS[connection.vendor]:
+        return max(least_at_once(), rows // 2)
+    return min(looked_up_at_once(), rows * 2) if seconds * 2 < SECONDS[connection.vendor] else rows

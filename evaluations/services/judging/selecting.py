@@ -15,10 +15,13 @@ from evaluations.domain import (
     CallState,
     InputRefused,
     JudgeKind,
+    NamedFilter,
     Orders,
     Shown,
+    filter_from,
 )
 from evaluations.models import Call, Comparison, Judge, Query, Response, Run
+from evaluations.models.filtering import narrowed_to
 
 # Calls that were answered, but not usably: paid for, and asked again only if that is wanted.
 KEPT_FAILURES: Final = tuple(state for state in FAILURE_STATES if state != CallState.FAILED)
@@ -39,6 +42,7 @@ class SelectionOptions(TypedDict, total=False):
     only_states: Sequence[str] | None
     comparison: Comparison | None
     response: Response | None
+    sliced: NamedFilter | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class Selection:
 
     ``limit`` takes the comparisons that people meet first, or the first responses. ``only_states``
     makes it a retry: only calls in these states, in the order and for the sample in which they
-    were asked. ``comparison`` or ``response`` narrows it to one.
+    were asked. ``comparison`` or ``response`` narrows it to one; ``sliced`` to what a slice means
+    while the run is planned.
     """
 
     judge: Judge
@@ -58,6 +63,7 @@ class Selection:
     only_states: tuple[str, ...] = ()
     comparison: int | None = None
     response: int | None = None
+    sliced: NamedFilter | None = None
 
     @property
     def column(self) -> str:
@@ -72,7 +78,9 @@ class Selection:
     def filters(self) -> dict[str, Any]:
         """What a Run keeps of it beside its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
-        said = {key: value for key, value in chosen.items() if value}
+        said: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+        if self.sliced:
+            said["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **said}
 
 
@@ -89,6 +97,7 @@ def selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selection:
         only_states=tuple(dict.fromkeys(options.get("only_states") or ())),
         comparison=comparison.pk if comparison else None,
         response=response.pk if response else None,
+        sliced=options.get("sliced"),
     )
 
 
@@ -103,6 +112,7 @@ def selection_of(run: Run) -> Selection:
         only_states=tuple(said.get("only_states", ())),
         comparison=said.get("comparison"),
         response=said.get("response"),
+        sliced=NamedFilter(said["slice"]["name"], filter_from(said["slice"]["filter"])) if "slice" in said else None,
     )
 
 
@@ -151,6 +161,10 @@ def either(words: Sequence[str]) -> str:
 
 
 def refuse_subject(wanted: Selection) -> None:
+    if wanted.sliced and wanted.judge.is_pointwise:
+        raise InputRefused(f"“{wanted.judge.name}” scores single responses: a slice is of comparisons.")
+    if wanted.sliced and not subject_ids(wanted).exists():
+        raise InputRefused(f"The slice {wanted.sliced.in_words()}, has no comparison.")
     judge, other = wanted.judge, wanted.response if wanted.column == "comparison" else wanted.comparison
     if other or (wanted.is_one and not subject_ids(wanted).exists()):
         raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {wanted.column} of its evaluation.")
@@ -167,6 +181,12 @@ def comparisons_of(judge: Judge) -> "QuerySet[Comparison]":
     return Comparison.objects.filter(evaluation=judge.evaluation_id).order_by("shuffle", "pk")
 
 
+def comparisons_wanted(wanted: Selection) -> "QuerySet[Comparison]":
+    """The same, those of the slice alone where one was named."""
+    comparisons = comparisons_of(wanted.judge)
+    return narrowed_to(comparisons, wanted.judge.evaluation, wanted.sliced.wanted) if wanted.sliced else comparisons
+
+
 def responses_of(judge: Judge) -> "QuerySet[Response]":
     return Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
 
@@ -174,7 +194,7 @@ def responses_of(judge: Judge) -> "QuerySet[Response]":
 def subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
     """The comparisons or responses of a selection, in the order in which they are planned."""
     one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
-    rows: QuerySet[Any] = responses_of(wanted.judge) if wanted.judge.is_pointwise else comparisons_of(wanted.judge)
+    rows: QuerySet[Any] = responses_of(wanted.judge) if wanted.judge.is_pointwise else comparisons_wanted(wanted)
     if one is not None:
         rows = rows.filter(pk=one)
     ids = rows.values_list("pk", flat=True)
@@ -192,7 +212,7 @@ def rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> lis
         return [] if after else [(pk,) for pk in subject_ids(wanted)]
     if wanted.column == "response":
         return responses_after(wanted.judge, after or (0, 0), most)
-    comparisons = comparisons_of(wanted.judge)
+    comparisons = comparisons_wanted(wanted)
     if after:
         # The first condition alone lets an index find the place.
         comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(pk__gt=after[1]), shuffle__gte=after[0])
@@ -221,7 +241,7 @@ def queries_from(judge: Judge, query: int) -> "QuerySet[Query, int]":
 
 def is_narrowed(wanted: Selection) -> bool:
     """Whether the selection leaves out comparisons or responses."""
-    return bool(wanted.limit or wanted.is_one)
+    return bool(wanted.limit or wanted.is_one or wanted.sliced)
 
 
 def orders_for(subject_id: int, orders: str, seed: int) -> tuple[Shown, ...]:

@@ -1,15 +1,17 @@
 """Looking through comparisons: which match, and how far people and judges have come with them."""
 
+import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from django.db import connection
 from django.db.models import Count, Q, QuerySet
 
-from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, ImportState, RaterKind
+from evaluations.domain import FAILURE_STATES, OPEN_CALL_STATES, Filter, ImportState, RaterKind
 from evaluations.models import (
     Call,
-    Candidate,
     Comparison,
     Evaluation,
     Import,
@@ -18,7 +20,14 @@ from evaluations.models import (
     Score,
     Verdict,
 )
+from evaluations.models.filtering import Among, Condition, quick_conditions, slow_conditions
 from evaluations.services.importing.preferring import preferences
+
+FIRST_PIECE: Final = 4_000
+LONGEST_PIECE: Final = 128_000
+PATIENCE: Final = 0.25  # seconds
+COUNTING: Final = 5.0
+FEW_LEFT: Final = 300
 
 
 @dataclass(frozen=True)
@@ -37,43 +46,129 @@ class Progress:
     split: int = 0
 
 
-def matching(
-    comparisons: QuerySet[Comparison],
+@dataclass(frozen=True)
+class Found:
+    """Comparisons in their order. ``goes_on``: past which id more may stand, looked through or not; None at the end."""
+
+    ids: list[int]
+    goes_on: int | None
+    is_whole: bool = True
+
+
+def find(
+    evaluation: Evaluation,
+    wanted: Sequence[Filter],
     *,
-    text: str = "",
-    category: str = "",
-    candidate: Candidate | None = None,
-    where: Q | None = None,
-) -> QuerySet[Comparison]:
-    """Those that every filter given lets through; ``where`` is any further ones as a condition."""
-    if text:
-        comparisons = comparisons.filter(query__text__icontains=text)
-    if category:
-        comparisons = comparisons.filter(query__category=category)
-    if candidate is not None:
-        comparisons = comparisons.filter(Q(response_a__candidate=candidate) | Q(response_b__candidate=candidate))
-    return comparisons if where is None else comparisons.filter(where)
+    after: int = 0,
+    size: int = 50,
+    backwards: bool = False,
+    seconds: float = PATIENCE,
+) -> Found:
+    """The next comparisons that every filter means, by id; ``backwards`` those before ``after``, nearest first.
+
+    Piece by piece, each longer than the last: what says something of comparisons is looked up within a piece
+    alone, so that two filters that each find much and together nothing cost no more than both, one after
+    the other. Where so many seconds are over it says how far it came.
+    """
+    quick = [condition for one in wanted for condition in quick_conditions(evaluation, one)]
+    slow = [condition for one in wanted for condition in slow_conditions(evaluation, one)]
+    rows = shown_rows(evaluation)
+    if not (quick or slow):
+        ids = list(in_order(rows, after or None, None, backwards)[: size + 1])
+        return Found(ids[:size], ids[size - 1] if len(ids) > size else None)
+    began, found, place, length = time.monotonic(), list[int](), after or None, FIRST_PIECE
+    while True:
+        end = end_of_piece(evaluation, place, length, backwards)
+        among = Among(None if end is None else end - 1, place and place - 1) if backwards else Among(place, end)
+        piece = in_piece(rows, among, quick, slow)
+        found += in_order(piece, None, None, backwards)[: size + 1 - len(found)]
+        if len(found) > size:
+            return Found(found[:size], found[size - 1])
+        if end is None:
+            return Found(found, None)
+        place, length = end, min(length * 4, LONGEST_PIECE)
+        if time.monotonic() - began > seconds:
+            return Found(found, place, is_whole=False)
 
 
-def has_failed_call(evaluation: Evaluation, states: Collection[str] = FAILURE_STATES) -> Q:
-    """That a call on the comparison, or on one of its responses, ended in one of these states."""
-    # By run and by import, each of which has an index; by judge every call would be looked at.
-    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states)
-    imported = Call.objects.filter(source_import__evaluation=evaluation, state__in=states)
-    of_responses = asked.filter(response__isnull=False).values("response")
-    of_comparisons = Q(pk__in=asked.filter(comparison__isnull=False).values("comparison"))
-    of_imported = Q(pk__in=imported.filter(comparison__isnull=False).values("comparison"))
-    return of_comparisons | of_imported | Q(response_a__in=of_responses) | Q(response_b__in=of_responses)
+def in_piece(
+    rows: "QuerySet[Comparison]", among: Among, quick: Sequence[Condition], slow: Sequence[Condition]
+) -> "QuerySet[Comparison]":
+    """Those of a piece that every condition means. Where the quick ones leave few, the slow ones are asked of these."""
+    piece = rows.filter(among.where("pk"), *(condition(among) for condition in quick))
+    if quick and slow:
+        left = tuple(piece.order_by("pk").values_list("pk", flat=True)[: FEW_LEFT + 1])
+        if not left:
+            return rows.none()
+        if len(left) <= FEW_LEFT:
+            those = Among(ids=left)
+            return rows.filter(those.where("pk"), *(condition(those) for condition in slow))
+    return piece.filter(*(condition(among) for condition in slow))
+
+
+def ids_of(evaluation: Evaluation, wanted: Sequence[Filter], most: int) -> list[int]:
+    """All that every filter means, but no more than one beyond so many."""
+    found, place = list[int](), 0
+    while len(found) <= most:
+        more = find(evaluation, wanted, after=place, size=most + 1 - len(found), seconds=COUNTING)
+        found += more.ids
+        if more.goes_on is None:
+            break
+        place = more.goes_on
+    return found
+
+
+def shown_rows(evaluation: Evaluation) -> "QuerySet[Comparison]":
+    """Looking up the import of each would cost more than everything else: those that are not done are few."""
+    rows = Comparison.all_rows.filter(evaluation=evaluation)
+    hidden = unfinished(evaluation)
+    return rows.filter(Q(source_import=None) | ~Q(source_import__in=hidden)) if hidden else rows
+
+
+def in_order(
+    rows: "QuerySet[Comparison]", after: int | None, last: int | None, backwards: bool
+) -> "QuerySet[Comparison, int]":
+    if after is not None:
+        rows = rows.filter(**{"pk__lt" if backwards else "pk__gt": after})
+    return rows.order_by("-pk" if backwards else "pk").values_list("pk", flat=True)
+
+
+def end_of_piece(evaluation: Evaluation, place: int | None, length: int, backwards: bool) -> int | None:
+    """The id of the last of so many comparisons; None where there are no more than these."""
+    every = in_order(Comparison.all_rows.filter(evaluation=evaluation), place, None, backwards)
+    return every[length - 1 : length].first()
 
 
 def categories(evaluation: Evaluation, limit: int | None = 200) -> list[str]:
     """The categories of an evaluation's queries, in order; the first ones where there are very many. None: all."""
     queries = Query.all_rows.filter(evaluation=evaluation, category__gt="")
     # Looking up the import of each query would take the answer from the index: 145 ms instead of 5 at 100,000.
-    unfinished = Import.objects.filter(evaluation=evaluation).exclude(state=ImportState.DONE)
-    if hidden := list(unfinished.values_list("pk", flat=True)):
+    hidden = unfinished(evaluation)
+    if hidden:
         queries = queries.exclude(source_import__in=hidden)
+    elif limit is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(FROM_ONE_TO_THE_NEXT, [evaluation.pk, evaluation.pk, limit])
+            return [name for (name,) in cursor.fetchall()]
     return list(queries.order_by("category").values_list("category", flat=True).distinct()[:limit])
+
+
+# PostgreSQL reads a whole index for what is distinct in it.
+FROM_ONE_TO_THE_NEXT: Final = """
+WITH RECURSIVE told (category) AS (
+    SELECT MIN(category) FROM evaluations_query WHERE evaluation_id = %s AND category > ''
+    UNION ALL
+    SELECT (SELECT MIN(q.category) FROM evaluations_query q WHERE q.evaluation_id = %s AND q.category > told.category)
+    FROM told WHERE told.category IS NOT NULL
+)
+SELECT category FROM told WHERE category IS NOT NULL LIMIT %s
+"""
+
+
+def unfinished(evaluation: Evaluation) -> list[int]:
+    """The imports of which rows may be there that nobody must see: seldom any."""
+    here = Import.objects.filter(evaluation=evaluation, finished_at=None)
+    return list(here.exclude(state__in=(ImportState.DONE, ImportState.PREVIEWED)).values_list("pk", flat=True))
 
 
 def progress(comparison_ids: Collection[int]) -> Mapping[int, Progress]:

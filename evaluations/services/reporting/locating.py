@@ -6,7 +6,7 @@ from evaluations.domain import Choice, InputRefused, RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Evaluation
 from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.items import known_comparisons, places_of
-from evaluations.services.reporting.narrowing import comparisons_where, raters_of
+from evaluations.services.reporting.narrowing import comparisons_of, raters_of
 from evaluations.services.reporting.voting import KNEW
 from evaluations.stats.coding import CHOICES
 from evaluations.stats.consolidation import consolidate
@@ -31,7 +31,7 @@ def comparisons_in_cell(
     raters = [
         rater for rater in raters_of(evaluation, rules) if rater.kind != RaterKind.JUDGE or rater.pk == judge_rater_id
     ]
-    wanted = comparisons_where(comparisons, rules.where)
+    wanted = comparisons_of(comparisons, evaluation, rules)
     gathered = gather(places_of(known_comparisons(evaluation), wanted), wanted, raters, rules)
     items = len(gathered.comparisons)
     people = gathered.votes(about).between(rules.since, rules.until).where(*KNEW[rules.seen])

@@ -11,6 +11,8 @@ from django.db.models.fields.json import KeyTransform
 
 from evaluations.domain import InputRefused, RaterKind, Rules
 from evaluations.models import Comparison, Evaluation, Rater
+from evaluations.models.filtering import narrowed_to
+from evaluations.services.reporting.splitting import default_split, in_part
 
 COLUMNS: Final = {
     "category": ("query__category",),
@@ -21,6 +23,17 @@ COLUMNS: Final = {
     "candidate_b": ("response_b__candidate__name",),
 }
 FEW: Final = 10  # a report on no more comparisons gives single choices away
+
+
+def comparisons_of(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> QuerySet[Comparison]:
+    """Those of the comparisons that a report by these rules is about: of the slice, and with every value asked for."""
+    if rules.sliced:
+        comparisons = narrowed_to(comparisons, evaluation, rules.sliced.wanted)
+        if not comparisons.exists():
+            raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
+    if rules.part:
+        comparisons = in_part(comparisons, evaluation, default_split(evaluation), rules.part)
+    return comparisons_where(comparisons, rules.where)
 
 
 def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
@@ -39,10 +52,14 @@ def nothing_has(where: Sequence[tuple[str, str]]) -> str:
     return f"No comparison has {asked}." + ("" if all(key in COLUMNS for key, _ in where) else hint)
 
 
-def few_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> list[Comparison]:
+def few_of(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> list[Comparison]:
     """The comparisons of a report that gives single choices away, being on so few; none of one on more."""
-    narrowed = comparisons_where(comparisons, where).only("evaluation", "response_a", "response_b")
-    found = list(narrowed[: FEW + 1])
+    return few_among(comparisons_of(comparisons, evaluation, rules))
+
+
+def few_among(comparisons: QuerySet[Comparison]) -> list[Comparison]:
+    """All of them where they are few; none of many."""
+    found = list(comparisons.only("evaluation", "response_a", "response_b")[: FEW + 1])
     return found if len(found) <= FEW else []
 
 

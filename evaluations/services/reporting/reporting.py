@@ -18,7 +18,7 @@ from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.grading import read_aspect_scores
 from evaluations.services.reporting.items import items_of, known_comparisons, places_of
 from evaluations.services.reporting.locating import comparisons_in_cell as comparisons_in_cell
-from evaluations.services.reporting.narrowing import comparisons_where, raters_of
+from evaluations.services.reporting.narrowing import comparisons_of, raters_of
 from evaluations.services.reporting.remembering import remembered
 from evaluations.services.reporting.trusting import read_weights
 from evaluations.services.reporting.unpacking import Places
@@ -57,10 +57,10 @@ def make_report(
     ``aspect``: the one that parts with a page for each aspect are about, as `whole_report` has it; None: all.
     """
     everything = Comparison.objects.filter(evaluation=evaluation)
-    wanted = comparisons_where(everything if comparisons is None else comparisons, rules.where)
+    wanted = comparisons_of(everything if comparisons is None else comparisons, evaluation, rules)
     raters = [rater for rater in raters_of(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
     known = known_comparisons(evaluation)
-    narrowed = None if comparisons is None and not rules.where else wanted
+    narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else wanted
     places = places_of(known, narrowed)
     gathered = gather(places, wanted, raters, rules)
     asked = what_was_asked(evaluation, narrowed, raters)

@@ -1,15 +1,25 @@
-"""A round afterwards: opened again, and given to more people by name."""
+"""A round afterwards: opened again, given to more people by name; and one of comparisons that somebody chose."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import F
 
-from evaluations.domain import AssignmentState, InputRefused, RoundKind
-from evaluations.models import Assignment, Round, User
+from evaluations.domain import AssignmentState, InputRefused, PickedBy, RoundKind
+from evaluations.models import Assignment, Evaluation, QueueItem, Round, User
 from evaluations.services.recording import record
-from evaluations.services.reviewing.assigning import count_items, give, met_in, named, open_places
-from evaluations.services.reviewing.filling import known_queue, lock
+from evaluations.services.reviewing.assigning import (
+    begun,
+    count_items,
+    give,
+    met_in,
+    named,
+    open_places,
+    put_in,
+    refuse_name,
+)
+from evaluations.services.reviewing.choosing import MOST_REVIEWS, Chosen, Wish, version_of
+from evaluations.services.reviewing.filling import known_queue, lock, lock_out, ready
 from evaluations.services.reviewing.seating import rater_for
 
 
@@ -62,3 +72,27 @@ def add_people(made: Round, people: Sequence[User], user: User | None) -> int:
 def refuse_outdated(made: Round) -> None:
     if made.is_outdated:
         raise InputRefused(f"The round “{made.name}” was made for another version of the rubric: make a new one.")
+
+
+def make_round_of(
+    evaluation: Evaluation, comparisons: Collection[int], *, name: str, reviews_wanted: int = 1, user: User | None
+) -> Round:
+    """A round of exactly these, in the random order: people meet them before the pool. Nothing of it was drawn."""
+    version = version_of(evaluation)
+    refuse_name(evaluation, name := name.strip())
+    if not 1 <= reviews_wanted <= MOST_REVIEWS:
+        raise InputRefused(f"Between 1 and {MOST_REVIEWS} reviews can be wanted of each comparison.")
+    ready(evaluation)
+    wish = Wish(PickedBy.BY_HAND, len(comparisons), 0, reviews_wanted)
+    with transaction.atomic():
+        queue = lock_out(known_queue(version.pk, evaluation.reviews_wanted))
+        items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
+        chosen = [Chosen(pk, PickedBy.BY_HAND, None) for pk in items.order_by("position").values_list("pk", flat=True)]
+        if not chosen:
+            raise InputRefused("Choose at least one comparison in the list.")
+        made = begun(evaluation, name, wish, queue, by_name=False, user=user)
+        put_in(made, chosen)
+        open_places(made, queue)
+        after = {"name": name, "strategy": PickedBy.BY_HAND, "comparisons": len(chosen)}
+        record("made round", made, user=user, evaluation=evaluation, after=after)
+    return made

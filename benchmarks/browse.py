@@ -1,0 +1,250 @@
+"""How long the page of comparisons takes on the server, by filter and by every pair of filters.
+
+    python benchmarks/browse.py [--comparisons 100000] [--times 5] [--pairs 1] [--explain NAME]
+
+Makes a study in a database of its own (SQLite in a temporary folder, or the empty one of DATABASE_URL): a judge
+in both orders on everything, two people on a tenth, labels of these, tags, flags, texts of 60 and 150 words. What is
+measured is a request to the page from its first middleware to its last byte, in this process. Prints JSON: for each
+filter median and p95 in milliseconds of the clock and of the processor (this process alone: with PostgreSQL its
+server works besides), how many comparisons stood on the page, whether it looked through all that it had to.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ.setdefault("JUDGEWEB_DATA_DIR", tempfile.mkdtemp(prefix="judgeweb-benchmark-"))
+os.environ["DJANGO_SETTINGS_MODULE"] = "judgeweb.settings"
+
+import django
+
+django.setup()
+
+import numpy as np
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmarks.large_study import SLUG, make_large_study
+from evaluations.domain import Role
+from evaluations.models import (
+    Aspect,
+    Comparison,
+    Label,
+    Query,
+    Response,
+    Review,
+    Tag,
+    Tagging,
+    User,
+)
+from evaluations.models.many import insert_many, refresh_statistics
+from evaluations.services.importing.indexing import catch_up, read_by_hand
+from evaluations.services.preparing.preparing import set_role
+
+VOCABULARY = 50_000
+RARE = 3  # so many comparisons have what is rare
+NEEDLE = "quetzalcoatl"
+SIGNS = "bcdfghjklmnprstvz"
+
+
+def word(number: int) -> str:
+    """A word of its own for each number, short ones first, as in a language."""
+    letters = ""
+    number += 1
+    while number:
+        number, sign = divmod(number, len(SIGNS))
+        letters += SIGNS[sign] + "aeiou"[sign % 5]
+    return letters
+
+
+WORDS = np.array([word(number) for number in range(VOCABULARY)])
+
+
+def words() -> Callable[[int, int], str]:
+    """Texts whose words are as common as Zipf has it."""
+    rng = np.random.default_rng(11)
+    share = 1 / np.arange(1, VOCABULARY + 1)
+    drawn = rng.choice(VOCABULARY, 4_000_000, p=share / share.sum())
+
+    def text(number: int, length: int) -> str:
+        start = number * 7919 % (len(drawn) - 2 * length)
+        said = " ".join(WORDS[drawn[start : start + length + number % length]])
+        return f"{said} {NEEDLE}" if length == 60 and number in needles else said
+
+    needles: set[int] = {10, 20_000, 40_000}
+    return text
+
+
+def make_study(comparisons: int, *, with_texts: bool) -> dict[str, Any]:
+    began = time.perf_counter()
+    evaluation = make_large_study(comparisons, bare=True, words=words() if with_texts else None)
+    made = time.perf_counter() - began
+    owner = User.objects.create_user("owner")
+    set_role(evaluation, owner, Role.OWNER, by=None)
+    now, rng = timezone.now(), np.random.default_rng(5)
+    ids = np.array(list(Comparison.objects.order_by("pk").values_list("pk", flat=True)))
+    for name, those in (("rare", ids[[5, len(ids) // 2, -5]]), ("common", ids[::3])):
+        tag = Tag.objects.create(evaluation=evaluation, name=name)
+        rows = [(now, tag.pk, pk, owner.pk) for pk in those.tolist()]
+        insert_many(Tagging, ("created_at", "tag_id", "comparison_id", "user_id"), rows)
+    reviewed = list(Review.objects.order_by("comparison").values_list("comparison", flat=True).distinct())
+    aspects = list(Aspect.objects.filter(evaluation=evaluation))
+    columns = ("created_at", "comparison_id", "aspect_id", "choice", "source", "votes", "unanimous")
+    said = rng.choice(["A", "B", "tie", ""], (len(reviewed), len(aspects)), p=[0.4, 0.35, 0.15, 0.1]).tolist()
+    rows = [
+        (now, pk, aspect.pk, choice, "majority" if choice else "split", 2, bool(choice))
+        for pk, row in zip(reviewed, said, strict=True)
+        for aspect, choice in zip(aspects, row, strict=True)
+    ]
+    insert_many(Label, columns, rows)
+    Response.all_rows.filter(pk__in=[7, 3 * (comparisons // 4), 3 * (comparisons // 2) - 1]).update(
+        flags="forged_verdict"
+    )
+    Query.all_rows.filter(pk=comparisons // 3).update(category="rare")
+    Comparison.all_rows.filter(query=comparisons // 3).update(category="rare")
+    refresh_statistics(Comparison, Response, Query, Label, Tagging, Review)
+    if not with_texts:
+        return {"made_seconds": round(made, 1)}
+    used = time.process_time()
+    began = time.perf_counter()
+    read_by_hand(evaluation)
+    catch_up()
+    used = time.process_time() - used
+    return {
+        "made_seconds": round(made, 1),
+        "indexed_seconds": round(time.perf_counter() - began, 1),
+        "indexing_processor_us_a_comparison": round(used / comparisons * 1e6, 1),
+    }
+
+
+def filters() -> dict[str, dict[str, Any]]:
+    common, middling = str(WORDS[0]), str(WORDS[700])
+    judge, person = "judge:judge 0", "human:person 0"
+    return {
+        "word in all": {"q": common},
+        "word in some": {"q": middling},
+        "word in three": {"q": NEEDLE},
+        "word in none": {"q": "nowhere"},
+        "phrase": {"q": f'"{WORDS[0]} {WORDS[1]}"'},
+        "two words": {"q": f"{middling} {WORDS[900]}"},
+        "category": {"category": "math"},
+        "category of two": {"category": "rare"},
+        "candidate": {"candidate": "alpha"},
+        "pair": {"candidate": "alpha", "against": "gamma"},
+        "judge chose A": {"rater": judge, "aspect": "clarity", "choice": "A"},
+        "judge chose both bad": {"rater": judge, "aspect": "clarity", "choice": "both_bad"},
+        "judge differs from itself": {"rater": judge, "aspect": "clarity", "choice": "differs"},
+        "person chose tie": {"rater": person, "aspect": "clarity", "choice": "tie"},
+        "label tie": {"aspect": "clarity", "choice": "tie"},
+        "label both bad": {"aspect": "clarity", "choice": "both_bad"},
+        "no review": {"reviews": "none"},
+        "review saved": {"reviews": "saved"},
+        "review skipped": {"reviews": "skipped"},
+        "disagreement": {"disagreement": "open"},
+        "settled": {"disagreement": "settled"},
+        "judge failed": {"judge_failed": "any"},
+        "flagged": {"flagged": "on"},
+        "tag on three": {"tag": "rare"},
+        "tag on a third": {"tag": "common"},
+        "by hand": {"origin": "by_hand"},
+    }
+
+
+def measured(client: Client, query: dict[str, Any], times: int) -> dict[str, Any]:
+    address = reverse("comparisons", args=[SLUG], query=query)
+    clock, processor = [], []
+    for number in range(times + 1):
+        began, used = time.perf_counter(), time.process_time()
+        answer = client.get(address)
+        if number:  # the first fills what is kept of templates and plans
+            clock.append((time.perf_counter() - began) * 1000)
+            processor.append((time.process_time() - used) * 1000)
+    assert answer.status_code == 200, (query, answer.status_code)
+    text = answer.content.decode()
+    return {
+        "median_ms": round(median(clock), 1),
+        "p95_ms": round(sorted(clock)[max(0, -(-len(clock) * 95 // 100) - 1)], 1),
+        "processor_ms": round(median(processor), 1),
+        "rows": text.count('name="comparison"'),
+        "whole": "looked through so far" not in text,
+    }
+
+
+def together(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
+    """Both, or nothing where they say two things of one."""
+    both = {**one, **other}
+    return both if len(both) == len(one) + len(other) else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--comparisons", type=int, default=100_000)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=1, help="how often each pair of filters is asked for; 0: none")
+    parser.add_argument("--explain", metavar="FILTER", help="print what is asked of the database for this one")
+    parser.add_argument("--kept", action="store_true", help="take the study that stands in the database already")
+    parser.add_argument("--no-texts", action="store_true", help="leave the texts and what searches them out")
+    given = parser.parse_args()
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    told: dict[str, Any] = {"database": connection.vendor, "comparisons": given.comparisons}
+    if not given.kept:
+        told |= make_study(given.comparisons, with_texts=not given.no_texts)
+    settings.ALLOWED_HOSTS = ["*"]
+    client = Client()
+    client.force_login(User.objects.get(username="owner"))
+    last = Comparison.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    known = {name: query for name, query in filters().items() if not (given.no_texts and "q" in query)}
+    if given.explain:
+        explain(client, known[given.explain])
+        return
+    deep = {"after": last - last // 10}
+    alone = {"nothing": {}, "nothing, deep": deep, "nothing, backwards": {"before": last - 10}}
+    often = [name for name in ("word in all", "category") if name in known]
+    alone |= {f"{name}, deep": {**known[name], **deep} for name in often}
+    told["alone"] = {name: measured(client, query, given.times) for name, query in {**alone, **known}.items()}
+    pairs = {
+        f"{first} & {second}": both
+        for first, second in combinations(known, 2)
+        if (both := together(known[first], known[second]))
+    }
+    found = {name: measured(client, query, given.pairs) for name, query in pairs.items()} if given.pairs else {}
+    slowest = sorted(found, key=lambda name: -found[name]["median_ms"])[:15]
+    told["pairs"] = {
+        "number": len(found),
+        "median_ms": round(median(one["median_ms"] for one in found.values()), 1) if found else None,
+        "not_looked_through": [name for name in found if not found[name]["whole"]],
+        "slowest": {name: found[name] for name in slowest},
+    }
+    told["slowest_alone_ms"] = max(one["median_ms"] for one in told["alone"].values())
+    print(json.dumps(told, indent=1))
+
+
+def explain(client: Client, query: dict[str, Any]) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        client.get(reverse("comparisons", args=[SLUG], query=query))
+    for one in sorted(captured.captured_queries, key=lambda one: -float(one["time"]))[:6]:
+        print(one["time"], one["sql"][:1500])
+        if one["sql"].startswith("SELECT"):
+            with connection.cursor() as cursor:
+                how = "EXPLAIN (ANALYZE, BUFFERS)" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+                cursor.execute(f"{how} {one['sql']}".replace("%", "%%"))
+                print(*cursor.fetchall(), sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The fields that a row of a file may have, as a person is asked about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.domain.files import FileFormat
+
+# What a query's id may be where no column holds one.
+ROW_NUMBER: Final = "#row"
+OF_TEXT: Final = "#text"
+
+
+@dataclass(frozen=True)
+class FileField:
+    """A field of a row. ``whole_file``: whether one value may stand for all rows."""
+
+    name: str
+    needed: bool = False
+    whole_file: bool = False
+
+
+QUERY: Final = (
+    FileField("query_id", needed=True),
+    FileField("query", needed=True),
+    FileField("messages"),
+    FileField("context"),
+    FileField("reference"),
+    FileField("category", whole_file=True),
+    FileField("cluster"),
+)
+SAID: Final = (
+    FileField("rater", whole_file=True),
+    FileField("rater_kind", whole_file=True),
+    FileField("aspect", whole_file=True),
+)
+BOTH: Final = (
+    FileField("candidate_a", needed=True, whole_file=True),
+    FileField("candidate_b", needed=True, whole_file=True),
+)
+ONE: Final = FileField("candidate", needed=True, whole_file=True)
+FIELDS: Final[Mapping[str, tuple[FileField, ...]]] = {
+    FileFormat.COMPARISONS: (
+        *QUERY,
+        BOTH[0],
+        FileField("response_a", needed=True),
+        BOTH[1],
+        FileField("response_b", needed=True),
+        FileField("choice"),
+        *SAID,
+        FileField("rationale"),
+    ),
+    FileFormat.RESPONSES: (
+        *QUERY,
+        ONE,
+        FileField("response", needed=True),
+        FileField("value"),
+        *SAID,
+        FileField("rationale"),
+    ),
+    FileFormat.VERDICTS: (
+        FileField("query_id", needed=True),
+        *BOTH,
+        FileField("choice", needed=True),
+        *SAID,
+        FileField("shown_swapped", whole_file=True),
+        FileField("sample"),
+        FileField("rationale"),
+        FileField("note"),
+        FileField("created_at"),
+    ),
+    FileFormat.SCORES: (
+        FileField("query_id", needed=True),
+        ONE,
+        FileField("value", needed=True),
+        *SAID,
+        FileField("sample"),
+        FileField("rationale"),
+    ),
+}

@@ -1,0 +1,239 @@
+"""Which comparisons are meant: one filter, the same in an address, in a slice, in a report and in an export."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.labels import LabelSource
+from evaluations.domain.material import ComparisonOrigin
+from evaluations.domain.people import RaterKind
+from evaluations.domain.refusals import InputRefused
+
+MOST_CHARACTERS: Final = 300
+MOST_TAGS: Final = 10
+
+
+class ReviewsSaved(StrEnum):
+    """How far people have come with a comparison."""
+
+    NONE = "none"
+    BEGUN = "begun"
+    SAVED = "saved"
+    FINAL = "final"
+    SKIPPED = "skipped"
+
+
+class DisagreementState(StrEnum):
+    OPEN = "open"
+    SETTLED = "settled"
+
+
+# What a rater, or the label, may have chosen; of a rater also that its own answers differ, of a label that it is split.
+DIFFERS: Final = "differs"
+SPLIT: Final = LabelSource.SPLIT.value
+CHOICES_SOUGHT: Final = (*(choice.value for choice in Choice), DIFFERS, SPLIT)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Everything that is said must hold; what is left empty says nothing. Values are names, as people read them.
+
+    ``text``: words that all stand in its texts, see `domain.search`. ``against``: the other candidate of a pair.
+    ``rater``: as ``kind:name``. ``choice`` on ``aspect``: that rater's, or without a rater the label's.
+    ``failed``: how a judge's call on it ended, or ``any``. ``source``: the number of the import that brought it.
+    """
+
+    text: str = ""
+    category: str = ""
+    candidate: str = ""
+    against: str = ""
+    rater: str = ""
+    aspect: str = ""
+    choice: str = ""
+    reviews: str = ""
+    disagreement: str = ""
+    failed: str = ""
+    flagged: bool = False
+    tags: tuple[str, ...] = ()
+    origin: str = ""
+    source: int = 0
+
+    def __bool__(self) -> bool:
+        return self != EVERYTHING
+
+    def __str__(self) -> str:
+        return self.as_query()
+
+    def as_json(self) -> dict[str, Any]:
+        """What is said, by the names that an address has for it too; the same filter gives the same words."""
+        return {NAMES[name]: list(value) if isinstance(value, tuple) else value for name, value in self.said() if value}
+
+    def as_query(self) -> str:
+        """The same as the query string of an address."""
+        told = {name: "on" if value is True else value for name, value in self.as_json().items()}
+        return urlencode(told, doseq=True)
+
+    def said(self) -> Iterator[tuple[str, Any]]:
+        return ((field.name, getattr(self, field.name)) for field in fields(self))
+
+    @property
+    def tells_what_others_chose(self) -> bool:
+        """Whether what it finds says something of choices that people, judges or adjudicators made."""
+        return bool(self.rater or self.choice or self.aspect or self.disagreement)
+
+    def without_choices(self) -> "Filter":
+        """The same without what tells of the choices of others."""
+        said = dict(self.said()) | {"rater": "", "aspect": "", "choice": "", "disagreement": ""}
+        return Filter(**said)
+
+    def parts(self) -> "list[Filter]":
+        """Each thing that it says as a filter of its own."""
+        together = {"against": "candidate", "rater": "choices", "aspect": "choices", "choice": "choices"}
+        said: dict[str, dict[str, Any]] = {}
+        for name, value in self.said():
+            if value:
+                said.setdefault(together.get(name, name), {})[name] = value
+        return [Filter(**columns) for columns in said.values()]
+
+    def in_words(self) -> str:
+        """“category is “math”, the label for clarity is tie”: for rules, records and pages."""
+        return " and ".join(self.phrases()) or "every comparison"
+
+    def phrases(self) -> Iterator[str]:
+        if self.text:
+            yield f"its texts have {self.text}"
+        if self.category:
+            yield f"category is “{self.category}”"
+        if self.candidate or self.against:
+            named = [name for name in (self.candidate, self.against) if name]
+            yield ("candidates are " if len(named) > 1 else "a candidate is ") + " and ".join(
+                f"“{one}”" for one in named
+            )
+        yield from self.phrases_of_choices()
+        if self.flagged:
+            yield "a text speaks to the judge"
+        yield from (f"it is tagged “{tag}”" for tag in self.tags)
+        if self.origin:
+            yield f"it was {ORIGINS_IN_WORDS[ComparisonOrigin(self.origin)]}"
+        if self.source:
+            yield f"it came with import {self.source}"
+
+    def phrases_of_choices(self) -> Iterator[str]:
+        who = self.rater.partition(":")[2]
+        if self.choice == DIFFERS:
+            yield f"“{who}” answered differently on {self.aspect} when asked again"
+        elif self.choice:
+            said = self.choice.replace("_", " ")
+            yield f"“{who}” chose {said} on {self.aspect}" if who else f"the label for {self.aspect} is {said}"
+        elif self.rater:
+            yield f"“{who}” spoke of {self.aspect or 'it'}"
+        elif self.aspect:
+            yield f"it has a label for {self.aspect}"
+        if self.reviews:
+            yield REVIEWS_IN_WORDS[ReviewsSaved(self.reviews)]
+        if self.disagreement:
+            yield f"a disagreement on it is {self.disagreement}"
+        if self.failed:
+            how = "" if self.failed == ANY_FAILURE else f": {self.failed.replace('_', ' ')}"
+            yield f"a judge failed on it{how}"
+
+
+EVERYTHING: Final = Filter()
+ANY_FAILURE: Final = "any"
+# Short words for addresses, where the name of the column is none.
+NAMES: Final[Mapping[str, str]] = {field.name: field.name for field in fields(Filter)} | {
+    "text": "q",
+    "failed": "judge_failed",
+    "tags": "tag",
+    "source": "import",
+}
+REVIEWS_IN_WORDS: Final = {
+    ReviewsSaved.NONE: "nobody has saved a review",
+    ReviewsSaved.BEGUN: "a review is begun and not saved",
+    ReviewsSaved.SAVED: "a review is saved",
+    ReviewsSaved.FINAL: "a review is final",
+    ReviewsSaved.SKIPPED: "somebody skipped it",
+}
+ORIGINS_IN_WORDS: Final = {
+    ComparisonOrigin.IMPORTED: "imported",
+    ComparisonOrigin.PAIRED: "paired from single responses",
+    ComparisonOrigin.BY_HAND: "written by hand",
+}
+
+
+@dataclass(frozen=True)
+class NamedFilter:
+    """A slice as a report or an export keeps it: its name, and what it meant at that moment."""
+
+    name: str
+    wanted: Filter
+
+    def in_words(self) -> str:
+        return f"“{self.name}”: {self.wanted.in_words()}"
+
+
+def filter_from(told: Mapping[str, Any]) -> Filter:
+    """The filter that these words say, as an address or JSON has them; a name or a value that cannot be is refused."""
+    columns = {word: name for name, word in NAMES.items()}
+    for word in told:
+        if word not in columns:
+            raise InputRefused(f"A filter has no “{word}”: it has {', '.join(columns)}.")
+    said: dict[str, Any] = {columns[word]: value for word, value in told.items() if value not in (None, "", [], ())}
+    if "tags" in said:
+        tags = said["tags"]
+        said["tags"] = tuple(dict.fromkeys([tags] if isinstance(tags, str) else list(tags)))
+    if "flagged" in said:
+        said["flagged"] = said["flagged"] in (True, "on", "true", "1")
+    if "source" in said:
+        said["source"] = number_of(said["source"])
+    made = Filter(**said)
+    refuse_impossible(made)
+    return made
+
+
+def number_of(value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise InputRefused(f"An import is meant by its number: “{text[:40]}” is none.")
+    return int(text)
+
+
+def refuse_impossible(wanted: Filter) -> None:
+    for name, value in wanted.said():
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and (len(text) > MOST_CHARACTERS or "\x00" in text):
+                raise InputRefused(f"What a filter says of {NAMES[name]} has at most {MOST_CHARACTERS} characters.")
+            if not isinstance(text, (str, int)):
+                raise InputRefused(f"What a filter says of {NAMES[name]} must be a text.")
+    if len(wanted.tags) > MOST_TAGS:
+        raise InputRefused(f"A filter names at most {MOST_TAGS} tags.")
+    refuse_word(wanted.reviews, ReviewsSaved, "reviews")
+    refuse_word(wanted.disagreement, DisagreementState, "disagreement")
+    refuse_word(wanted.origin, ComparisonOrigin, "origin")
+    refuse_choice(wanted)
+
+
+def refuse_word(word: str, known: type[StrEnum], what: str) -> None:
+    if word and word not in list(known):
+        raise InputRefused(f"“{word}” is nothing that {what} can be: it is one of {', '.join(known)}.")
+
+
+def refuse_choice(wanted: Filter) -> None:
+    kind, _, name = wanted.rater.partition(":")
+    if wanted.rater and (kind not in list(RaterKind) or not name):
+        raise InputRefused(f"A rater is meant as kind:name, the kind being one of {', '.join(RaterKind)}.")
+    if wanted.choice and wanted.choice not in CHOICES_SOUGHT:
+        raise InputRefused(f"“{wanted.choice}” is no choice: it is one of {', '.join(CHOICES_SOUGHT)}.")
+    if wanted.choice and not wanted.aspect:
+        raise InputRefused("Say on which aspect that was chosen.")
+    if wanted.choice == DIFFERS and not wanted.rater:
+        raise InputRefused("Only of a rater can it be asked whether its own answers differ: name one.")
+    if wanted.choice == SPLIT and wanted.rater:
+        raise InputRefused("Only a label can be split: leave the rater out.")
+    if wanted.against and not wanted.candidate:
+        raise InputRefused("Name the candidate first, then the one it stands against.")
+    if wanted.against and wanted.against == wanted.candidate:
+        raise InputRefused("Choose two different candidates, or one alone.")

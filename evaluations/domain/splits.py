@@ -1,0 +1,114 @@
+"""Train, dev and test: which queries go into which part, so that nothing of one leaks into another.
+
+A part is chosen by cluster, by a number that the seed and the cluster's name make: neither the order of rows nor
+what else is there has a say. Clusters that share a query word for word go together.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from evaluations.domain.material import cluster_number
+from evaluations.domain.refusals import InputRefused
+
+# A prime: cluster numbers are folded into less than it, so that SQL and Python multiply within 63 bits.
+FOLD: Final = 2**31 - 1
+WHOLE: Final = 100
+
+
+class SplitPart(StrEnum):
+    TRAIN = "train"
+    DEV = "dev"
+    TEST = "test"
+
+
+@dataclass(frozen=True)
+class Split:
+    """How large the parts are, in per cent, and the seed that deals clusters out."""
+
+    seed: str
+    train: int = 80
+    dev: int = 10
+    test: int = 10
+
+    @property
+    def shares(self) -> Mapping[SplitPart, int]:
+        return {SplitPart.TRAIN: self.train, SplitPart.DEV: self.dev, SplitPart.TEST: self.test}
+
+    @property
+    def parts(self) -> tuple[SplitPart, ...]:
+        """Those that are to hold anything."""
+        return tuple(part for part, share in self.shares.items() if share)
+
+    @cached_property
+    def multiplier(self) -> int:
+        return 1 + seeded(self.seed, "multiplier") % (FOLD - 1)
+
+    @cached_property
+    def offset(self) -> int:
+        return seeded(self.seed, "offset") % FOLD
+
+    def bounds(self, part: SplitPart) -> tuple[int, int]:
+        """From which place on, and below which, a cluster is in this part."""
+        order = list(self.shares)
+        before = sum(self.shares[one] for one in order[: order.index(part)])
+        return before * FOLD // WHOLE, (before + self.shares[part]) * FOLD // WHOLE
+
+    def place_of(self, number: int) -> int:
+        """Where a cluster of this number stands between 0 and FOLD. `reporting.splitting` says the same in SQL."""
+        return (number % FOLD * self.multiplier + self.offset) % FOLD
+
+    def part_of(self, cluster: str) -> SplitPart:
+        return self.part_at(self.place_of(cluster_number(cluster)))
+
+    def part_at(self, place: int) -> SplitPart:
+        return next(part for part in self.shares if self.bounds(part)[0] <= place < self.bounds(part)[1])
+
+    def in_words(self) -> str:
+        shares = ", ".join(f"{part} {share} %" for part, share in self.shares.items())
+        return f"{shares}, dealt by cluster with the seed “{self.seed}”"
+
+
+def seeded(seed: str, purpose: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}".encode()).digest()[:8], "big")
+
+
+def split_from(seed: str, shares: Mapping[str, str]) -> Split:
+    """The split that a person asked for: shares by the names of the parts, in per cent, one hundred together."""
+    given: dict[str, int] = {}
+    for name, share in shares.items():
+        if name not in list(SplitPart):
+            raise InputRefused(f"A split has the parts {', '.join(SplitPart)}, not “{name}”.")
+        if not share.isascii() or not share.isdigit():
+            raise InputRefused(f"The share of {name} is a whole number of per cent, not “{share}”.")
+        given[name] = int(share)
+    if sum(given.values()) != WHOLE:
+        raise InputRefused(f"The shares of a split add up to {WHOLE} per cent, not {sum(given.values())}.")
+    return Split(seed, *(given.get(part, 0) for part in SplitPart))
+
+
+def joined(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Cluster → the cluster whose part it takes, of those that must go together; from pairs of cluster and text.
+
+    It is the one whose name sorts first of all that are joined to it, directly or by way of others.
+    """
+    leader: dict[str, str] = {}
+    having: dict[str, list[str]] = defaultdict(list)
+    for cluster, text in sharing:
+        leader[cluster] = cluster
+        having[text].append(cluster)
+    for clusters in having.values():
+        leaders = [led_by(leader, cluster) for cluster in clusters]
+        for one in leaders:
+            leader[one] = min(leaders)
+    return {cluster: led_by(leader, cluster) for cluster in leader}
+
+
+def led_by(leader: dict[str, str], cluster: str) -> str:
+    while leader[cluster] != cluster:
+        leader[cluster] = cluster = leader[leader[cluster]]
+    return cluster

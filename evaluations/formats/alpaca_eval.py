@@ -1,0 +1,127 @@
+"""AlpacaEval: the outputs of one generator, and annotations of which of two outputs is preferred."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import (
+    CallState,
+    Choice,
+    ComparisonRow,
+    Messages,
+    QueryPart,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    Row,
+    VerdictRow,
+)
+from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.streams import Record
+from evaluations.formats.values import (
+    MAX_KEY,
+    RowRefused,
+    optional_text,
+    required_number,
+    required_text,
+    response,
+    whole_number,
+)
+
+TIE: Final = 1.5
+ROUND: Final = (1.0, TIE, 2.0)  # every other preference says how sure the annotator was
+KNOWN_OUTPUTS: Final = frozenset({"query_id", "instruction", "input", "output", "generator", "dataset", "id"})
+KNOWN: Final = frozenset(
+    {"query_id", "instruction", "input", "dataset", "preference", "annotator", "annotator_index", "raw_completion"}
+    | {"output_1", "output_2", "generator_1", "generator_2", "time_per_example", "price_per_example"}
+)
+
+
+def query_part(values: Mapping[str, Any], reading: Reading) -> QueryPart:
+    """The same words have the same id, whichever generator's file they stand in."""
+    parts = [optional_text(values, "instruction"), optional_text(values, "input")]
+    text = "\n\n".join(one for one in parts if one.strip())
+    key = candidate(values, "query_id")
+    return query_of(asked(text), reading, key=key, category=optional_text(values, "dataset"))
+
+
+def output_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    return (
+        ResponseRow(
+            line=record.line,
+            query=query_part(values, reading),
+            candidate=required_text(values, "generator", MAX_KEY),
+            response=response(values, "output"),
+            metadata=remainder(values, KNOWN_OUTPUTS),
+        ),
+    )
+
+
+def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A comparison and what an annotator preferred. A preference of null is a failure of the annotator."""
+    values = record.values
+    first, second = response(values, "output_1"), response(values, "output_2")
+    names = generators(values, first, second)
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_part(values, reading),
+        candidate_a=names[0],
+        response_a=first,
+        candidate_b=names[1],
+        response_b=second,
+        metadata=remainder(values, KNOWN),
+    )
+    rater, kind = annotator(values, reading)
+    choice, note = preferred(values)
+    if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
+        raise RowRefused("preference is empty, and a person has no failures")
+    return comparison, VerdictRow(
+        line=record.line,
+        query_key=comparison.query.key,
+        candidate_a=names[0],
+        candidate_b=names[1],
+        rater=rater,
+        rater_kind=kind,
+        aspect=DEFAULT_ASPECT,
+        choice=choice,
+        rationale=completion(values),
+        note=note,
+    )
+
+
+def generators(values: Mapping[str, Any], first: Messages, second: Messages) -> tuple[str, str]:
+    names = candidate(values, "generator_1"), candidate(values, "generator_2")
+    if not all(names):
+        return named_by_text(first, second)
+    if names[0] == names[1]:
+        raise RowRefused(f"both generators are “{names[0]}”: give the two sides different names")
+    return names
+
+
+def annotator(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
+    """A judge with its name, or one of the people whom the file counts."""
+    place = whole_number(values, "annotator_index", 1_000_000) if "annotator_index" in values else None
+    if place is not None and not candidate(values, "annotator"):
+        return reading.rater or f"annotator {place}", reading.rater_kind or RaterKind.HUMAN
+    name = reading.rater or candidate(values, "annotator")
+    if not name:
+        raise RowRefused("annotator is missing: name a rater for the whole file")
+    return name, reading.rater_kind or RaterKind.JUDGE
+
+
+def preferred(values: Mapping[str, Any]) -> tuple[str, str]:
+    """The choice, and a note where the preference says more than that."""
+    if values.get("preference") in (None, ""):
+        return CallState.UNREADABLE, ""
+    value = required_number(values, "preference") or TIE  # older files have 0 for a tie
+    if not 1 <= value <= 2:
+        raise RowRefused(f"preference is {value:g} where a number from 1 to 2 is expected")
+    choice = Choice.TIE if value == TIE else Choice.A if value < TIE else Choice.B
+    return choice, "" if value in ROUND else f"preference {value!r}"
+
+
+def completion(values: Mapping[str, Any]) -> str:
+    """What the annotator wrote, where it is text: of some annotators it is the probabilities of two words."""
+    given = values.get("raw_completion")
+    return given if isinstance(given, str) else ""

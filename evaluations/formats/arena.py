@@ -1,0 +1,151 @@
+"""Chatbot Arena and what has its layout: two conversations that begin alike, and who won.
+
+So are published: the conversations of the Arena, its preferences (chat messages, or lists of prompts and responses in
+the cells of a table), and people's and GPT-4's votes on MT-bench.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from evaluations.domain import (
+    INCONSISTENT,
+    Choice,
+    ComparisonRow,
+    Messages,
+    RaterKind,
+    Reading,
+    Row,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.conversing import (
+    answered,
+    asked,
+    candidate,
+    first_question,
+    query_of,
+    remainder,
+    said,
+    turns,
+    up_to_turn,
+    words,
+)
+from evaluations.formats.mt_bench import judge_of, question_key, turn_of, when
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, from_json, optional_text, required_text
+
+WINNERS: Final[Mapping[str, str]] = {
+    "model_a": Choice.A,
+    "model_b": Choice.B,
+    "tie": Choice.TIE,
+    "tie (bothbad)": Choice.BOTH_BAD,
+    "both_bad": Choice.BOTH_BAD,
+    "bothbad": Choice.BOTH_BAD,
+    "tie (both bad)": Choice.BOTH_BAD,
+    "tie (inconsistent)": INCONSISTENT,
+}
+VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
+MODELS: Final = ("gpt", "claude", "gemini", "llama", "judge", "prometheus", "pandalm")
+IDS: Final = ("question_id", "conversation_id", "id")
+KNOWN: Final = frozenset(
+    {*IDS, "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b", "turn", "tstamp", "timestamp"}
+    | {"prompt", "response_a", "response_b", "winner_model_a", "winner_model_b", "winner_tie"}
+    # Long, or said twice.
+    | {"full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"}
+)
+WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
+
+
+def battle_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A comparison and its vote. ``turn`` says how far the conversation had come when it was judged."""
+    values = record.values
+    turn = turn_of(values)
+    both = [up_to_turn(turns(values.get(side), side), turn) for side in ("conversation_a", "conversation_b")]
+    ends = [first_question(messages, "the conversation") for messages in both]
+    question = both[0][: ends[0]]
+    if question != both[1][: ends[1]]:
+        raise RowRefused("the two conversations begin with different questions")
+    responses = [said(messages[end:]) for messages, end in zip(both, ends, strict=True)]
+    winner = required_text(values, "winner").strip().lower()
+    return compared(record, reading, question, responses, winner)
+
+
+def table_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The layout of tables: what the user said and what both answered as lists, and three columns for who won."""
+    values = record.values
+    prompts = spoken(values, "prompt")
+    responses = []
+    for side in ("response_a", "response_b"):
+        answers = spoken(values, side)
+        if len(answers) != len(prompts):
+            raise RowRefused(f"{side} has {len(answers)} turns where prompt has {len(prompts)}")
+        messages = list(answered(answers[0]))
+        for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
+            messages += [*asked(prompt), *answered(answer)]
+        responses.append(messages)
+    won = [name for column, name in WON if optional_text(values, column).strip().lower() in ("1", "true", "1.0")]
+    if len(won) != 1:
+        raise RowRefused("one of winner_model_a, winner_model_b and winner_tie must be 1")
+    return compared(record, reading, asked(prompts[0]), responses, won[0])
+
+
+def spoken(values: Mapping[str, Any], field: str) -> list[str]:
+    given = values.get(field)
+    if isinstance(given, str):
+        try:
+            given = from_json(given, field)
+        except RowRefused:
+            given = [given]  # a text of one turn
+    if not isinstance(given, list) or not given:
+        raise RowRefused(f"{field} must be a list with a text for each turn")
+    return [words(one, field) for one in given]
+
+
+def compared(
+    record: Record, reading: Reading, question: Messages, responses: Sequence[Messages], winner: str
+) -> tuple[Row, ...]:
+    values = record.values
+    if winner not in WINNERS:
+        raise RowRefused(f"winner is “{winner[:40]}” where model_a, model_b, tie or tie (bothbad) is expected")
+    own = candidate(values, *IDS)
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_of(question, reading, key=question_key(own, turn_of(values)), cluster=own),
+        candidate_a=required_text(values, "model_a", MAX_KEY),
+        response_a=responses[0],
+        candidate_b=required_text(values, "model_b", MAX_KEY),
+        response_b=responses[1],
+        metadata=remainder(values, KNOWN),
+    )
+    if comparison.candidate_a == comparison.candidate_b:
+        raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
+    rater, kind = voter(values, reading)
+    if WINNERS[winner] == INCONSISTENT and kind != RaterKind.JUDGE:
+        raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
+    return comparison, VerdictRow(
+        line=record.line,
+        query_key=comparison.query.key,
+        candidate_a=comparison.candidate_a,
+        candidate_b=comparison.candidate_b,
+        rater=rater,
+        rater_kind=kind,
+        aspect=DEFAULT_ASPECT,
+        choice=WINNERS[winner],
+        shown=order_shown(values, own, kind, WINNERS[winner]),
+        created_at=when(values),
+    )
+
+
+def voter(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
+    """Who voted: whoever the row names, and a judge where the name is a model's."""
+    name = judge_of(values, reading) if values.get("judge") else reading.rater or VOTER
+    looks_like = RaterKind.JUDGE if name.lower().startswith(MODELS) else RaterKind.HUMAN
+    return name, reading.rater_kind or looks_like
+
+
+def order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choice: str) -> Shown:
+    """In the Arena model_a stands on the left. Of MT-bench, whose questions are numbers, it is not known."""
+    if choice == INCONSISTENT or kind == RaterKind.JUDGE:
+        return Shown.FOLDED
+    return Shown.UNKNOWN if "turn" in values and question.isdecimal() else Shown.AS_STORED

@@ -1,0 +1,86 @@
+"""AutoArena: one table of prompts and responses for each model, and the head-to-heads with all that judges said."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, Final
+
+from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
+from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, from_json, required_text, response
+
+WINNERS: Final[Mapping[str, str]] = {"A": Choice.A, "B": Choice.B, "-": Choice.TIE}
+HUMAN: Final = "Human"  # the name under which AutoArena keeps the votes of people
+KNOWN_RESPONSES: Final = frozenset({"prompt", "response", "model"})
+KNOWN: Final = frozenset(
+    {"prompt", "response_a", "response_b", "history", "model_a", "model_b"}
+    | {f"{what}_{side}_id" for what in ("model", "response") for side in "ab"}
+)
+
+
+def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A response of the model that the column, the person or the file's name names."""
+    values = record.values
+    name = candidate(values, "model") or reading.candidate or model_of_file(reading.file_name)
+    return (
+        ResponseRow(
+            line=record.line,
+            query=query_of(asked(required_text(values, "prompt")), reading),
+            candidate=name,
+            response=response(values, "response"),
+            metadata=remainder(values, KNOWN_RESPONSES),
+        ),
+    )
+
+
+def model_of_file(file_name: str) -> str:
+    """gpt-4o.csv.gz holds the responses of gpt-4o. A version such as 3.5 is no ending."""
+    name = PurePath(file_name).name
+    while (ending := PurePath(name).suffix) and ending[1:].isalpha():
+        name = name.removesuffix(ending)
+    if not name.strip() or len(name) > MAX_KEY:
+        raise RowRefused("the file does not name its model: give the candidate a name for the whole file")
+    return name
+
+
+def head_to_head_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    first, second = response(values, "response_a"), response(values, "response_b")
+    names = candidate(values, "model_a"), candidate(values, "model_b")
+    if not all(names) or names[0] == names[1]:
+        names = named_by_text(first, second)
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_of(asked(required_text(values, "prompt")), reading),
+        candidate_a=names[0],
+        response_a=first,
+        candidate_b=names[1],
+        response_b=second,
+        metadata=remainder(values, KNOWN),
+    )
+    return comparison, *verdicts(values, comparison, reading)
+
+
+def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Reading) -> Iterator[VerdictRow]:
+    """Each judge shuffles what it is shown, and the file does not say how."""
+    history = from_json(values.get("history"), "history") or []
+    if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
+        raise RowRefused("history must be a list of objects")
+    for one in history:
+        winner = required_text(one, "winner").strip()
+        if winner not in WINNERS:
+            raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
+        name = candidate(one, "judge_name") or reading.rater
+        if not name:
+            raise RowRefused("judge_name is missing: name a rater for the whole file")
+        yield VerdictRow(
+            line=comparison.line,
+            query_key=comparison.query.key,
+            candidate_a=comparison.candidate_a,
+            candidate_b=comparison.candidate_b,
+            rater=name,
+            rater_kind=RaterKind.HUMAN if name == HUMAN else reading.rater_kind or RaterKind.JUDGE,
+            aspect=DEFAULT_ASPECT,
+            choice=WINNERS[winner],
+        )

@@ -1,0 +1,142 @@
+"""Conversations of files of others: turns as we have them, the question apart from what was said to it, and ids."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import Message, Messages, QueryPart, Reading, content_sha256
+from evaluations.formats.rows import prefixed
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, ROLES, RowRefused, as_text, from_json, optional_text
+
+HASHED: Final = 24  # letters of a sum that stand for a text: two texts of a billion share them with a chance of 1e-11
+ROLE_OF: Final = {"human": "user", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant", "model": "assistant"}
+# What two responses are called that the file has no names for. Their texts say which is which, never a label.
+UNNAMED: Final = ("response 1", "response 2")
+WITHOUT_NAMES: Final = (
+    f"Where the file does not name its two candidates they are {UNNAMED[0]} and {UNNAMED[1]}, by their texts alone: "
+    "the names say nothing about who was preferred."
+)
+
+
+def asked(text: str) -> Messages:
+    return [{"role": "user", "content": text}]
+
+
+def answered(text: str) -> Messages:
+    return [{"role": "assistant", "content": text}]
+
+
+def key_of(content: object) -> str:
+    """The id of what has none: the same words have the same in every file."""
+    return content_sha256(content)[:HASHED]
+
+
+def query_of(
+    messages: Messages,
+    reading: Reading,
+    *,
+    key: str = "",
+    cluster: str = "",
+    reference: str | None = None,
+    category: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> QueryPart:
+    """A query under the file's own id, or under one made of its words."""
+    if not any(turn["content"].strip() for turn in messages):
+        raise RowRefused("the query is empty")
+    full = prefixed(key or key_of(messages), reading)
+    return QueryPart(
+        key=full,
+        cluster=(reading.id_prefix + cluster)[:MAX_KEY] if cluster else full,
+        messages=messages,
+        reference=reference or None,
+        category=category[:MAX_CATEGORY],
+        metadata=metadata or {},
+    )
+
+
+def turns(value: object, field: str) -> Messages:
+    """A list of turns: of role and content, or of from and value; JSON in a cell of a table."""
+    given = from_json(value, field)
+    if not isinstance(given, list) or not given:
+        raise RowRefused(f"{field} must be a list of turns")
+    return [turn(one, f"{field}[{number}]") for number, one in enumerate(given)]
+
+
+def turn(given: object, where: str) -> Message:
+    if not isinstance(given, dict):
+        raise RowRefused(f"{where} must be a turn with a role and a content")
+    role = str(given.get("role", given.get("from", ""))).strip().lower()
+    role = ROLE_OF.get(role, role)
+    if role not in ROLES:
+        raise RowRefused(f"{where} has the unknown role “{role[:40]}”")
+    return {"role": role, "content": words(given.get("content", given.get("value")), where)}
+
+
+def words(content: object, where: str) -> str:
+    """The words of a turn: text, or a list of parts of which each is text."""
+    if isinstance(content, list):
+        return "\n\n".join(part(one, where) for one in content)
+    if content is None:
+        return ""
+    return as_text(content, f"the content of {where}")
+
+
+def part(given: object, where: str) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, dict) and given.get("type") == "text" and isinstance(given.get("text"), str):
+        return str(given["text"])
+    raise RowRefused(f"{where} holds something that is not text")
+
+
+def first_question(messages: Messages, field: str) -> int:
+    """How many turns make the query: up to the user's first."""
+    for number, one in enumerate(messages):
+        if one["role"] == "user":
+            return number + 1
+    raise RowRefused(f"{field} has no turn of the user")
+
+
+def up_to_turn(messages: Messages, number: int) -> Messages:
+    """A conversation as it was when the user had spoken so often and was answered."""
+    spoken = 0
+    for place, one in enumerate(messages):
+        spoken += one["role"] == "user"
+        if spoken > number:
+            return messages[:place]
+    return messages
+
+
+def shared_beginning(one: Messages, other: Messages) -> int:
+    """How many turns both begin with, the last of them the user's."""
+    shared = 0
+    for number, (first, second) in enumerate(zip(one, other, strict=False)):
+        if first != second:
+            break
+        if first["role"] == "user":
+            shared = number + 1
+    return shared
+
+
+def said(messages: Messages) -> Messages:
+    """What a candidate said; nothing is an empty response."""
+    return messages or answered("")
+
+
+def named_by_text(first: Messages, second: Messages) -> tuple[str, str]:
+    """What two responses without names are called: the same two always the same, however they were labelled."""
+    one, other = content_sha256(first), content_sha256(second)
+    return UNNAMED if one <= other else (UNNAMED[1], UNNAMED[0])
+
+
+def candidate(values: Mapping[str, Any], *fields: str) -> str:
+    """The first name that stands in one of these columns, or ""."""
+    for field in fields:
+        if name := optional_text(values, field, MAX_KEY).strip():
+            return name
+    return ""
+
+
+def remainder(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """What the format has no place for."""
+    return {column: value for column, value in values.items() if column not in known and value is not None}

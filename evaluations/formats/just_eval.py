@@ -1,0 +1,162 @@
+"""just-eval: responses, a judge's choices of two on one or several aspects, and its scores of single responses.
+
+Every item is a query under an id made of its words: the files count their items from 0, each for itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evaluations.domain import (
+    CallState,
+    Choice,
+    ComparisonRow,
+    QueryPart,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    Row,
+    ScoreRow,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.conversing import asked, candidate, query_of, remainder
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.streams import Record
+from evaluations.formats.values import (
+    MAX_KEY,
+    RowRefused,
+    aspect_key,
+    optional_text,
+    required_number,
+    required_text,
+    response,
+)
+
+# What is asked of two responses in the mode of several aspects: a failure is one on all of them.
+ASPECTS: Final = ("helpfulness", "clarity", "factuality", "depth", "engagement")
+CHOICES: Final[Mapping[str, str]] = {"a": Choice.A, "b": Choice.B, "same": Choice.TIE, "tie": Choice.TIE}
+PAIRWISE: Final = "pairwise"
+REWARD: Final = "reward"  # the mode in which a reward model, and no LLM, gives the score
+NO_VALUE: Final = ("", "n/a", "na", "none")
+KNOWN_RESPONSES: Final = frozenset({"id", "instruction", "output", "generator"})
+
+
+def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    return (
+        ResponseRow(
+            line=record.line,
+            query=query_part(values, "instruction", reading),
+            candidate=required_text(values, "generator", MAX_KEY),
+            response=response(values, "output"),
+            metadata=remainder(values, KNOWN_RESPONSES),
+        ),
+    )
+
+
+def query_part(values: Mapping[str, Any], field: str, reading: Reading) -> QueryPart:
+    """Without a category: only the files of responses name a data set, and all must speak of the same query."""
+    return query_of(asked(required_text(values, field)), reading)
+
+
+def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A comparison and what the judge chose on each aspect; A stood first in what it was shown."""
+    values = record.values
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_part(values, "input", reading),
+        candidate_a=required_text(values, "generator_A", MAX_KEY),
+        response_a=response(values, "output_A"),
+        candidate_b=required_text(values, "generator_B", MAX_KEY),
+        response_b=response(values, "output_B"),
+    )
+    if comparison.candidate_a == comparison.candidate_b:
+        raise RowRefused(f"both generators are “{comparison.candidate_a}”: give the two sides different names")
+    judge = judge_of(values, reading)
+    verdicts = [
+        VerdictRow(
+            line=record.line,
+            query_key=comparison.query.key,
+            candidate_a=comparison.candidate_a,
+            candidate_b=comparison.candidate_b,
+            rater=judge,
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            aspect=aspect,
+            choice=choice,
+            shown=Shown.AS_STORED,
+            rationale=rationale,
+        )
+        for aspect, choice, rationale in chosen(values)
+    ]
+    return comparison, *verdicts
+
+
+def chosen(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Aspect, choice and reason. Where no reply could be read the judge failed on all that it was asked."""
+    is_single = mode_of(values) == PAIRWISE
+    parsed = values.get("parsed_result")
+    if not isinstance(parsed, dict) or not parsed:
+        for aspect in (DEFAULT_ASPECT,) if is_single else ASPECTS:
+            yield aspect, CallState.UNREADABLE, ""
+        return
+    answers = {DEFAULT_ASPECT: parsed} if is_single else parsed
+    # A judge that leaves one of them out has failed on all: a failure is of the whole call.
+    choices = {name: CHOICES.get(word_of(answer, "preference")) for name, answer in answers.items()}
+    for name, answer in answers.items():
+        choice = CallState.UNREADABLE if None in choices.values() else choices[name]
+        assert choice is not None
+        yield aspect_key({"aspect": name}, DEFAULT_ASPECT), choice, reason_of(answer)
+
+
+def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A response, and the judge's number for each aspect; what could not be read is no score."""
+    values = record.values
+    query = query_part(values, "input", reading)
+    name = required_text(values, "generator_cand", MAX_KEY)
+    row = ResponseRow(record.line, query, name, response(values, "output_cand"))
+    judge = REWARD if mode_of(values) == REWARD and not reading.rater else judge_of(values, reading)
+    scores = [
+        ScoreRow(
+            line=record.line,
+            query_key=query.key,
+            candidate=name,
+            rater=judge,
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            aspect=aspect_key({"aspect": aspect}, DEFAULT_ASPECT),
+            value=required_number(answer, "score"),
+            rationale=reason_of(answer),
+        )
+        for aspect, answer in scored(values)
+    ]
+    return row, *scores
+
+
+def scored(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if mode_of(values) == REWARD:
+        answers: object = {REWARD: values.get("result")}
+    else:
+        answers = values.get("parsed_result")
+    for aspect, answer in answers.items() if isinstance(answers, dict) else ():
+        if word_of(answer, "score") not in NO_VALUE:
+            yield aspect, answer
+
+
+def word_of(answer: object, field: str) -> str:
+    return optional_text(answer, field).strip().lower() if isinstance(answer, dict) else ""
+
+
+def reason_of(answer: object) -> str:
+    return optional_text(answer, "reason") if isinstance(answer, dict) else ""
+
+
+def mode_of(values: Mapping[str, Any]) -> str:
+    config = values.get("eval_config")
+    return str(config.get("mode", "")) if isinstance(config, dict) else ""
+
+
+def judge_of(values: Mapping[str, Any], reading: Reading) -> str:
+    config = values.get("eval_config")
+    name = reading.rater or (candidate(config, "gpt") if isinstance(config, dict) else "")
+    if not name:
+        raise RowRefused("eval_config does not name the judge: give it a name for the whole file")
+    return name

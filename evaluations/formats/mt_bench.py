@@ -1,0 +1,191 @@
+"""MT-bench: questions of two turns, models' answers, GPT-4's judgments in both orders, and its scores.
+
+The first turn of question 81 is the query ``81``, both turns together are the query ``81-2``; they share the cluster.
+To the second turn a response is the whole rest of the conversation.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from evaluations.domain import (
+    FOLLOW_UPS,
+    CallState,
+    Choice,
+    Message,
+    QueryPart,
+    QueryRow,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    Row,
+    ScoreRow,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.conversing import answered, asked, query_of
+from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
+from evaluations.formats.streams import Record
+from evaluations.formats.values import (
+    MAX_CATEGORY,
+    MAX_KEY,
+    RowRefused,
+    as_text,
+    optional_text,
+    required_number,
+    required_text,
+    whole_number,
+)
+
+WINNERS: Final[Mapping[str, str]] = {
+    "model_1": Choice.A,
+    "model_2": Choice.B,
+    "tie": Choice.TIE,
+    "error": CallState.UNREADABLE,
+}
+GAMES: Final = (("g1", Shown.AS_STORED), ("g2", Shown.SWAPPED))
+API_ERROR: Final = "$ERROR$"  # what stands for an answer that never came
+NO_SCORE: Final = -1
+MAX_TURNS: Final = 1_000
+
+
+def question_key(question: str, turn: int) -> str:
+    """Turn 1 of a question has the question's own id. An id that is no number is whole already."""
+    return question if turn <= 1 or not question.isdecimal() else f"{question}-{turn}"
+
+
+def turn_of(values: Mapping[str, Any]) -> int:
+    return whole_number(values, "turn", MAX_TURNS) or 1
+
+
+def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    values = record.values
+    question = required_text(values, "question_id").strip()
+    said = texts(values.get("turns"), "turns")
+    references = texts(values["reference"], "reference") if values.get("reference") else []
+    return tuple(
+        QueryRow(
+            record.line,
+            query_of(
+                asked(said[0]),
+                reading,
+                key=question_key(question, turn),
+                cluster=question,
+                reference="\n\n".join(references[:turn]),
+                category=optional_text(values, "category", MAX_CATEGORY),
+                metadata={FOLLOW_UPS: said[1:turn]} if turn > 1 else {},
+            ),
+        )
+        for turn in range(1, len(said) + 1)
+    )
+
+
+def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A model's answer to each turn. Of several samples the first is kept, as the judgments are about it."""
+    values = record.values
+    question = required_text(values, "question_id").strip()
+    choices = values.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise RowRefused("choices must be a list of objects")
+    said = texts(choices[0].get("turns"), "turns")
+    return tuple(
+        ResponseRow(
+            line=record.line,
+            query=asked_elsewhere(question, turn, reading),
+            candidate=required_text(values, "model_id", MAX_KEY),
+            response=interleaved(said[:turn]),
+            lacks_questions=turn > 1,
+        )
+        for turn in range(1, len(said) + 1)
+    )
+
+
+def asked_elsewhere(question: str, turn: int, reading: Reading) -> QueryPart:
+    """The words stand in question.jsonl alone."""
+    key = prefixed(question_key(question, turn), reading)
+    return QueryPart(key=key, cluster=prefixed(question, reading), messages=[], is_stand_in=True)
+
+
+def interleaved(said: Sequence[str]) -> list[Message]:
+    """A candidate's turns, with room for the user's between them."""
+    messages = [*answered(said[0])]
+    for text in said[1:]:
+        messages += [*asked(""), *answered(text)]
+    return messages
+
+
+def texts(value: object, field: str) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise RowRefused(f"{field} must be a list with a text for each turn")
+    return [as_text(one, field) for one in value]
+
+
+def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A judge's two games: in the second model_2 stood first. The winner is named in both."""
+    return tuple(games(record, reading))
+
+
+def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
+    values = record.values
+    question = required_text(values, "question_id").strip()
+    for game, shown in GAMES:
+        judgment = optional_text(values, f"{game}_judgment")
+        yield VerdictRow(
+            line=record.line,
+            query_key=prefixed(question_key(question, turn_of(values)), reading),
+            candidate_a=required_text(values, "model_1", MAX_KEY),
+            candidate_b=required_text(values, "model_2", MAX_KEY),
+            rater=judge_of(values, reading),
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            aspect=DEFAULT_ASPECT,
+            choice=CallState.FAILED if judgment == API_ERROR else winner(values, f"{game}_winner"),
+            shown=shown,
+            rationale="" if judgment == API_ERROR else judgment,
+            created_at=when(values),
+        )
+
+
+def winner(values: Mapping[str, Any], field: str) -> str:
+    given = required_text(values, field).strip()
+    if given not in WINNERS:
+        raise RowRefused(f"{field} is “{given[:40]}” where model_1, model_2, tie or error is expected")
+    return WINNERS[given]
+
+
+def single_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A judge's score of one answer."""
+    values = record.values
+    value = required_number(values, "score")
+    if value == NO_SCORE:
+        raise RowRefused("score is -1: the judge gave none")
+    question = required_text(values, "question_id").strip()
+    return (
+        ScoreRow(
+            line=record.line,
+            query_key=prefixed(question_key(question, turn_of(values)), reading),
+            candidate=required_text(values, "model", MAX_KEY),
+            rater=judge_of(values, reading),
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            aspect=DEFAULT_ASPECT,
+            value=value,
+            rationale=optional_text(values, "judgment"),
+        ),
+    )
+
+
+def judge_of(values: Mapping[str, Any], reading: Reading) -> str:
+    """The model. The prompt named beside it, another for mathematics and for two turns, makes no other judge."""
+    given = values.get("judge")
+    name = given[0] if isinstance(given, list) and given else given
+    rater = reading.rater or (name if isinstance(name, str) else "")
+    if not rater.strip() or len(rater) > MAX_KEY:
+        raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
+    return rater
+
+
+def when(values: Mapping[str, Any]) -> str | None:
+    """A time in seconds since 1970, as ISO 8601."""
+    given = values.get("tstamp")
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1e11:
+        return None
+    return datetime.fromtimestamp(given, UTC).isoformat()

@@ -1,0 +1,178 @@
+"""Verdicts as MT-bench has them: judges' in both orders, and people's.
+
+A judge's file is a ``model_judgment`` of pairs: ``g1`` was asked with ``model_1`` first, ``g2`` with ``model_2`` first;
+the winner of either is ``model_1``, ``model_2``, ``tie`` or ``error``. People's votes have the layout of the published
+human judgments. MT-bench knows one verdict of a pair, so both are on one aspect.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from evaluations.domain import Choice, Shown, Stage
+from evaluations.formats.exported import ExportedRow, Judge, Person, Raters
+from evaluations.formats.jsonl_out import encode
+from evaluations.formats.layouts import conversation
+from evaluations.formats.leaving import Leaving, Needs, Options, Rows, Tally
+from evaluations.formats.preferred import Account
+
+JUDGES_WINNER: Final = {Choice.A: "model_1", Choice.B: "model_2", Choice.TIE: "tie", Choice.BOTH_BAD: "tie"}
+PERSONS_WINNER: Final = {Choice.A: "model_a", Choice.B: "model_b", Choice.TIE: "tie", Choice.BOTH_BAD: "tie (bothbad)"}
+TURNED: Final = {Choice.A: Choice.B, Choice.B: Choice.A}
+ERROR: Final = "error"
+PEOPLES_REASONS: Final = {
+    "person_said_nothing": "a person has not spoken of this aspect",
+    "not_confirmed": "a person has not confirmed the first choice",
+    "calibration": "given in a calibration round, which counts nowhere",
+}
+BOTH_ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED)
+
+
+def judges_lines(rows: Iterable[ExportedRow], aspect: str, account: Account) -> Iterator[bytes]:
+    """A line for each judge and sample that was asked in both orders; what was asked in one is left out, and counted.
+
+    MT-bench has no "both bad": they are ties here, and counted as such.
+    """
+    for row in rows:
+        for judge in row["judges"]:
+            for record in judgments(row, judge, aspect, account):
+                account.rows += 1
+                yield encode(record).encode() + b"\n"
+
+
+def judgments(row: ExportedRow, judge: Judge, aspect: str, account: Account) -> Iterator[Mapping[str, Any]]:
+    said = judge["choices"].get(aspect)
+    failures = sum(judge["failures"].values())
+    if said is None:
+        account.excluded["failed_in_both_orders" if failures else "judge_said_nothing"] += 1
+        return
+    if "scores" in said:
+        account.excluded["derived_from_scores"] += 1
+        return
+    orders = [list(said["orders"].get(order, ())) for order in BOTH_ORDERS]
+    samples = max(map(len, orders))
+    if not all(orders) and not failures:
+        account.excluded["asked_in_one_order"] += samples or 1
+        return
+    rationales = [list(rationales_of(judge, aspect).get(order, ())) for order in BOTH_ORDERS]
+    for at in range(samples):
+        given = [choices[at] if at < len(choices) else None for choices in orders]
+        account.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
+        told = [texts[at] if at < len(texts) else "" for texts in rationales]
+        yield judgment(row, judge, given, told)
+
+
+def judgment(row: ExportedRow, judge: Judge, given: Sequence[str | None], told: Sequence[str]) -> dict[str, Any]:
+    question, turn = question_and_turn(row)
+    return {
+        "question_id": question,
+        "model_1": row["candidate_a"],
+        "model_2": row["candidate_b"],
+        "g1_winner": JUDGES_WINNER[Choice(given[0])] if given[0] else ERROR,
+        "g2_winner": JUDGES_WINNER[Choice(given[1])] if given[1] else ERROR,
+        "judge": [judge["judge"], judge["rubric"] or ""],
+        "g1_user_prompt": "",
+        "g1_judgment": told[0],
+        "g2_user_prompt": "",
+        "g2_judgment": told[1],
+        "turn": turn,
+        "tstamp": 0,
+    }
+
+
+def rationales_of(judge: Judge, aspect: str) -> Mapping[str, Sequence[str]]:
+    """What it wrote about this aspect, else about all of them."""
+    return judge["choices"][aspect].get("rationales") or judge["rationales"]
+
+
+def people_lines(rows: Iterable[ExportedRow], aspect: str, account: Account) -> Iterator[bytes]:
+    """A line for each vote of a person: model_a is what stood on the left, where that is known."""
+    for row in rows:
+        for person in row["people"]:
+            record = vote(row, person, aspect, account)
+            if record:
+                account.rows += 1
+                yield encode(record).encode() + b"\n"
+
+
+def vote(row: ExportedRow, person: Person, aspect: str, account: Account) -> dict[str, Any] | None:
+    said = person["choices"].get(aspect)
+    choice = said[str(Stage.FINAL)] if said else None  # type: ignore[literal-required]
+    if choice is None:
+        account.excluded["person_said_nothing" if said is None else "not_confirmed"] += 1
+        return None
+    if person["calibration"]:
+        account.excluded["calibration"] += 1
+        return None
+    swapped = person["shown"] == Shown.SWAPPED
+    left, right = ("b", "a") if swapped else ("a", "b")
+    told = TURNED.get(Choice(choice), Choice(choice)) if swapped else Choice(choice)
+    question, turn = question_and_turn(row)
+    return {
+        "question_id": question,
+        "model_a": row[f"candidate_{left}"],  # type: ignore[literal-required]
+        "model_b": row[f"candidate_{right}"],  # type: ignore[literal-required]
+        "winner": PERSONS_WINNER[told],
+        "judge": person["rater"],
+        "conversation_a": conversation(row, row[f"response_{left}"]),  # type: ignore[literal-required]
+        "conversation_b": conversation(row, row[f"response_{right}"]),  # type: ignore[literal-required]
+        "turn": turn,
+    }
+
+
+def question_and_turn(row: ExportedRow) -> tuple[int | str, int]:
+    """As MT-bench counts them: the query ``81`` is question 81, and ``81-2`` is its second turn.
+
+    A query that has another key is a question of its own; its turn is how often the user speaks.
+    """
+    key = row["query_id"]
+    question, _, turn = key.partition("-")
+    if is_number(question) and is_number(turn) and int(turn) > 1:
+        return int(question), int(turn)
+    if key.isdecimal():
+        return (int(key) if is_number(key) else key), 1
+    return key, sum(said["role"] == "user" for said in conversation(row, row["response_a"]))
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 16 and str(int(text)) == text
+
+
+def judges_written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Iterator[bytes]:
+    return judges_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+
+
+def people_written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Iterator[bytes]:
+    return people_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+
+
+FORMATS: Final = (
+    Leaving(
+        name="mt-bench",
+        title="MT-bench judgments",
+        purpose="a line for each judge's verdict in both orders, as FastChat has them",
+        ending="jsonl",
+        content_type="application/x-ndjson",
+        write=judges_written,
+        needs=Needs.EVERYTHING,
+        wants_choice=True,
+        one_aspect=True,
+        reasons={
+            "judge_said_nothing": "a judge has not spoken of this aspect",
+            "failed_in_both_orders": "a judge failed in both orders",
+            "asked_in_one_order": "a judge was asked in one order only",
+            "derived_from_scores": "the judge scored each response alone",
+        },
+    ),
+    Leaving(
+        name="mt-bench-human",
+        title="MT-bench votes of people",
+        purpose="a line for each person's vote, as the published human judgments have them",
+        ending="jsonl",
+        content_type="application/x-ndjson",
+        write=people_written,
+        needs=Needs.EVERYTHING,
+        wants_choice=True,
+        one_aspect=True,
+        reasons=PEOPLES_REASONS,
+    ),
+)

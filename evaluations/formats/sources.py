@@ -1,0 +1,244 @@
+"""What a file is, found out from how it begins; and its records, whatever it is."""
+
+import codecs
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import BinaryIO, Final, cast
+
+from evaluations.domain import BadRow, InputRefused, Limits
+from evaluations.formats.archives import Archive, Part, is_tar, is_zip, tar_archive, zip_archive
+from evaluations.formats.csv_text import csv_table
+from evaluations.formats.json_text import (
+    MAX_COLUMNWISE_BYTES,
+    columns_of,
+    is_object,
+    json_array,
+    json_columns,
+    json_lines,
+    json_under,
+    key_of_rows,
+    may_be_columnwise,
+)
+from evaluations.formats.streams import BLOCK_BYTES, Record, Source, from_pieces, pieces_of
+from evaluations.formats.unpacking import Meter, is_compressed, is_wide, narrowed, unpacked
+
+HEAD_BYTES: Final = BLOCK_BYTES
+USUAL: Final = Limits()
+# So many unreadable records at the start, or later without a good one between: it is the wrong file.
+PATIENCE: Final = 100
+LATER_PATIENCE: Final = 10_000
+SAVE_IT: Final = "save it as JSONL, CSV in UTF-8, or Parquet"
+REPACK: Final = "unpack it, or compress it with gzip or zstd"
+MAGIC: Final = {
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word file: save it as CSV in UTF-8",
+    b"SQLite format 3": f"an SQLite database: {SAVE_IT}",
+    b"%PDF": f"a PDF: {SAVE_IT}",
+    b"BZh": f"compressed with bzip2: {REPACK}",
+    b"\xfd7zXZ": f"compressed with xz: {REPACK}",
+    b"\x04\x22\x4d\x18": f"compressed with LZ4: {REPACK}",
+    b"7z\xbc\xaf": "a 7z archive: unpack it, or make it a ZIP",
+    b"Rar!": "a RAR archive: unpack it, or make it a ZIP",
+}
+
+
+def open_source(file: BinaryIO, name: str, limits: Limits = USUAL) -> Source:
+    """Look at the beginning of a seekable file and read it for what it is.
+
+    Raises InputRefused where the file as a whole cannot be read; then or while it is read.
+    """
+    source = source_of(file, name, limits)
+    return replace(source, records=without_hope_refused(source.records, name, limits))
+
+
+def source_of(file: BinaryIO, name: str, limits: Limits) -> Source:
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    if is_zip(head):
+        return of_archive(zip_archive(file, name, Meter(name, limits)), name, limits)
+
+    def opened() -> BinaryIO:
+        file.seek(0)
+        return unpacked(file, head, Meter(name, limits)) if is_compressed(head) else file
+
+    if is_compressed(head):
+        stream = opened()
+        inner = stream.read(HEAD_BYTES)
+        if is_tar(inner):
+            return of_archive(tar_archive(opened, name), name, limits)
+        return of_stream(inner, stream, name, limits)
+    if is_tar(head):
+        return of_archive(tar_archive(opened, name), name, limits)
+    return of_data(opened(), head, name, limits)
+
+
+def of_stream(head: bytes, rest: BinaryIO, name: str, limits: Limits) -> Source:
+    """What was packed; whose beginning was read already."""
+    stream = from_pieces(chain([head] if head else [], pieces_of(rest.read)))
+    if not is_parquet(head):
+        return of_data(stream, head, name, limits)
+    return of_data(spilled(stream, name, limits), head, name, limits)
+
+
+def spilled(stream: BinaryIO, name: str, limits: Limits) -> BinaryIO:
+    """A file without a name that is gone when it is closed: a packed Parquet file has to be read from its end."""
+    try:
+        whole = cast(BinaryIO, tempfile.TemporaryFile(dir=limits.scratch))  # noqa: SIM115 - read by whoever asked
+        shutil.copyfileobj(stream, whole, BLOCK_BYTES)
+    except OSError as error:
+        raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}): bring it as it is.") from None
+    whole.seek(0)
+    return whole
+
+
+def of_archive(archive: Archive, name: str, limits: Limits) -> Source:
+    """The files of an archive one after another; where there are several, their rows are counted through."""
+    sources = (of_part(part, name, limits) for part in archive.parts)
+    first = next(sources)
+    if len(archive.names) == 1:
+        return first
+    return Source(first.columns, counted_through(first, sources, archive.names, name))
+
+
+def of_part(part: Part, name: str, limits: Limits) -> Source:
+    where = f"{part.name} in {name}"
+    head = part.file.read(HEAD_BYTES)
+    rest = part.file
+    if is_compressed(head):
+        packed = from_pieces(chain([head], pieces_of(rest.read)))
+        rest = unpacked(packed, head, Meter(where, limits))
+        head = rest.read(HEAD_BYTES)
+    source = of_stream(head, rest, where, limits)
+    if not part.split:
+        return source
+    columns = source.columns if source.columns is None or "split" in source.columns else ("split", *source.columns)
+    return Source(columns, (with_split(record, part.split) for record in source.records))
+
+
+def with_split(record: Record | BadRow, split: str) -> Record | BadRow:
+    if isinstance(record, BadRow) or "split" in record.values:
+        return record
+    return replace(record, values={"split": split, **record.values})
+
+
+def counted_through(
+    first: Source, others: Iterator[Source], names: Sequence[str], name: str
+) -> Iterator[Record | BadRow]:
+    number = 0
+    for part, source in zip(names, chain([first], others), strict=False):
+        if source.columns and first.columns and set(source.columns) != set(first.columns):
+            raise InputRefused(f"{part} in {name} has other columns than {names[0]}: bring them one by one.")
+        for record in source.records:
+            if isinstance(record, Record):
+                yield replace(record, line=number + 1, index=number)
+            else:
+                yield BadRow(number + 1, f"{record.reason} (line {record.line:,} of {part})")
+            number += 1
+
+
+def of_data(file: BinaryIO, head: bytes, name: str, limits: Limits) -> Source:
+    """A file, seekable where it is Parquet, for what it is. ``head`` is how it begins."""
+    refuse_what_is_no_data(head, name)
+    if is_parquet(head) or is_arrow(head):
+        from evaluations.formats.columnar import arrow_table, parquet_table  # noqa: PLC0415 - heavy, and seldom needed
+
+        return parquet_table(file, name) if is_parquet(head) else arrow_table(file, name)
+    if is_wide(head):
+        narrow = narrowed(file, head, name)
+        head = narrow.read(HEAD_BYTES)
+        file = from_pieces(chain([head] if head else [], pieces_of(narrow.read)))
+    refuse_what_is_no_text(head, name)
+    return of_text(file, head, name)
+
+
+def of_text(file: BinaryIO, head: bytes, name: str) -> Source:
+    start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if start.startswith(b"["):
+        return Source(None, json_array(file, name))
+    if not start.startswith(b"{"):
+        return csv_table(file, name)
+    text = start.decode(errors="replace")
+    if key := key_of_rows(text):
+        return Source(None, json_under(key, file, name))
+    if "\n" in text.rstrip() and is_object(text) and not may_be_columnwise(text):
+        raise InputRefused(f"{name} is one JSON object and holds no array of objects: nothing in it is a row.")
+    return of_lines(file, text, name)
+
+
+def of_lines(file: BinaryIO, text: str, name: str) -> Source:
+    if not may_be_columnwise(text):
+        return Source(None, json_lines(file, name))
+    content = file.read(MAX_COLUMNWISE_BYTES)
+    if columns := columns_of(content):
+        return Source(tuple(columns), json_columns(columns))
+    return Source(None, json_lines(from_pieces(chain([content], pieces_of(file.read))), name))
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so may hold far more than it is long."""
+    return is_zip(head) or is_compressed(head) or is_parquet(head) or is_arrow(head) or is_tar(head)
+
+
+def is_parquet(head: bytes) -> bool:
+    return head.startswith(b"PAR1")
+
+
+def is_arrow(head: bytes) -> bool:
+    """A file of that name, or a stream, which begins with a mark and the short length of its first message."""
+    return head.startswith(b"ARROW1\x00\x00") or (head.startswith(b"\xff\xff\xff\xff") and head[7:8] == b"\x00")
+
+
+def refuse_what_is_no_data(head: bytes, name: str) -> None:
+    if not head:
+        raise InputRefused(f"{name} is empty (0 bytes).")
+    for magic, what in MAGIC.items():
+        if head.startswith(magic):
+            raise InputRefused(f"{name} is {what}.")
+    if is_zip(head) or is_tar(head) or is_compressed(head):
+        raise InputRefused(f"{name} is packed more than once: unpack it first.")
+
+
+def refuse_what_is_no_text(head: bytes, name: str) -> None:
+    if not head.removeprefix(codecs.BOM_UTF8).strip():
+        raise InputRefused(f"{name} holds nothing but blank space.")
+    if head.count(0) * 3 > len(head) and not (any(head[:64:2]) and any(head[1:64:2])):
+        raise InputRefused(f"{name} is UTF-16 without a byte order mark, it seems: save it as UTF-8.")
+    control = sum(byte < 32 and byte not in b"\t\n\r\f" for byte in head)
+    if control > 8 and control * 20 > len(head):
+        raise InputRefused(f"{name} is a binary file, not text: {SAVE_IT}.")
+
+
+def without_hope_refused(records: Iterator[Record | BadRow], name: str, limits: Limits) -> Iterator[Record | BadRow]:
+    """Refuse a file that is too long, or of which nothing can be read at all, or nothing any more, and that soon."""
+    broken: list[BadRow] = []
+    any_read = False
+    for number, record in enumerate(records):
+        if number >= limits.rows:
+            raise too_many_rows(name, limits)
+        if isinstance(record, Record):
+            if broken:
+                yield from broken
+                broken = []
+            any_read = True
+            yield record
+            continue
+        broken.append(record)
+        if len(broken) == (LATER_PATIENCE if any_read else PATIENCE):
+            where = f"of {len(broken):,} rows of {name}, from line {broken[0].line:,} on,"
+            raise InputRefused(f"None {where} can be read. {told(broken[0])}")
+    if not any_read:
+        raise InputRefused(f"No row of {name} can be read. {told(broken[0])}" if broken else f"{name} holds no rows.")
+    yield from broken
+
+
+def too_many_rows(name: str, limits: Limits) -> InputRefused:
+    return InputRefused(
+        f"{name} has more than {limits.rows:,} rows, the most that are read here (JUDGEWEB_MAX_ROWS): "
+        "split it, or have the limit raised."
+    )
+
+
+def told(bad: BadRow) -> str:
+    return f"Line {bad.line}: {bad.reason}."

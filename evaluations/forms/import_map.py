@@ -1,0 +1,192 @@
+"""Which column of a foreign file is which field, what stands for all its rows, and what its words for choices mean."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+from django.forms import BoundField
+from django.http import QueryDict
+
+from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileField, FileFormat, Reading
+from evaluations.services.importing.guessing import choices_of, guess, guessed_kind
+from evaluations.services.importing.mapping import Sheet
+
+KINDS: Final = [
+    (FileFormat.COMPARISONS.value, "a comparison – a query and two responses, perhaps with a choice between them"),
+    (FileFormat.RESPONSES.value, "a response – a query and one response, perhaps with a score"),
+    (FileFormat.VERDICTS.value, "a verdict – a choice on a comparison that is here already"),
+    (FileFormat.SCORES.value, "a score – a number for a response that is here already"),
+]
+LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "query_id": ("Query id", "Rows with the same id are about the same query."),
+    "query": ("Query", "What was asked, as text."),
+    "messages": ("Query as chat messages", "Instead of the query as text."),
+    "context": ("Context", "What the query refers to."),
+    "reference": ("Reference answer", ""),
+    "category": ("Category", ""),
+    "cluster": ("Cluster", "Queries that belong together; without one each stands alone."),
+    "candidate": ("Candidate", "Whose response it is."),
+    "response": ("Response", ""),
+    "candidate_a": ("Candidate of the first response", ""),
+    "response_a": ("First response", ""),
+    "candidate_b": ("Candidate of the second response", ""),
+    "response_b": ("Second response", ""),
+    "choice": ("Choice", "Which response somebody chose."),
+    "value": ("Score", "A number."),
+    "rater": ("Rater", "Who chose or scored."),
+    "rater_kind": ("Kind of rater", ""),
+    "aspect": ("Aspect", "What was asked about; “overall” where nothing says it."),
+    "shown_swapped": ("Second response shown first", ""),
+    "sample": ("Sample", "0 for the first time, 1 for the second, …"),
+    "rationale": ("Rationale", ""),
+    "note": ("Note", ""),
+    "created_at": ("When", ""),
+}
+OF_FEW: Final[Mapping[str, list[tuple[str, str]]]] = {
+    "rater_kind": [("", "–"), ("human", "human"), ("judge", "judge"), ("gold", "gold")],
+    "shown_swapped": [("", "–"), ("true", "yes"), ("false", "no"), ("folded", "both orders in one")],
+}
+MADE_IDS: Final = [(OF_TEXT, "made of the query’s words"), (ROW_NUMBER, "the number of the row, from 0")]
+AS_IT_STANDS: Final = "as_it_stands"
+LEFT_OUT: Final = "left_out"
+MEANINGS: Final = [
+    (AS_IT_STANDS, "as it stands"),
+    ("A", "first response (A)"),
+    ("B", "second response (B)"),
+    ("tie", "tie, both good"),
+    ("both_bad", "both bad"),
+]
+NOBODY_SAID: Final = (LEFT_OUT, "no choice: left out")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A field of the product on the page: the column it may come from, or its value for all rows."""
+
+    field: FileField
+    label: str
+    hint: str
+    column: BoundField
+    whole: BoundField | None
+
+
+class ColumnsForm(forms.Form):
+    """Its fields are those of one kind of row; what is not sent is guessed, or as it was said before."""
+
+    kind = forms.ChoiceField(choices=KINDS, label="What a row is", widget=forms.RadioSelect)
+
+    def __init__(self, sheet: Sheet, data: QueryDict | None = None, *, known: Reading | None = None) -> None:
+        self.sheet = sheet
+        kind = (data.get("kind") if data is not None else None) or (known.format if known else guessed_kind(sheet))
+        self.row_kind = kind if kind in FIELDS else FileFormat.COMPARISONS.value
+        sent = data if data is not None and data.get("asked_about") == self.row_kind else None
+        start = before(known) if known and known.format == self.row_kind else guessed(sheet, self.row_kind)
+        super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **start})
+        for field in FIELDS[self.row_kind]:
+            self.add(field)
+        self.word_column = self.value_of("column_choice")
+        self.add_words(known, sent)
+
+    def add(self, field: FileField) -> None:
+        label = LABELS[field.name][0]
+        has_texts = self.row_kind in (FileFormat.COMPARISONS, FileFormat.RESPONSES)
+        made = MADE_IDS if field.name == "query_id" and has_texts else []
+        columns = [(f"={column}", column) for column in self.sheet.columns]
+        self.fields[f"column_{field.name}"] = forms.ChoiceField(
+            required=False, choices=[("", "–"), *made, *columns], label=f"{label}: column"
+        )
+        if field.whole_file:
+            name, told = f"whole_{field.name}", f"{label}: for all rows"
+            self.fields[name] = (
+                forms.ChoiceField(required=False, choices=OF_FEW[field.name], label=told)
+                if field.name in OF_FEW
+                else forms.CharField(required=False, max_length=200, label=told)
+            )
+
+    def add_words(self, known: Reading | None, sent: QueryDict | None) -> None:
+        """One question for each word of the column of choices, where they are few."""
+        self.words = (
+            self.sheet.words.get(self.word_column.removeprefix("="), ()) if "column_choice" in self.fields else ()
+        )
+        likely = choices_of(self.words)
+        kept = sent is not None and sent.get("words_of") == self.word_column
+        for number, word in enumerate(self.words):
+            told = known.choices.get(word.lower()) if known else None
+            first = (told or LEFT_OUT) if told is not None else likely.get(word) or (AS_IT_STANDS if word else LEFT_OUT)
+            options = [*MEANINGS, NOBODY_SAID] if self.row_kind == FileFormat.COMPARISONS else MEANINGS
+            self.fields[f"word_{number}"] = forms.ChoiceField(choices=options, label=word or "(empty)", required=False)
+            self.initial[f"word_{number}"] = first
+            if sent is not None and not kept:  # asked for the first time, of another column than before
+                self.data = {**self.data, f"word_{number}": first}
+
+    def value_of(self, name: str) -> str:
+        if name not in self.fields:
+            return ""
+        return str((self.data.get(name) if self.is_bound else self.initial.get(name)) or "")
+
+    @property
+    def kind_field(self) -> BoundField:
+        return self["kind"]
+
+    def lines(self) -> Iterator[Line]:
+        for field in FIELDS[self.row_kind]:
+            whole = self[f"whole_{field.name}"] if field.whole_file else None
+            yield Line(field, *LABELS[field.name], self[f"column_{field.name}"], whole)
+
+    def word_fields(self) -> list[BoundField]:
+        return [self[f"word_{number}"] for number in range(len(self.words))]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        for field in FIELDS[self.row_kind]:
+            column, whole = cleaned.get(f"column_{field.name}"), cleaned.get(f"whole_{field.name}")
+            if column and whole:
+                self.add_error(f"whole_{field.name}", "Choose a column, or say one value for all rows: not both.")
+            instead = field.name == "query" and cleaned.get("column_messages")
+            if field.needed and not (column or whole or instead):
+                told = "Choose its column, or say it for all rows." if field.whole_file else "Choose its column."
+                self.add_error(f"column_{field.name}", told)
+        return cleaned
+
+    def reading(self) -> Reading:
+        """As far as it is said yet."""
+        mapping: dict[str, list[str]] = {}
+        constants: dict[str, str] = {}
+        for field in FIELDS[self.row_kind]:
+            column, whole = self.value_of(f"column_{field.name}"), self.value_of(f"whole_{field.name}").strip()
+            if column.startswith("=") and column[1:] in self.sheet.columns:
+                mapping.setdefault(column[1:], []).append(field.name)
+            elif column in (OF_TEXT, ROW_NUMBER):
+                constants[field.name] = column
+            elif whole:
+                constants[field.name] = whole
+        for column in self.sheet.columns:  # not meant, though it is called like a field
+            if column not in mapping and column in {field.name for field in FIELDS[self.row_kind]}:
+                mapping[column] = [f"{column} of the file"]
+        return Reading(
+            format=self.row_kind,
+            mapping={column: ",".join(names) for column, names in mapping.items()},
+            constants=constants,
+            choices=self.choices(),
+        )
+
+    def choices(self) -> dict[str, str]:
+        told = {word.lower(): self.value_of(f"word_{number}") for number, word in enumerate(self.words)}
+        return {
+            word: "" if meant == LEFT_OUT else meant for word, meant in told.items() if meant not in ("", AS_IT_STANDS)
+        }
+
+
+def guessed(sheet: Sheet, kind: str) -> dict[str, str]:
+    likely = guess(sheet, kind)
+    columns = {f"column_{field}": f"={column}" for field, column in likely.columns.items()}
+    made = {f"column_{field}": value for field, value in likely.constants.items() if field == "query_id"}
+    return {**columns, **made, **{f"whole_{field}": value for field, value in likely.constants.items()}}
+
+
+def before(known: Reading) -> dict[str, str]:
+    told = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
+    for field, value in known.constants.items():
+        told[f"column_{field}" if value in (OF_TEXT, ROW_NUMBER) else f"whole_{field}"] = value
+    return told

@@ -1,0 +1,38 @@
+"""``manage.py doctor``: how every part of the product stands, and what to do where it does not."""
+
+import json
+from argparse import ArgumentParser
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.services.examining import Finding, Health, examine
+from evaluations.tasks import reach_broker
+
+
+class Command(BaseCommand):
+    help = "Look at settings, disk, broker, database, workers and endpoints, and say what to do."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON list instead of lines for people")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = []
+        for finding in examine(reach_broker):
+            findings.append(finding)
+            if not options["json"]:
+                self.stdout.write(line_of(finding))
+        if options["json"]:
+            self.stdout.write(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+        found = Counter(finding.health for finding in findings)
+        if problems := found[Health.PROBLEM]:
+            raise CommandError("1 problem must be mended." if problems == 1 else f"{problems} problems must be mended.")
+
+
+def line_of(finding: Finding) -> str:
+    mark = {Health.OK: "ok     ", Health.WARNING: "warning", Health.PROBLEM: "PROBLEM"}[finding.health]
+    line = f"{mark}  {finding.about}: {finding.says}"
+    return f"{line}\n         → {finding.do}" if finding.do else line

@@ -1,0 +1,49 @@
+"""``manage.py make_pairs SLUG --pair WAY``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import ImportState, InputRefused
+from evaluations.models import Evaluation
+from evaluations.services.importing.counting import count_pairs
+from evaluations.services.importing.coupling import couple
+from evaluations.services.importing.importing import store
+from evaluations.services.importing.pairing import ADJACENT, read_pairing
+from evaluations.services.importing.rating import ranking_of
+
+
+class Command(BaseCommand):
+    help = "Make comparisons of responses that are here already; those that are there are left alone."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the evaluation's address")
+        parser.add_argument("--pair", default="all", help="all, baseline:NAME, random:N for each query, or adjacent")
+        parser.add_argument("--dry-run", action="store_true", help="only say how many there would be")
+        parser.add_argument("--yes", action="store_true", help="make them even if they are more than 100,000")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
+        if evaluation is None:
+            raise CommandError(f"There is no evaluation at “{options['slug']}”.")
+        try:
+            if options["dry_run"]:
+                self.stdout.write(f"{counted(evaluation, options['pair']):,} comparisons would be made.")
+                return
+            importing = couple(evaluation, options["pair"], confirmed=options["yes"], user=None)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        store(importing)
+        importing.refresh_from_db()
+        if importing.state != ImportState.DONE:
+            raise CommandError(importing.reason)
+        for note in importing.summary["notes"]:
+            self.stdout.write(note)
+        self.stdout.write(f"{importing.summary['new'].get('comparisons', 0):,} comparisons made.")
+
+
+def counted(evaluation: Evaluation, way: str) -> int:
+    pairing = read_pairing(way)
+    ranking = ranking_of(evaluation).names if pairing.way == ADJACENT else ()
+    return count_pairs(evaluation, [pairing], ranking)[str(pairing)]

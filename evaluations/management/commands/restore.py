@@ -1,0 +1,44 @@
+"""``manage.py restore FILE [--slug SLUG] [--owner USER]``"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.models import User
+from evaluations.services.archiving.restoring import Restored, restore
+
+
+class Command(BaseCommand):
+    help = "Bring back an evaluation from a backup, here or from another site."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--slug", default="", help="another short name than it had")
+        parser.add_argument("--owner", metavar="USER", help="who owns it besides those who did")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        owner = None
+        if options["owner"]:
+            owner = User.objects.filter(username=options["owner"]).first()
+            if owner is None:
+                raise CommandError(f"There is no account “{options['owner']}”.")
+        try:
+            with options["file"].open("rb") as file:
+                restored = restore(file, name=options["file"].name, slug=options["slug"], owner=owner)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        except OSError as error:
+            raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
+        self.tell(restored)
+
+    def tell(self, restored: Restored) -> None:
+        self.stdout.write(
+            f"Restored “{restored.evaluation.name}” as {restored.evaluation.slug}: {restored.rows:,} rows."
+        )
+        if restored.matched:
+            self.stdout.write(f"Accounts that were here, matched by user name: {', '.join(restored.matched)}.")
+        if restored.made:
+            self.stdout.write(f"Accounts made, which nobody can sign in to yet: {', '.join(restored.made)}.")

@@ -1,0 +1,105 @@
+"""Full-text search: the one table of each database that no model describes, because no two databases agree on it.
+
+PostgreSQL has a document of words and places with a GIN index, SQLite an FTS5 table that keeps no texts. Either holds
+the words of one comparison, of its query, context, reference and both responses, under the comparison's id.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from django.db import connection, models
+from django.db.models.expressions import RawSQL
+
+from evaluations.domain.searching import Search, Term
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.material import Import
+from evaluations.models.row import Row
+
+TABLE: Final = "evaluations_words"
+# What PostgreSQL keeps of one word in one document.
+MOST_PLACES: Final = 255
+LAST_PLACE: Final = 16_383
+
+
+class Indexing(Row):
+    """How far the texts of an import, or of what no import brought, have been read for searching.
+
+    ``reached``: the last comparison of them that can be found. ``up_to`` (without an import): the last to be read
+    here; those written later are read when they are written.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="indexings")
+    source_import = models.OneToOneField(Import, on_delete=models.PROTECT, null=True, related_name="indexing")
+    reached = models.BigIntegerField(default=0)
+    up_to = models.BigIntegerField(null=True)
+    done = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"texts of import {self.source_import_id} up to {self.reached}"
+
+
+def ids_with(search: Search, after: int | None, last: int | None, among: Sequence[int] | None = None) -> RawSQL:
+    """The comparisons in whose texts the search finds what it wants: after one id, up to another, among these."""
+    column = "comparison_id" if is_postgresql() else "rowid"
+    asked, values = matching(search), [expression(search)]
+    for sign, bound in ((">", after), ("<=", last)):
+        if bound is not None:
+            asked += f" AND {column} {sign} %s"
+            values.append(bound)
+    if among:
+        asked += f" AND {column} IN ({', '.join(['%s'] * len(among))})"
+        values += among
+    return RawSQL(f"SELECT {column} FROM {TABLE} WHERE {asked}", values)
+
+
+def matching(search: Search) -> str:
+    return "document @@ %s::tsquery" if is_postgresql() else f"{TABLE} MATCH %s"
+
+
+def expression(search: Search) -> object:
+    """The search as the database writes it. Words are letters and digits, and quoted all the same."""
+    if is_postgresql():
+        wanted = " & ".join(behind_each_other(term) for term in search.wanted)
+        return wanted + "".join(f" & !({behind_each_other(term)})" for term in search.unwanted)
+    wanted = " AND ".join(quoted(term) for term in search.wanted)
+    return f"({wanted})" + "".join(f" NOT {quoted(term)}" for term in search.unwanted)
+
+
+def behind_each_other(term: Term) -> str:
+    return "(" + " <-> ".join(f"'{word}'" for word in term) + ")"
+
+
+def quoted(term: Term) -> str:
+    return '"' + " ".join(term) + '"'
+
+
+def write_words(documents: Mapping[int, Sequence[str]]) -> None:
+    """Make these comparisons findable by these words. One that can be found already is left as it is."""
+    if not documents:
+        return
+    with connection.cursor() as cursor:
+        if is_postgresql():
+            cursor.execute(
+                f"INSERT INTO {TABLE} (comparison_id, document) SELECT id, words::tsvector "
+                "FROM unnest(%s::bigint[], %s::text[]) AS told (id, words) "
+                "ON CONFLICT (comparison_id) DO UPDATE SET document = EXCLUDED.document",
+                [list(documents), [as_document(words) for words in documents.values()]],
+            )
+            return
+        marks = ", ".join(["%s"] * len(documents))
+        cursor.execute(f"SELECT rowid FROM {TABLE} WHERE rowid IN ({marks})", list(documents))
+        known = {row[0] for row in cursor.fetchall()}
+        rows = [(pk, " ".join(words)) for pk, words in documents.items() if pk not in known]
+        cursor.executemany(f"INSERT INTO {TABLE} (rowid, words) VALUES (%s, %s)", rows)
+
+
+def as_document(words: Sequence[str]) -> str:
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words, 1):
+        places.setdefault(word, []).append(min(place, LAST_PLACE))
+    return " ".join(f"'{word}':{','.join(map(str, islice(at, MOST_PLACES)))}" for word, at in places.items())
+
+
+def is_postgresql() -> bool:
+    return connection.vendor == "postgresql"

@@ -1,0 +1,121 @@
+"""Messages to other programs, signed as the Standard Webhooks specification has it (standardwebhooks.com).
+
+The address is looked up once and asked by its number, so that a name cannot lead elsewhere between the check and
+the request. Redirects are not followed, proxies of the environment are not used.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from evaluations.domain import storable
+from evaluations.outside.addresses import Network, reachable_address
+
+SECRET_PREFIX: Final = "whsec_"
+SECRET_BYTES: Final = 32
+PATIENCE_SECONDS: Final = 10.0
+MOST_BYTES: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: a status and the beginning of the body, or the sentence that says why nothing did."""
+
+    http_status: int | None
+    text: str
+    error: str
+    milliseconds: int
+
+    @property
+    def is_taken(self) -> bool:
+        return self.http_status is not None and 200 <= self.http_status < 300
+
+
+@dataclass(frozen=True)
+class Message:
+    """``key`` names the message over all its tries; ``moment`` is that of this one, in seconds since 1970 UTC."""
+
+    url: str
+    secret: str
+    key: str
+    body: str
+    moment: int
+
+    def headers(self) -> dict[str, str]:
+        return {
+            "content-type": "application/json",
+            "user-agent": "judgeweb-webhook",
+            "webhook-id": self.key,
+            "webhook-timestamp": str(self.moment),
+            "webhook-signature": signature(self.secret, self.key, self.moment, self.body),
+        }
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signature(secret: str, key: str, moment: int, body: str) -> str:
+    """HMAC-SHA256 of id, time and body with points between, in base64 after the version."""
+    shared = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    digest = hmac.new(shared, f"{key}.{moment}.{body}".encode(), hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def send(message: Message, allowed: Sequence[Network] = ()) -> Answer:
+    """One try. ``allowed``: the networks besides the public internet that may be reached. Never raises."""
+    began = time.monotonic()
+
+    def answer(status: int | None, text: str = "", error: str = "") -> Answer:
+        return Answer(status, text, error, round((time.monotonic() - began) * 1000))
+
+    try:
+        address = reachable_address(message.url, allowed)
+        status, text = asyncio.run(asyncio.wait_for(posted(message, address), PATIENCE_SECONDS))
+    except TimeoutError:
+        return answer(None, error=f"It did not answer within {PATIENCE_SECONDS:.0f} seconds.")
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        return answer(None, error=in_words(error))
+    return answer(status, text)
+
+
+async def posted(message: Message, address: str) -> tuple[int, str]:
+    parts = urlsplit(message.url)
+    host = parts.hostname or ""
+    numbered = f"[{address}]" if ":" in address else address
+    netloc = f"{numbered}:{parts.port}" if parts.port else numbered
+    async with (
+        httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=PATIENCE_SECONDS) as client,
+        client.stream(
+            "POST",
+            parts._replace(netloc=netloc).geturl(),
+            content=message.body.encode(),
+            headers={**message.headers(), "host": parts.netloc},
+            extensions={"sni_hostname": host},
+        ) as response,
+    ):
+        return response.status_code, await beginning(response)
+
+
+async def beginning(response: httpx2.Response) -> str:
+    """As much of the body as is worth keeping; the rest is not waited for."""
+    read = b""
+    async for part in response.aiter_raw():
+        read += part
+        if len(read) >= MOST_BYTES:
+            break
+    return storable(read[:MOST_BYTES].decode(errors="replace"))
+
+
+def in_words(error: Exception) -> str:
+    told = " ".join(str(error).split()) or type(error).__name__
+    return told[:300]

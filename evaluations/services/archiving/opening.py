@@ -1,0 +1,71 @@
+"""A ZIP that claims to be a backup, read as a stream and held against the sums of its manifest."""
+
+import hashlib
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+from django.core.files.base import File
+
+from evaluations.domain import InputRefused
+from evaluations.services.archiving.backing_up import KIND, VERSION, newest_migration
+from evaluations.services.archiving.tables import Table
+
+MANIFEST: Final = "manifest.json"
+MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
+MAX_LINE_BYTES: Final = 256 * 1024 * 1024
+BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, OSError)
+
+
+class Backup:
+    """A ZIP that claims to be a backup. What it holds is read as a stream and held against its sums."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        try:
+            self._zip = zipfile.ZipFile(file)
+            self._entries = {entry.filename: entry for entry in self._zip.infolist()}
+            self.manifest = self._manifest()
+        except (*BROKEN, ValueError, RecursionError):
+            raise self.refusal("it is damaged, or no ZIP at all") from None
+        if not isinstance(self.manifest, dict) or self.manifest.get("kind") != KIND:
+            raise self.refusal("it is no backup of judgeweb: its manifest does not say so")
+        if self.manifest.get("version") != VERSION or str(self.manifest.get("migration", "")) > newest_migration():
+            raise self.refusal(
+                f"judgeweb {self.manifest.get('product')} made it, which is newer: upgrade this site first"
+            )
+
+    def refusal(self, why: str) -> InputRefused:
+        return InputRefused(f"{self.name} cannot be restored: {why}. Nothing was stored.")
+
+    def damaged(self, table: Table) -> InputRefused:
+        return self.refusal(f"its table of {table.model._meta.verbose_name_plural} is not what its manifest says")
+
+    def _manifest(self) -> Any:
+        entry = self._entries.get(MANIFEST)
+        if entry is None or entry.file_size > MAX_MANIFEST_BYTES:
+            raise self.refusal("it is no backup of judgeweb: it has no manifest")
+        return json.loads(self._zip.read(entry))
+
+    def lines(self, table: Table) -> Iterator[list[Any]]:
+        """The columns, and then the rows of a table; nothing where it had none."""
+        told = self.manifest["tables"].get(table.name)
+        if told is None:
+            return
+        digest, number = hashlib.sha256(), -1
+        try:
+            with self._zip.open(f"tables/{table.name}.jsonl") as file:
+                while line := file.readline(MAX_LINE_BYTES):
+                    digest.update(line)
+                    number += 1
+                    yield json.loads(line)
+        except (*BROKEN, ValueError, KeyError, RecursionError):
+            raise self.damaged(table) from None
+        if number != told["rows"] or digest.hexdigest() != told["sha256"]:
+            raise self.damaged(table)
+
+    def upload(self, name: str) -> "File[bytes]":
+        return File(self._zip.open(name))

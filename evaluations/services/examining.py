@@ -1,0 +1,211 @@
+"""What a product needs to run, looked at part by part: how it stands, and what to do where it does not."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.domain import OPEN_CALL_STATES
+from evaluations.models import Announcement, Call, Endpoint, Import, Worker
+from evaluations.outside.llm import Server
+from evaluations.outside.reaching import trouble_with
+from evaluations.services.importing.sweeping import BUSY, DEAD_AFTER
+
+GIGABYTE: Final = 1024**3
+LITTLE_SPACE: Final = 5 * GIGABYTE
+NO_SPACE: Final = GIGABYTE
+CLOCKS_DIFFER_SECONDS: Final = 5
+OVERDUE: Final = timedelta(minutes=2)
+LOCAL: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one part stands. ``do`` is what to do about it; empty where nothing is to be done."""
+
+    about: str
+    health: Health
+    says: str
+    do: str = ""
+
+
+Findings = Iterator[Finding]
+
+
+def good(about: str, says: str) -> Finding:
+    return Finding(about, Health.OK, says)
+
+
+def warning(about: str, says: str, do: str) -> Finding:
+    return Finding(about, Health.WARNING, says, do)
+
+
+def problem(about: str, says: str, do: str) -> Finding:
+    return Finding(about, Health.PROBLEM, says, do)
+
+
+def examine(reach_broker: Callable[[], None]) -> Findings:
+    """Every part in turn. ``reach_broker`` raises where the broker does not answer."""
+    yield from of_settings()
+    yield from of_disk()
+    yield from of_broker(reach_broker)
+    try:
+        found = list(of_database())
+    except DatabaseError as error:
+        yield problem("database", f"It does not answer: {in_a_line(error)}.", "Look at DATABASE_URL, and start it.")
+        return
+    yield from found
+    if all(one.health is not Health.PROBLEM for one in found):
+        yield from of_workers()
+        yield from of_endpoints()
+
+
+def of_settings() -> Findings:
+    host = urlsplit(settings.ADDRESS).hostname or ""
+    if settings.DEBUG and host not in LOCAL:
+        yield problem(
+            "settings", f"JUDGEWEB_DEBUG is on at {settings.ADDRESS}: errors show the program.", "Take it out."
+        )
+    elif not settings.BEHIND_HTTPS and host not in LOCAL:
+        yield warning(
+            "settings",
+            f"People reach {settings.ADDRESS} without encryption: passwords and links can be read on the way.",
+            "Put a proxy with a certificate before it, and set JUDGEWEB_ADDRESS=https://….",
+        )
+    else:
+        yield good("settings", f"judgeweb {settings.VERSION} at {settings.ADDRESS}")
+    yield from of_key(settings.DATA_DIR / "secret_key")
+    yield from of_static_files()
+
+
+def of_key(key: Path) -> Findings:
+    if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
+        yield warning("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
+
+
+def of_static_files() -> Findings:
+    if not settings.DEBUG and not (settings.STATIC_ROOT / "staticfiles.json").exists():
+        yield problem("settings", "The static files were not collected.", "Run: manage.py make_ready")
+
+
+def of_disk() -> Findings:
+    folder = settings.DATA_DIR
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        yield problem("disk", f"Nothing can be written in {folder}: {error.strerror}.", "Make room, or give the right.")
+        return
+    free = shutil.disk_usage(folder).free
+    says = f"{free / GIGABYTE:.1f} GB are free for {folder}"
+    if free < LITTLE_SPACE:
+        found = problem if free < NO_SPACE else warning
+        yield found("disk", f"Only {says}.", "Make room: runs stop and imports fail once it is full.")
+    else:
+        yield good("disk", says)
+
+
+def of_broker(reach_broker: Callable[[], None]) -> Findings:
+    scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
+    try:
+        reach_broker()
+    except Exception as error:  # noqa: BLE001 - each broker has errors of its own, and any of them is the finding
+        yield problem("broker", f"{scheme} does not answer: {in_a_line(error)}.", "Look at CELERY_BROKER_URL.")
+    else:
+        yield good("broker", f"{scheme} answers")
+
+
+def of_database() -> Findings:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sqlite_version()" if settings.USES_SQLITE else "SHOW server_version")
+        version = cursor.fetchone()[0]
+        cursor.execute("PRAGMA journal_mode" if settings.USES_SQLITE else "SHOW server_encoding")
+        way = cursor.fetchone()[0]
+    name = "SQLite" if settings.USES_SQLITE else "PostgreSQL"
+    if way.lower() not in ("wal", "utf8"):
+        what = f"journal is {way}, not WAL" if settings.USES_SQLITE else f"encoding is {way}, not UTF8"
+        yield warning("database", f"Its {what}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8.")
+    executor = MigrationExecutor(connection)
+    waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if waiting:
+        yield problem("database", f"{waiting} migrations are not applied.", "Run: manage.py make_ready")
+        return
+    yield good("database", f"{name} {version}, every migration is applied")
+    yield from of_clocks()
+
+
+def of_clocks() -> Findings:
+    """Leases go by the database's clock, what is shown to people by this machine's."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT strftime('%s')" if settings.USES_SQLITE else "SELECT extract(epoch FROM now())")
+        there = float(cursor.fetchone()[0])
+    apart = abs(timezone.now().timestamp() - there)
+    if apart > CLOCKS_DIFFER_SECONDS:
+        yield warning("database", f"Its clock is {apart:.0f} seconds off this machine's.", "Set both by NTP.")
+
+
+def of_workers() -> Findings:
+    alive = list(Worker.objects.alive().order_by("name"))
+    if not alive:
+        yield problem(
+            "workers",
+            "No worker is running: nothing is judged, imported or sent in the background.",
+            "Start everything with make run, or only a worker with make worker.",
+        )
+        return
+    yield good("workers", ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in alive))
+    if old := [worker.name for worker in alive if worker.version != settings.VERSION]:
+        yield warning("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
+    if overdue := list(of_overdue()):
+        yield problem(
+            "workers",
+            f"{', '.join(overdue)} should have been swept minutes ago: beat is not running, or workers are stuck.",
+            "Start everything with make run, or exactly one beat: celery --app judgeweb beat.",
+        )
+
+
+def of_overdue() -> Iterator[str]:
+    """What a sweep would have put right by now."""
+    before = Now() - OVERDUE
+    if calls := Call.objects.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
+        yield f"{calls} calls"
+    if imports := Import.objects.filter(state__in=BUSY, seen_at__lt=before - DEAD_AFTER).count():
+        yield f"{imports} imports"
+    if told := Announcement.objects.filter(created_at__lt=before).count():
+        yield f"{told} notes for webhooks"
+
+
+def of_endpoints() -> Findings:
+    for endpoint in Endpoint.objects.order_by("name"):
+        trouble = trouble_with(Server(endpoint.base_url, endpoint.key_variable))
+        about = f"endpoint {endpoint.name}"
+        if trouble:
+            yield warning(about, trouble, f"Look at {endpoint.base_url}, and at the environment of the workers.")
+        else:
+            yield good(about, f"{endpoint.base_url} answers")
+
+
+def in_a_line(error: Exception) -> str:
+    told = " ".join(str(error).split()) or type(error).__name__
+    return told.rstrip(".")

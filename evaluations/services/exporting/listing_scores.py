@@ -1,0 +1,135 @@
+"""Scores in long form: a row for each number that a rater gave a response."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from evaluations.domain import PickedBy, ScoreRule, Stage
+from evaluations.formats.preferred import Account
+from evaluations.formats.verdicts_out import ScoreOut
+from evaluations.models import Comparison, Response, RubricAspect, Score
+from evaluations.services.exporting.collecting import CHUNK, Cast
+from evaluations.services.exporting.listing import from_whom, moment
+from evaluations.services.importing.scaling import score_rules
+
+
+class Answer(NamedTuple):
+    """A response by what its scores call it."""
+
+    pk: int
+    query_id: str
+    cluster: str
+    candidate: str
+
+
+class Given(NamedTuple):
+    """One score, as it is read."""
+
+    response_id: int
+    rater_id: int
+    aspect_id: int
+    stage: str
+    value: float
+    sample: int
+    review_id: int | None
+    call_id: int | None
+    rationale: str
+    note: str
+    created_at: datetime
+    picked_by: str | None
+    version: int | None
+    rubric: str | None
+    number: int | None
+
+
+ANSWER: Final = ("pk", "query__key", "query__cluster", "candidate__name")
+GIVEN: Final = (
+    *("response_id", "rater_id", "aspect_id", "stage", "value", "sample", "review_id", "call_id"),
+    *("rationale", "note", "created_at", "review__picked_by", "review__rubric_version_id"),
+    *("review__rubric_version__rubric__name", "review__rubric_version__number"),
+)
+Rules = Mapping[tuple[int | None, int], ScoreRule]
+
+
+def score_rows(comparisons: "QuerySet[Comparison]", cast: Cast, account: Account) -> Iterator[tuple[str, ScoreOut]]:
+    """The cluster of each row and the row, for every response that stands in one of the comparisons, once.
+
+    A person who scored a response in several comparisons gave it several scores: they are its samples here.
+    """
+    rules = rules_of(cast)
+    for chunk in in_chunks(comparisons):
+        scores = read([one.pk for one in chunk], cast)
+        for one in chunk:
+            for row in of_response(one, scores.get(one.pk, ()), rules, cast, account):
+                yield one.cluster, row
+
+
+def in_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[Answer]]:
+    first = comparisons.order_by().filter(response_a=OuterRef("pk"))
+    second = comparisons.order_by().filter(response_b=OuterRef("pk"))
+    responses = Response.objects.filter(Q(Exists(first)) | Q(Exists(second))).order_by("pk")
+    after = 0
+    while chunk := list(responses.filter(pk__gt=after).values_list(*ANSWER)[:CHUNK]):
+        yield [Answer._make(row) for row in chunk]
+        after = chunk[-1][0]
+
+
+def read(ids: Sequence[int], cast: Cast) -> Mapping[int, list[Given]]:
+    given: dict[int, list[Given]] = defaultdict(list)
+    for row in Score.objects.filter(response__in=ids).order_by("sample", "pk").values_list(*GIVEN):
+        one = Given._make(row)
+        if one.rater_id in cast.raters and one.aspect_id in cast.aspects:
+            given[one.response_id].append(one)
+    return given
+
+
+def of_response(one: Answer, given: Sequence[Given], rules: Rules, cast: Cast, account: Account) -> Iterator[ScoreOut]:
+    places = {pk: place for place, pk in enumerate(cast.aspects)}
+    finals: dict[tuple[int | None, int], Given] = {
+        (said.review_id, said.aspect_id): said for said in given if said.review_id and said.stage == Stage.FINAL
+    }
+    seen: Counter[tuple[int, int]] = Counter()
+    for said in sorted(given, key=lambda said: (cast.order[said.rater_id], places[said.aspect_id])):
+        if said.review_id and said.stage == Stage.FINAL:
+            continue  # stands beside the first one
+        if said.picked_by == PickedBy.CALIBRATION:
+            account.excluded["calibration"] += 1
+            continue
+        sample = seen[said.rater_id, said.aspect_id] if said.review_id else said.sample
+        seen[said.rater_id, said.aspect_id] += 1
+        yield score(one, said, finals.get((said.review_id, said.aspect_id)), sample, rules, cast)
+
+
+def score(one: Answer, said: Given, final: Given | None, sample: int, rules: Rules, cast: Cast) -> ScoreOut:
+    judge = cast.judges.get(said.rater_id)
+    version = said.version or (judge.rubric_version_id if judge and said.call_id else None)
+    rule = rules.get((version, said.aspect_id), ScoreRule())
+    return {
+        "query_id": one.query_id,
+        "candidate": one.candidate,
+        "aspect": cast.aspects[said.aspect_id],
+        "value": said.value,
+        "sample": sample,
+        "stage": str(Stage.FIRST if said.review_id else Stage.FINAL),
+        "final_value": (final.value if final else None) if said.review_id else said.value,
+        "lower_is_better": rule.lower_is_better,
+        "margin": rule.margin,
+        "rationale": said.rationale,
+        "note": (final.note if final else "") or said.note,
+        "created_at": moment(said.created_at),
+        **from_whom(said.rater_id, f"{said.rubric} {said.number}" if said.rubric else None, cast),
+    }
+
+
+def rules_of(cast: Cast) -> Rules:
+    """By rubric version and aspect how two scores are held against each other; under None for those of files."""
+    rows = RubricAspect.objects.filter(version__rubric__evaluation=cast.evaluation).order_by()
+    columns = rows.values_list("version_id", "aspect_id", "tie_margin", "lower_is_better")
+    own: dict[tuple[int | None, int], ScoreRule] = {
+        (version, aspect): ScoreRule(margin, lower) for version, aspect, margin, lower in columns
+    }
+    imported = score_rules(Q(aspect__in=list(cast.aspects)))
+    return {**own, **{(None, aspect): rule for aspect, rule in imported.items()}}

@@ -1,0 +1,53 @@
+"""Pairs of responses that are here already, made in the background like a file: all of them at once, or none."""
+
+from django.db import transaction
+
+from evaluations.domain import PAIRS, ImportState, InputRefused
+from evaluations.models import Evaluation, Import, Query, User
+from evaluations.services.importing.counting import count_pairs, refuse_too_many
+from evaluations.services.importing.importing import BEGAN_STORING, refuse_beside_another
+from evaluations.services.importing.pairing import ADJACENT, BASELINE, read_pairing
+from evaluations.services.importing.previewing import refuse_archived
+from evaluations.services.importing.rating import ranking_of
+from evaluations.services.recording import record
+
+
+def couple(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
+    """Decide that these pairs are made; `store` then does it. Raises InputRefused."""
+    refuse_archived(evaluation)
+    pairing = read_pairing(way)
+    if pairing.way == BASELINE and not evaluation.candidates.filter(name=pairing.baseline).exists():
+        raise InputRefused(f"There is no candidate “{pairing.baseline}” here to pair the others with.")
+    ranking = ranking_of(evaluation) if pairing.way == ADJACENT else None
+    names = ranking.names if ranking else ()
+    number = count_pairs(evaluation, [pairing], names)[str(pairing)]
+    if not number:
+        raise InputRefused("Every pair of this kind is here already.")
+    refuse_too_many(number, confirmed=confirmed)
+    refuse_beside_another(evaluation)
+    notes = [f"Neighbours by {ranking.by}: {', '.join(names)}."] if ranking else []
+    with transaction.atomic():
+        importing = Import.objects.create(
+            evaluation=evaluation,
+            user=user,
+            file_name=f"pairs of responses ({way})"[:255],
+            format=PAIRS,
+            state=ImportState.STORING,
+            options={"pair": way, "ranking": list(names), "skip_bad": False, "rater_kind": None, "derive_pairs": None},
+            summary={
+                "brings": "comparisons",
+                "new": {},
+                "made": {},
+                "paired": 0,
+                "samples": [],
+                "aspects": [],
+                "scales": {},
+                "warnings": [],
+                "notes": notes,
+                "pairs": True,
+            },
+            rows_read=Query.objects.filter(evaluation=evaluation).count(),
+        )
+        told = {"pair": way, "comparisons": number}
+        record(BEGAN_STORING, importing, user=user, evaluation=evaluation, after=told)
+    return importing

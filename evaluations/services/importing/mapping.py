@@ -1,0 +1,114 @@
+"""What the columns of a foreign file mean: looked at, said by a person, and remembered for the next such file."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, BinaryIO, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.domain import FileFormat, InputRefused, Reading
+from evaluations.formats.reading import columns_of, up_to_first_readable
+from evaluations.formats.sources import open_source
+from evaluations.formats.streams import Record
+from evaluations.models import ColumnMapping, Evaluation, User
+from evaluations.services.importing.fetching import limits
+from evaluations.services.recording import record
+
+LOOKED_AT: Final = 200  # rows
+SHOWN: Final = 3
+MOST_WORDS: Final = 12  # different values of a column that a person can be asked about
+LONGEST_WORD: Final = 80
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A file as it stands: its columns, its first rows, and the words of those columns that hold few."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    words: Mapping[str, tuple[str, ...]]
+
+
+def columns_at(file: BinaryIO, name: str) -> tuple[str, ...]:
+    source = open_source(file, name, limits())
+    return tuple(source.columns or columns_of(list(up_to_first_readable(source.records))))
+
+
+def look_at(file: BinaryIO, name: str) -> Sheet:
+    """Raises InputRefused where it cannot be read at all."""
+    source = open_source(file, name, limits())
+    rows = [one.values for one in islice(source.records, LOOKED_AT) if isinstance(one, Record)]
+    columns = tuple(source.columns or (rows[0] if rows else ()))
+    if not columns:
+        raise InputRefused(f"None of the first {LOOKED_AT} rows of {name} can be read.")
+    return Sheet(columns, tuple(rows[:SHOWN]), {column: found for column in columns if (found := words(rows, column))})
+
+
+def words(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
+    """The different values of a column; none where they are too many, or too long, to be words."""
+    found: dict[str, None] = {}
+    for row in rows:
+        value = row.get(column)
+        if isinstance(value, (dict, list)):
+            return ()
+        text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+        found[text.strip()[: LONGEST_WORD + 1]] = None
+        if len(found) > MOST_WORDS or len(text.strip()) > LONGEST_WORD:
+            return ()
+    return tuple(sorted(found))
+
+
+# ---- remembered --------------------------------------------------------------------------------
+
+
+def signature(columns: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(columns)).encode()).hexdigest()
+
+
+def remembered(evaluation: Evaluation, columns: Sequence[str]) -> ColumnMapping | None:
+    return ColumnMapping.objects.filter(evaluation=evaluation, signature=signature(columns)).first()
+
+
+def as_remembered(evaluation: Evaluation, file: BinaryIO, name: str, reading: Reading) -> Reading:
+    """How files with these columns were read before, where nothing else is asked for now."""
+    if reading.format != FileFormat.AUTO or reading.is_mapped or reading.as_it_is:
+        return reading
+    if not ColumnMapping.objects.filter(evaluation=evaluation).exists():
+        return reading
+    known = remembered(evaluation, columns_at(file, name))
+    if known is None:
+        return reading
+    said = {"mapping": known.mapping, "constants": known.constants, "choices": known.choices}
+    return replace(reading, format=known.format, **said)
+
+
+def remember(evaluation: Evaluation, columns: Sequence[str], reading: Reading, user: User | None) -> None:
+    """Files with these columns are read like this from now on, unless somebody says otherwise."""
+    told = {
+        "columns": list(columns),
+        "format": str(reading.format),
+        "mapping": dict(reading.mapping),
+        "constants": dict(reading.constants),
+        "choices": dict(reading.choices),
+    }
+    before = remembered(evaluation, columns)
+    if before is not None and all(getattr(before, name) == value for name, value in told.items()):
+        return
+    with transaction.atomic():
+        kept, _ = ColumnMapping.objects.update_or_create(
+            evaluation=evaluation,
+            signature=signature(columns),
+            defaults={**told, "user": user, "said_at": timezone.now()},
+        )
+        record("mapped columns", kept, user=user, evaluation=evaluation, after=told)
+
+
+def forget(mapping: ColumnMapping, *, user: User | None) -> None:
+    with transaction.atomic():
+        told = {"columns": mapping.columns, "format": mapping.format}
+        record("forgot columns", mapping, user=user, evaluation=mapping.evaluation, before=told)
+        mapping.delete()

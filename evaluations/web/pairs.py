@@ -1,0 +1,58 @@
+"""Pairs of responses that are here: how many each way would make, and making them."""
+
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from evaluations import access
+from evaluations.access import Action
+from evaluations.domain import InputRefused
+from evaluations.forms.make_pairs import PairsForm
+from evaluations.models import Evaluation, User
+from evaluations.services.importing.counting import count_pairs
+from evaluations.services.importing.coupling import couple
+from evaluations.services.importing.pairing import ADJACENT, read_pairing
+from evaluations.services.importing.rating import Ranking, ranking_of
+from evaluations.tasks import nudge, store_import
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def pairs(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
+    form = PairsForm(evaluation, request.POST or None)
+    wants = request.method == "POST" and request.POST.get("do") == "make"
+    if wants and form.is_valid():
+        try:
+            way = form.ways()[form.cleaned_data["pair"]]
+            importing = couple(evaluation, way, confirmed=form.cleaned_data["confirmed"], user=cast(User, request.user))
+        except InputRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            nudge(store_import, importing.pk)
+            return redirect("import", slug, importing.pk)
+    return shown(request, evaluation, form, status=422 if wants else 200)
+
+
+def shown(request: HttpRequest, evaluation: Evaluation, form: PairsForm, status: int) -> HttpResponse:
+    ways, ranking, why = form.ways(), Ranking((), ""), ""
+    try:
+        ranking = ranking_of(evaluation)
+    except InputRefused as refused:
+        why = str(refused)
+        ways.pop(ADJACENT)
+    counted = count_pairs(evaluation, [read_pairing(way) for way in ways.values()], ranking.names)
+    labels = dict(form.fields["pair"].choices)  # type: ignore[attr-defined]
+    context = {
+        "page": "imports",
+        "evaluation": evaluation,
+        "form": form,
+        "counts": [(labels[way], told, counted[told]) for way, told in ways.items()],
+        "ranking": ranking,
+        "why": why,
+    }
+    is_fragment = request.htmx and request.method == "POST"  # type: ignore[attr-defined]
+    return render(request, "pairs/_counts.html" if is_fragment else "pairs/pairs.html", context, status=status)

@@ -1,0 +1,33 @@
+"""What the tests of the API share: a token, and a client that sends it."""
+
+import pytest
+
+from evaluations.models import Evaluation, User
+from tests.asking import Asking, token_for
+from tests.making import make_evaluation, make_user
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("owner")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def asking(owner: User, evaluation: Evaluation) -> Asking:
+    """The owner's program, with a token for everything."""
+    return Asking(token_for(owner))
+
+
+@pytest.fixture
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """What is sent to workers, instead of sending it."""
+    from celery.contrib.django.task import DjangoTask
+
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr(DjangoTask, "apply_async", lambda self, ids, **options: sent.append(ids))
+    return sent

@@ -1,0 +1,58 @@
+"""A write under a key is done once and answered the same way each time."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from evaluations.models import ApiToken, Evaluation, KeptAnswer
+from evaluations.services import repeating
+from tests.asking import Asking
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_same_request_under_the_same_key_is_answered_again_and_not_done_again(asking: Asking) -> None:
+    first = asking.post("/evaluations", {"name": "New"}, Idempotency_Key="one")
+    again = asking.post("/evaluations", {"name": "New"}, Idempotency_Key="one")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert again["Idempotency-Replayed"] == "true"
+    assert Evaluation.objects.filter(name="New").count() == 1
+
+
+def test_another_request_under_the_same_key_is_refused(asking: Asking) -> None:
+    asking.post("/evaluations", {"name": "New"}, Idempotency_Key="one")
+    other = asking.post("/evaluations", {"name": "Newer"}, Idempotency_Key="one")
+    assert (other.status_code, other.json()["code"]) == (422, "key_reused")
+
+
+def test_what_was_refused_may_be_sent_again_under_its_key(asking: Asking) -> None:
+    assert asking.post("/evaluations", {"name": "S", "slug": "study"}, Idempotency_Key="one").status_code == 422
+    Evaluation.objects.update(slug="moved")
+    assert asking.post("/evaluations", {"name": "S", "slug": "study"}, Idempotency_Key="one").status_code == 201
+
+
+def test_of_two_at_once_the_second_waits(asking: Asking) -> None:
+    token = ApiToken.objects.get()
+    place = repeating.begin(token, "one", "sum")
+    with pytest.raises(repeating.UnderWay):
+        repeating.begin(token, "one", "sum")
+    assert isinstance(place, KeptAnswer)
+    repeating.forget(place)
+    assert isinstance(repeating.begin(token, "one", "sum"), KeptAnswer)
+
+
+def test_an_answer_is_kept_for_a_day(asking: Asking) -> None:
+    token = ApiToken.objects.get()
+    repeating.begin(token, "one", "sum")
+    KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25), status=200)
+    assert isinstance(repeating.begin(token, "one", "other sum"), KeptAnswer)
+    KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    repeating.drop_old()
+    assert not KeptAnswer.objects.exists()
+
+
+def test_a_key_that_no_header_can_hold_is_refused(asking: Asking) -> None:
+    answer = asking.post("/evaluations", {"name": "New"}, Idempotency_Key="x" * 201)
+    assert answer.json()["errors"][0]["field"] == "header.Idempotency-Key"

@@ -1,0 +1,76 @@
+"""AlpacaEval: outputs and annotations."""
+
+from typing import Any
+
+import pytest
+
+from evaluations.domain import ComparisonRow, RaterKind, ResponseRow, VerdictRow
+from tests.reading import contents, only, reason, rows
+
+OUTPUT: dict[str, Any] = {"instruction": "Add 1 and 1.", "output": "2", "generator": "gpt4", "dataset": "koala"}
+ANNOTATION: dict[str, Any] = {
+    "instruction": "Add 1 and 1.",
+    "output_1": "3",
+    "generator_1": "text_davinci_003",
+    "output_2": "2",
+    "generator_2": "gpt4",
+    "dataset": "koala",
+    "annotator": "alpaca_eval_gpt4",
+    "preference": 2.0,
+    "raw_completion": "Output (b)",
+    "price_per_example": 0.01,
+}
+
+
+def test_outputs_are_responses_of_which_pairs_are_made_and_meet_their_annotations() -> None:
+    assert contents([OUTPUT]).format.pairs
+    (response,) = only(ResponseRow, rows(OUTPUT))
+    assert (response.candidate, response.response[0]["content"], response.query.category) == ("gpt4", "2", "koala")
+    (comparison,) = only(ComparisonRow, rows(ANNOTATION))
+    assert comparison.query == response.query
+    assert (comparison.candidate_b, comparison.response_b) == ("gpt4", response.response)
+
+
+@pytest.mark.parametrize(
+    ("preference", "choice", "note"),
+    [
+        (1.0, "A", ""),
+        (2, "B", ""),
+        (1.5, "tie", ""),
+        (0, "tie", ""),
+        (1.0312, "A", "preference 1.0312"),
+        (1.97, "B", "preference 1.97"),
+        (None, "unreadable", ""),
+    ],
+)
+def test_a_preference_is_a_choice_and_none_is_a_failure(preference: object, choice: str, note: str) -> None:
+    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "preference": preference}))
+    assert (verdict.choice, verdict.note) == (choice, note)
+    assert (verdict.rater, verdict.rater_kind) == ("alpaca_eval_gpt4", RaterKind.JUDGE)
+    assert verdict.rationale == "Output (b)"
+
+
+def test_people_are_counted_where_the_file_does_not_name_them() -> None:
+    unnamed = {name: value for name, value in ANNOTATION.items() if "generator" not in name and name != "annotator"}
+    found = rows({**unnamed, "annotator_index": 7})
+    (verdict,) = only(VerdictRow, found)
+    assert (verdict.rater, verdict.rater_kind) == ("annotator 7", RaterKind.HUMAN)
+    (comparison,) = only(ComparisonRow, found)
+    assert {comparison.candidate_a, comparison.candidate_b} == {"response 1", "response 2"}
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ({"preference": 3}, "preference is 3 where a number from 1 to 2 is expected"),
+        ({"generator_2": "text_davinci_003"}, "both generators are “text_davinci_003”"),
+        ({"annotator": None}, "annotator is missing: name a rater for the whole file"),
+        ({"instruction": " "}, "the query is empty"),
+        (
+            {"annotator": None, "annotator_index": 1, "preference": None},
+            "preference is empty, and a person has no failures",
+        ),
+    ],
+)
+def test_a_bad_annotation_says_why(change: dict[str, Any], because: str) -> None:
+    assert reason({**ANNOTATION, **change}).startswith(because)

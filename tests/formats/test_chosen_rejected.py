@@ -1,0 +1,112 @@
+"""Preference data: chosen and rejected."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluations.domain import ComparisonRow, RaterKind, VerdictRow
+from tests.reading import contents, only, reason, rows
+
+PLAIN: dict[str, Any] = {"prompt": "Add 1 and 1.", "chosen": "2", "rejected": "3"}
+USER = {"role": "user", "content": "Add 1 and 1."}
+
+
+def says(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def pair(record: dict[str, Any], **reading: Any) -> tuple[ComparisonRow, VerdictRow, dict[str, str]]:
+    found = rows(record, **reading)
+    (comparison,), (verdict,) = only(ComparisonRow, found), only(VerdictRow, found)
+    text = {
+        comparison.candidate_a: comparison.response_a[-1]["content"],
+        comparison.candidate_b: comparison.response_b[-1]["content"],
+    }
+    return comparison, verdict, text
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        PLAIN,
+        {"prompt": [USER], "chosen": [says("2")], "rejected": [says("3")]},
+        {"chosen": [USER, says("2")], "rejected": [USER, says("3")]},
+        {"prompt": "Add 1 and 1.", "chosen": [USER, says("2")], "rejected": [USER, says("3")]},
+        {
+            "chosen": "\n\nHuman: Add 1 and 1.\n\nAssistant: 2",
+            "rejected": "\n\nHuman: Add 1 and 1.\n\nAssistant: 3",
+        },
+        {"prompt": "\n\nHuman: Add 1 and 1.\n\nAssistant:", "chosen": "2", "rejected": "3"},
+    ],
+)
+def test_every_layout_is_the_same_comparison_with_the_chosen_one_as_gold(record: dict[str, Any]) -> None:
+    comparison, verdict, text = pair(record)
+    assert comparison == pair(PLAIN)[0]
+    assert comparison.query.messages == [USER]
+    assert (verdict.choice, verdict.rater_kind, verdict.rater) == ("A", RaterKind.GOLD, "gold")
+    assert (text[verdict.candidate_a or ""], text[verdict.candidate_b or ""]) == ("2", "3")
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1), st.text("ab"), st.text("ab"))
+def test_without_names_nothing_about_the_comparison_tells_which_was_chosen(prompt: str, one: str, other: str) -> None:
+    if not prompt.strip() or "Human:" in prompt or prompt.startswith("[{"):
+        return
+    straight, told, texts = pair({"prompt": prompt, "chosen": one, "rejected": other})
+    turned, told_turned, _ = pair({"prompt": prompt, "chosen": other, "rejected": one})
+    assert straight == turned
+    assert texts[told.candidate_a or ""] == one
+    if one != other:
+        assert told.candidate_a == told_turned.candidate_b
+
+
+def test_models_that_are_named_are_the_candidates() -> None:
+    named = {**PLAIN, "id": 30, "subset": "math-prm", "chosen_model": "human", "rejected_model": "GPT4-generated"}
+    comparison, verdict, _ = pair(
+        {**named, "score_chosen": 9, "margin": 3, "source": "prm"}, rater="ann", rater_kind="human"
+    )
+    assert (comparison.query.key, comparison.query.category) == ("30", "math-prm")
+    assert (comparison.candidate_a, comparison.candidate_b) == ("GPT4-generated", "human")
+    assert (verdict.candidate_a, verdict.rater, verdict.rater_kind) == ("human", "ann", "human")
+    assert comparison.metadata == {"source": "prm"}  # a score of the chosen one would tell
+
+
+def test_many_pairs_of_one_prompt_are_queries_of_one_cluster() -> None:
+    first, second = only(ComparisonRow, rows(PLAIN, {**PLAIN, "rejected": "4"}))
+    assert first.query.key != second.query.key
+    assert first.query.cluster == second.query.cluster
+
+
+def test_of_several_chosen_and_rejected_texts_every_two_are_a_pair() -> None:
+    found = rows({**PLAIN, "id": "7", "chosen": ["2", "two"], "rejected": ["3", "4", "5"]})
+    comparisons = only(ComparisonRow, found)
+    assert len({one.query.key for one in comparisons}) == len(only(VerdictRow, found)) == 6
+    assert len({one.query.cluster for one in comparisons}) == 1
+
+
+def test_a_system_turn_and_earlier_turns_belong_to_the_prompt() -> None:
+    before = [{"role": "system", "content": "Be brief."}, USER, says("2"), {"role": "user", "content": "Sure?"}]
+    comparison, _, text = pair({"chosen": [*before, says("Yes.")], "rejected": [*before, says("No.")]})
+    assert comparison.query.messages == before
+    assert set(text.values()) == {"Yes.", "No."}
+
+
+def test_it_is_said_what_candidates_without_names_are_called() -> None:
+    assert "response 1 and response 2, by their texts alone" in contents([PLAIN]).format.note
+
+
+@pytest.mark.parametrize(
+    ("record", "because"),
+    [
+        (
+            {"chosen": "2", "rejected": "3"},
+            "has no prompt, and chosen and rejected do not begin with the same question",
+        ),
+        ({**PLAIN, "rejected": None}, "rejected is missing"),
+        ({**PLAIN, "prompt": [USER, says("2")]}, "prompt must end with a turn of the user"),
+        ({**PLAIN, "chosen": ["2", "two"]}, "chosen[0] must be a turn with a role and a content"),
+    ],
+)
+def test_a_bad_preference_says_why(record: dict[str, Any], because: str) -> None:
+    assert reason(record) == because

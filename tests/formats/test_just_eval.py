@@ -1,0 +1,111 @@
+"""just-eval, in small and as it is."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluations.domain import ComparisonRow, Reading, ResponseRow, ScoreRow, Shown, VerdictRow
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+from tests.reading import contents, only, reason, rows
+
+PAIR: dict[str, Any] = {
+    "id": 0,
+    "input": "Name an actor.",
+    "output_A": "Hugh Jackman",
+    "output_B": "No.",
+    "generator_A": "gpt-4",
+    "generator_B": "llama",
+    "eval_config": {"mode": "pairwise_multi", "gpt": "gpt-3.5-turbo", "max_words": -1},
+    "result": "{…}",
+    "parsed_result": {
+        "helpfulness": {"reason": "It names one.", "preference": "A"},
+        "clarity": {"reason": "Both are clear.", "preference": "same"},
+    },
+}
+SINGLE: dict[str, Any] = {
+    "id": 0,
+    "input": "Name an actor.",
+    "output_cand": "No.",
+    "generator_cand": "llama",
+    "eval_config": {"mode": "score_multi", "gpt": "gpt-4-0314"},
+    "parsed_result": {"depth": {"reason": "None.", "score": "2"}, "safety": {"reason": "", "score": "N/A"}},
+}
+GENERATION: dict[str, Any] = {
+    "id": 0,
+    "instruction": "Name an actor.",
+    "source_id": "alpaca_eval-0",
+    "dataset": "helpful_base",
+    "output": "No.",
+    "generator": "llama",
+    "datasplit": "just_eval",
+}
+
+
+def test_an_item_is_a_comparison_and_a_verdict_on_each_aspect() -> None:
+    comparison, *verdicts = rows(PAIR)
+    assert isinstance(comparison, ComparisonRow)
+    assert (comparison.candidate_a, comparison.candidate_b) == ("gpt-4", "llama")
+    assert [(row.aspect, row.choice, row.rationale) for row in only(VerdictRow, verdicts)] == [
+        ("helpfulness", "A", "It names one."),
+        ("clarity", "tie", "Both are clear."),
+    ]
+    assert {(row.rater, row.shown) for row in only(VerdictRow, verdicts)} == {("gpt-3.5-turbo", Shown.AS_STORED)}
+
+
+def test_a_plain_pair_has_one_preference() -> None:
+    config = {**PAIR["eval_config"], "mode": "pairwise"}
+    (verdict,) = only(
+        VerdictRow, rows({**PAIR, "eval_config": config, "parsed_result": {"preference": "B", "reason": "?"}})
+    )
+    assert (verdict.aspect, verdict.choice, verdict.rationale) == ("overall", "B", "?")
+
+
+def test_what_was_not_read_is_a_failure_on_every_aspect() -> None:
+    failed = {name: value for name, value in PAIR.items() if name != "parsed_result"}
+    verdicts = only(VerdictRow, rows({**failed, "result": "N/A"}))
+    assert Counter(row.choice for row in verdicts) == {"unreadable": 5}
+    half = {**PAIR, "parsed_result": {**PAIR["parsed_result"], "depth": {"preference": "N/A"}}}
+    assert {row.choice for row in only(VerdictRow, rows(half))} == {"unreadable"}
+
+
+def test_a_scored_response_is_the_generated_one_and_no_score_is_none() -> None:
+    (response, score) = rows(SINGLE)
+    assert isinstance(response, ResponseRow)
+    assert isinstance(score, ScoreRow)
+    assert (score.aspect, score.value, score.rater) == ("depth", 2.0, "gpt-4-0314")
+    (generated,) = only(ResponseRow, rows(GENERATION))
+    assert (generated.query, generated.candidate) == (response.query, "llama")
+    assert generated.response == response.response
+    assert contents([GENERATION]).format.name == "just-eval"
+
+
+def test_a_reward_model_is_a_judge_of_its_own() -> None:
+    config = {"mode": "reward", "gpt": "gpt-4-0314"}
+    (score,) = only(ScoreRow, rows({**SINGLE, "eval_config": config, "result": {"score": -6.5}}))
+    assert (score.rater, score.aspect, score.value) == ("reward", "reward", -6.5)
+
+
+def test_a_bad_item_says_why() -> None:
+    assert reason({**PAIR, "generator_B": "gpt-4"}).startswith("both generators are “gpt-4”")
+    assert reason({**PAIR, "eval_config": None}).startswith("eval_config does not name the judge")
+
+
+@pytest.mark.data
+def test_just_eval_is_read_as_it_is(acceptance_data: Path) -> None:
+    def verdicts(name: str) -> list[VerdictRow]:
+        with (acceptance_data / "just_eval" / "eval_outputs" / name).open("rb") as file, Seen() as seen:
+            entries = list(read_rows(file, name, Reading(), seen).entries)
+        return [
+            row for entry in entries if isinstance(entry, Entry) for row in entry.rows if isinstance(row, VerdictRow)
+        ]
+
+    judged = verdicts("0-2.pairwise_multi.gpt-4.json")
+    assert Counter(row.aspect for row in judged) == dict.fromkeys(
+        ("helpfulness", "clarity", "factuality", "depth", "engagement"), 6
+    )
+    # In items 1 to 3 gpt-4 stands on the side of A, in the others on that of B, and it is preferred throughout.
+    assert {row.candidate_a if row.choice == "A" else row.candidate_b for row in judged} == {"gpt-4-0314"}
+    assert Counter(row.choice for row in verdicts("pairwise_multi.gpt-3.5-turbo.json")) == {"unreadable": 30}

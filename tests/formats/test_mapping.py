@@ -1,0 +1,90 @@
+"""Columns under other names, values for whole files, and words for choices."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from evaluations.domain import BadRow, ColumnsUnknown, ComparisonRow, Reading, ResponseRow, ScoreRow, VerdictRow
+from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.seen import Seen
+
+ROW = {"prompt": "Why?", "left": "Because.", "right": "No idea.", "winner": "model_b", "context": "kept aside"}
+READING: dict[str, Any] = {
+    "format": "comparisons",
+    "mapping": {"prompt": "query", "left": "response_a", "right": "response_b", "winner": "choice"},
+    "constants": {"query_id": "#row", "candidate_a": "m1", "candidate_b": "m2", "rater": "ann", "rater_kind": "human"},
+    "choices": {"model_b": "B"},
+}
+
+
+def entries(*rows: dict[str, Any], **reading: Any) -> list[Entry | BadRow]:
+    content = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    with Seen() as counted:
+        return list(read_rows(io.BytesIO(content), "rows.jsonl", Reading(**{**READING, **reading}), counted).entries)
+
+
+def rows_of(entry: Entry | BadRow) -> tuple[Any, ...]:
+    assert isinstance(entry, Entry), entry
+    return entry.rows
+
+
+def test_a_row_brings_its_comparison_and_the_choice_beside_it() -> None:
+    comparison, verdict = rows_of(entries(ROW)[0])
+    assert isinstance(comparison, ComparisonRow)
+    assert isinstance(verdict, VerdictRow)
+    assert (comparison.query.key, comparison.candidate_a, comparison.candidate_b) == ("0", "m1", "m2")
+    assert (verdict.choice, verdict.rater) == ("B", "ann")
+    assert comparison.metadata == {}
+
+
+def test_a_word_for_no_choice_leaves_the_comparison_alone() -> None:
+    assert len(rows_of(entries(ROW, choices={"model_b": ""})[0])) == 1
+
+
+def test_the_name_of_a_candidate_is_a_choice_of_it() -> None:
+    _, verdict = rows_of(entries({**ROW, "winner": "m1"})[0])
+    assert verdict.choice == "A"
+
+
+def test_an_id_made_of_the_query_is_the_same_in_every_row_of_it() -> None:
+    constants = {**READING["constants"], "query_id": "#text"}
+    first, second, third = (
+        rows_of(one)[0].query.key for one in entries(ROW, ROW, {**ROW, "prompt": "Who?"}, constants=constants)
+    )
+    assert first == second != third
+
+
+def test_one_column_may_be_two_fields() -> None:
+    mapping = {**READING["mapping"], "prompt": "query, query_id"}
+    constants = {name: value for name, value in READING["constants"].items() if name != "query_id"}
+    comparison = rows_of(entries(ROW, mapping=mapping, constants=constants)[0])[0]
+    assert comparison.query.key == "Why?"
+    assert comparison.query.messages[0]["content"] == "Why?"
+
+
+def test_a_column_called_like_a_field_that_is_another_becomes_metadata() -> None:
+    comparison = rows_of(entries({**ROW, "query": "not this"})[0])[0]
+    assert comparison.query.messages[0]["content"] == "Why?"
+    assert comparison.metadata == {"query of the file": "not this"}
+
+
+def test_a_response_brings_the_score_beside_it() -> None:
+    row = {"q": "1", "prompt": "Why?", "text": "Because.", "stars": 4}
+    (entry,) = entries(
+        row,
+        format="responses",
+        mapping={"q": "query_id", "prompt": "query", "text": "response", "stars": "value"},
+        constants={"candidate": "m1", "rater": "ann", "rater_kind": "human", "aspect": "style"},
+        choices={},
+    )
+    response, score = rows_of(entry)
+    assert isinstance(response, ResponseRow)
+    assert isinstance(score, ScoreRow)
+    assert (score.value, score.aspect, score.candidate) == (4.0, "style", "m1")
+
+
+def test_columns_that_fit_nothing_are_said_to_be_unknown() -> None:
+    with pytest.raises(ColumnsUnknown):
+        entries({"a": 1, "b": 2}, format="auto", mapping={}, constants={}, choices={})

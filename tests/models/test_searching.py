@@ -1,0 +1,126 @@
+"""Searching: the same words are found on both databases, and nothing that is typed is an error."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluations.domain import Filter, InputRefused, excerpt, search_for, words_of
+from evaluations.models import Comparison, Evaluation, Event, Import, Indexing
+from evaluations.models.filtering import comparisons_in
+from evaluations.services.importing.indexing import catch_up, is_behind, read_by_hand
+from tests.making import make_comparison, make_evaluation
+from tests.saying import make_import
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+def found(evaluation: Evaluation, text: str) -> list[Comparison]:
+    return list(comparisons_in(evaluation, Filter(text=text)).order_by("pk"))
+
+
+@pytest.fixture
+def cat(evaluation: Evaluation) -> Comparison:
+    make_comparison(evaluation, query="Who was Ada?", response_a="A writer.", response_b="I do not know.")
+    return make_comparison(
+        evaluation,
+        query="Translate: le Café français (def parse_json(x): return x) 東京都 100%",
+        response_a="The ＣＯＦＦＥＥ is French.",
+        response_b="It’s “coffee-house”.",
+        context="A menu in Paris",
+        reference="The French café",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "translate",
+        "TRANSLATE coffee",
+        "cafe",
+        "CAFÉ",
+        '"coffee house"',
+        "coffee-house",
+        "parse_json",
+        "menu reference french -writer".replace("reference ", ""),
+        "東京",
+        "京都",
+        '"is french"',
+        "100%",
+        "“the french”",
+        "it's",
+    ],
+)
+def test_what_stands_in_any_of_its_texts_is_found(evaluation: Evaluation, cat: Comparison, text: str) -> None:
+    assert found(evaluation, text) == [cat]
+
+
+@pytest.mark.parametrize(
+    "text", ["translator", '"french the"', "translate -coffee", "coffee house -french", "都東", '"100 the"', "OR AND"]
+)
+def test_what_does_not_stand_there_is_not_found(evaluation: Evaluation, cat: Comparison, text: str) -> None:
+    assert found(evaluation, text) == []
+
+
+HOSTILE = st.text(st.sampled_from("a b\"'-*():&|!<>^{}[]~\\%_,.;:@ NEAR OR AND NOT É東\u200d\ue000𝒜²½"), max_size=24)
+
+
+@given(HOSTILE | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=24))
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nothing_that_is_typed_is_an_error_of_the_database(evaluation: Evaluation, text: str) -> None:
+    try:
+        search_for(text)
+    except InputRefused:
+        return
+    assert found(evaluation, text) == []
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_a_text_is_found_by_its_own_words_in_their_order(text: str) -> None:
+    words = words_of(text)
+    if not words or len(words) > 20:
+        return
+    hit = excerpt(text, search_for('"' + text.replace('"', " ") + '"'), around=10_000)
+    assert "".join(stretch.text for stretch in hit) in ("", text)
+
+
+def test_hits_are_marked_where_they_stand() -> None:
+    pieces = excerpt("The café: a CAFE in Paris", search_for("cafe paris"))
+    assert [(one.text, one.is_hit) for one in pieces] == [
+        ("The ", False),
+        ("café", True),
+        (": a ", False),
+        ("CAFE", True),
+        (" in ", False),
+        ("Paris", True),
+    ]
+
+
+# ---- catching up
+
+
+def test_an_import_is_read_after_it_is_done_and_an_unfinished_one_never(
+    evaluation: Evaluation, cat: Comparison
+) -> None:
+    brought = make_import(evaluation, "storing")
+    late = make_comparison(evaluation)
+    Comparison.all_rows.filter(pk=late.pk).update(source_import=brought)
+    assert not is_behind(evaluation)
+    Import.objects.filter(pk=brought.pk).update(state="done")
+    assert is_behind(evaluation)
+    assert not catch_up()
+    assert not is_behind(evaluation)
+    assert Indexing.objects.get(source_import=brought).reached == late.pk
+    assert Event.objects.filter(verb="made searchable").count() == 1
+    assert found(evaluation, "translate") == [cat]
+
+
+def test_what_came_past_every_service_is_read_when_that_is_asked_for(evaluation: Evaluation, cat: Comparison) -> None:
+    read_by_hand(evaluation)
+    assert is_behind(evaluation)
+    catch_up(evaluation)
+    assert found(evaluation, "translate") == [cat]

@@ -1,0 +1,160 @@
+"""Messages to other programs over real HTTP, and the addresses that none is sent to."""
+
+import ipaddress
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from evaluations.domain import InputRefused
+from evaluations.outside.addresses import NotReachable, checked_hook_url, may_be_reached, reachable_address
+from evaluations.outside.hooks import Message, new_secret, send, signature
+
+LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
+# The worked example of the specification.
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+class Receiver(HTTPServer):
+    """Answers what it is told to and keeps what it was sent."""
+
+    status = 204
+    location = ""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.sent: list[tuple[str, dict[str, str], str]] = []
+        self.url = f"http://localhost:{self.server_port}/hook?from=here"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.server.sent.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.end_headers()
+        if self.server.status != 204:
+            self.wfile.write(b"no room \x00" + b"x" * 5_000)
+
+    def log_message(self, *args: object) -> None:
+        """Nothing on the terminal."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    server = Receiver()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def message(url: str, body: str = '{"test": 2432232314}') -> Message:
+    return Message(url=url, secret=SECRET, key="msg_p5jXN8AQM9LWM0D4loKWxJek", body=body, moment=1614265330)
+
+
+def test_the_signature_is_that_of_the_specification() -> None:
+    told = message("https://example.org").headers()
+    assert told["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert (told["webhook-id"], told["webhook-timestamp"]) == ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330")
+
+
+def test_every_secret_is_another_and_of_256_bits() -> None:
+    one, other = new_secret(), new_secret()
+    assert one != other
+    assert signature(one, "k", 1, "{}") != signature(other, "k", 1, "{}")
+    assert len(one.removeprefix("whsec_")) == 44  # 32 bytes in base64
+
+
+def test_a_message_arrives_as_it_was_signed(receiver: Receiver) -> None:
+    answer = send(message(receiver.url, json.dumps({"name": "Zoë"}, ensure_ascii=False)), LOOPBACK)
+    assert (answer.http_status, answer.is_taken, answer.error) == (204, True, "")
+    [(path, headers, body)] = receiver.sent
+    assert path == "/hook?from=here"
+    assert headers["host"] == f"localhost:{receiver.server_port}"  # its name, though its number was asked
+    assert headers["content-type"] == "application/json"
+    assert headers["webhook-signature"] == signature(SECRET, headers["webhook-id"], 1614265330, body)
+    assert json.loads(body) == {"name": "Zoë"}
+
+
+def test_what_a_receiver_says_is_kept_as_far_as_it_is_worth(receiver: Receiver) -> None:
+    receiver.status = 503
+    answer = send(message(receiver.url), LOOPBACK)
+    assert (answer.http_status, answer.is_taken) == (503, False)
+    assert answer.text.startswith("no room \ufffdxxx")
+    assert len(answer.text) == 1_000
+
+
+def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:
+    receiver.status, receiver.location = 302, receiver.url
+    assert send(message(receiver.url), LOOPBACK).http_status == 302
+    assert len(receiver.sent) == 1
+
+
+def test_nobody_listening_is_told_in_words() -> None:
+    answer = send(message("http://127.0.0.1:9/hook"), LOOPBACK)
+    assert (answer.http_status, answer.is_taken) == (None, False)
+    assert "onnect" in answer.error
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"),
+        *("224.0.0.1", "255.255.255.255", "::1", "fe80::1", "fc00::1", "::ffff:10.0.0.1", "ff02::1"),
+        *("64:ff9b::a00:1", "2002:a00:1::1"),  # 10.0.0.1, translated and tunnelled
+    ],
+)
+def test_no_private_address_is_reached(number: str) -> None:
+    assert not may_be_reached(ipaddress.ip_address(number), [])
+
+
+@pytest.mark.parametrize("number", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
+def test_the_public_internet_is_reached(number: str) -> None:
+    assert may_be_reached(ipaddress.ip_address(number), [])
+
+
+def test_only_the_networks_that_are_allowed_are_reached_besides() -> None:
+    allowed = [ipaddress.ip_network("10.0.0.0/24")]
+    assert may_be_reached(ipaddress.ip_address("10.0.0.7"), allowed)
+    assert may_be_reached(ipaddress.ip_address("::ffff:10.0.0.7"), allowed)
+    assert not may_be_reached(ipaddress.ip_address("10.0.1.7"), allowed)
+
+
+def test_a_name_that_leads_to_a_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(2, 1, 6, "", (number, 443)) for number in ("93.184.215.14", "10.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: found)
+    with pytest.raises(NotReachable, match=r"leads to 10\.0\.0\.1, which is no public address"):
+        reachable_address("https://rebinding.example/", [])
+
+
+def test_the_address_of_this_machine_is_refused_without_a_request(receiver: Receiver) -> None:
+    answer = send(message(receiver.url), [])
+    assert "no public address" in answer.error
+    assert receiver.sent == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "example.org",
+        "ftp://example.org",
+        "http://",
+        "https://user:word@example.org",
+        "https://a/#b",
+        "https://a b/",
+    ],
+)
+def test_what_is_no_address_is_refused(given: str) -> None:
+    with pytest.raises(InputRefused):
+        checked_hook_url(given)

@@ -1,0 +1,145 @@
+"""Pairs of responses that are here: counted before they are made, made once, and beside each other by rating."""
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import InputRefused, Role
+from evaluations.models import Comparison, Evaluation, Import
+from evaluations.services.importing import counting
+from evaluations.services.importing.counting import count_pairs
+from evaluations.services.importing.coupling import couple
+from evaluations.services.importing.importing import go_on
+from evaluations.services.importing.pairing import neighbours, pairs_of, read_pairing
+from evaluations.services.importing.rating import ranking_of
+from evaluations.web import pairs as page
+from tests.importing import bring, verdict
+from tests.making import make_evaluation, make_member
+from tests.services.test_pairing import named, responses
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def answers(*names: str, key: str = "q1") -> list[dict[str, str]]:
+    return [{"query_id": key, "query": f"Why {key}?", "candidate": name, "response": f"{name}."} for name in names]
+
+
+def pairs_here() -> set[tuple[str, str]]:
+    rows = Comparison.objects.values_list("response_a__candidate__name", "response_b__candidate__name")
+    return set(rows)
+
+
+def rated(evaluation: Evaluation) -> None:
+    """c beats b once and loses once, as b and a do to each other, but c won more often: c, b, a."""
+    bring(evaluation, *answers("a", "b", "c"), pair="all")
+    said = [("a", "b", "B", 2), ("a", "b", "A", 1), ("b", "c", "B", 2), ("b", "c", "A", 1)]
+    told = [
+        verdict("q1", candidate_a=first, candidate_b=second, choice=choice, rater=f"{first}{second}{choice}{number}")
+        for first, second, choice, times in said
+        for number in range(times)
+    ]
+    bring(evaluation, *told)
+
+
+def test_neighbours_are_beside_each_other_among_those_that_answered() -> None:
+    ranking = ["w", "x", "y", "z"]
+    assert neighbours({"w", "y", "z"}, ranking) == {frozenset("wy"), frozenset("yz")}
+    assert neighbours({"w", "y", "z", "new"}, ranking) - neighbours({"w", "y", "z"}, ranking) == {
+        frozenset(("new", "y"))
+    }
+    assert neighbours({"q", "p", "r"}, ranking) == {frozenset("pq"), frozenset("qr")}
+
+
+def test_random_pairs_keep_their_lots_when_others_come() -> None:
+    few, more = responses("a", "b", "c"), responses("a", "b", "c", "d")
+    way = read_pairing("random:2")
+    before, after = set(named(pairs_of(few, way, "seed"))), set(named(pairs_of(more, way, "seed")))
+    assert {pair for pair in after if "d" not in pair} <= before
+
+
+def test_candidates_are_ranked_by_what_was_chosen(evaluation: Evaluation) -> None:
+    rated(evaluation)
+    ranking = ranking_of(evaluation)
+    assert ranking.names == ("c", "b", "a")
+    assert ranking.by.startswith("Bradley–Terry")
+
+
+def test_without_choices_scores_rank(evaluation: Evaluation) -> None:
+    bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
+    told = {"query_id": "q1", "rater": "ann", "rater_kind": "human"}
+    bring(evaluation, *({**told, "candidate": name, "value": value} for name, value in (("a", 3), ("b", 5), ("c", 1))))
+    assert ranking_of(evaluation).names == ("b", "a", "c")
+
+
+def test_nobody_is_beside_anybody_without_a_rating(evaluation: Evaluation) -> None:
+    bring(evaluation, *answers("a", "b"))
+    with pytest.raises(InputRefused, match="there are none yet"):
+        couple(evaluation, "adjacent", confirmed=False, user=None)
+
+
+def test_what_is_counted_is_what_is_made_and_only_once(evaluation: Evaluation) -> None:
+    rated(evaluation)
+    bring(evaluation, *answers("a", "b", "c", "d", key="q2"), pair="baseline:a")  # a-b, a-c, a-d
+    ways = [read_pairing(way) for way in ("all", "baseline:b", "adjacent")]
+    # Of q2 are left b-c, b-d, c-d; b against the others b-c, b-d; c-b is beside, b-a is here, d meets b.
+    assert count_pairs(evaluation, ways, ranking_of(evaluation).names) == {"all": 3, "baseline:b": 2, "adjacent": 2}
+    importing = couple(evaluation, "adjacent", confirmed=False, user=None)
+    while go_on(importing, seconds=0):
+        importing.refresh_from_db()
+    importing.refresh_from_db()
+    assert importing.summary["new"] == {"comparisons": 2}
+    assert {("b", "c"), ("b", "d")} <= pairs_here()
+    with pytest.raises(InputRefused, match="is here already"):
+        couple(evaluation, "adjacent", confirmed=False, user=None)
+
+
+def test_very_many_pairs_are_made_only_where_that_is_confirmed(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "CONFIRMED_ABOVE", 1)
+    bring(evaluation, *answers("a", "b", "c"), pair="random:1")
+    with pytest.raises(InputRefused, match="would make 2 comparisons"):
+        couple(evaluation, "all", confirmed=False, user=None)
+    assert couple(evaluation, "all", confirmed=True, user=None).pk
+
+
+def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None:
+    bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
+    out = io.StringIO()
+    call_command("make_pairs", "study", "--dry-run", stdout=out)
+    assert out.getvalue() == "1 comparisons would be made.\n"
+    call_command("make_pairs", "study", stdout=out)
+    assert out.getvalue().endswith("1 comparisons made.\n")
+    with pytest.raises(CommandError, match="cannot be made by"):
+        call_command("make_pairs", "study", "--pair", "some")
+
+
+def test_the_page_counts_each_way_and_makes_one(
+    evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "nudge", lambda task, pk: None)
+    client.force_login(make_member(evaluation, Role.MANAGER))
+    address = reverse("pairs", args=["study"])
+    assert "There are no responses yet" in client.get(address).content.decode()
+    bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
+    text = client.get(address).content.decode()
+    assert '<code>all</code></th><td class="number">1</td>' in text
+    assert '<code>baseline:a</code></th><td class="number">0</td>' in text
+    told = {"pair": "baseline", "baseline": "b", "pairs_each": "1"}
+    fragment = client.post(address, told, headers={"HX-Request": "true"}).content.decode()
+    assert '<code>baseline:b</code></th><td class="number">1</td>' in fragment
+    assert "<html" not in fragment
+    answer = client.post(address, {**told, "do": "make"})
+    importing = Import.objects.latest("pk")
+    assert answer["Location"] == reverse("import", args=["study", importing.pk])
+    go_on(importing)
+    assert pairs_here() == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert "What was stored" in client.get(answer["Location"]).content.decode()

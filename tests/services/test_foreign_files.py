@@ -1,0 +1,109 @@
+"""Files of others as they are, into an evaluation: material and verdicts together, and several files that meet."""
+
+from typing import Any
+
+import pytest
+
+from evaluations.domain import text_of
+from evaluations.models import Call, Candidate, Comparison, Query, Rater, Response, Verdict
+from tests.importing import bring, check, jsonl
+from tests.making import make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+ANNOTATION: dict[str, Any] = {
+    "instruction": "Add.",
+    "output_1": "3",
+    "generator_1": "davinci",
+    "output_2": "2",
+    "generator_2": "gpt4",
+    "annotator": "judge",
+}
+QUESTION: dict[str, Any] = {
+    "question_id": 111,
+    "category": "math",
+    "turns": ["Area?", "And of the circle?"],
+    "reference": ["3", "18π"],
+}
+
+
+def answer(model: str) -> dict[str, Any]:
+    return {"question_id": 111, "model_id": model, "choices": [{"turns": [f"{model} says 3.", f"{model} says 18."]}]}
+
+
+def vote(turn: int) -> dict[str, Any]:
+    def talk(model: str) -> list[dict[str, str]]:
+        texts = ("Area?", f"{model} says 3.", "And of the circle?", f"{model} says 18.")
+        return [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(texts)]
+
+    return {
+        "question_id": 111,
+        "model_a": "vicuna",
+        "model_b": "alpaca",
+        "winner": "model_a",
+        "judge": "expert_3",
+        "conversation_a": talk("vicuna"),
+        "conversation_b": talk("alpaca"),
+        "turn": turn,
+    }
+
+
+def judgment(turn: int) -> dict[str, Any]:
+    told = {"question_id": 111, "model_1": "alpaca", "model_2": "vicuna", "judge": ["gpt-4", "pair-v2"], "turn": turn}
+    return {**told, "g1_winner": "model_2", "g2_winner": "error"}
+
+
+def test_annotations_bring_comparisons_and_verdicts_and_twice_is_once() -> None:
+    """Two samples of one generator are two comparisons: each verdict is on the one beside it."""
+    evaluation = make_evaluation()
+    rows = [
+        {**ANNOTATION, "preference": 2.0},
+        {**ANNOTATION, "output_2": "two", "preference": 1.0},
+        {**ANNOTATION, "output_2": "zwei", "preference": None},
+    ]
+    importing = bring(evaluation, *rows)
+    assert (importing.format, Comparison.objects.count(), Call.objects.count()) == ("alpaca-eval", 3, 1)
+    chosen = {text_of(one.comparison.response_b.messages): one.choice for one in Verdict.objects.all()}
+    assert chosen == {"2": "B", "two": "A"}
+    assert bring(evaluation, *rows).rows_unchanged == 3
+
+
+def test_outputs_of_two_generators_are_paired_when_the_second_file_comes() -> None:
+    evaluation = make_evaluation()
+    for name in ("davinci", "gpt4"):
+        bring(evaluation, *({"instruction": f"Add {n}.", "output": name, "generator": name} for n in range(3)))
+    assert (Query.objects.count(), Comparison.objects.count()) == (3, 3)
+
+
+def test_what_candidates_without_names_are_called_is_said_before_it_is_stored() -> None:
+    importing = bring(make_evaluation(), {"prompt": "Add.", "chosen": "2", "rejected": "3"})
+    assert "by their texts alone" in " ".join(importing.summary["notes"])
+    assert set(Candidate.objects.values_list("name", flat=True)) == {"response 1", "response 2"}
+    assert Rater.objects.get().kind == "gold"
+
+
+def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
+    evaluation = make_evaluation()
+    assert bring(evaluation, QUESTION).summary["new"] == {"queries": 2}
+    assert bring(evaluation, answer("alpaca")).summary["new"] == {"responses": 2}
+    assert bring(evaluation, answer("vicuna")).summary["new"] == {"responses": 2, "comparisons": 2}
+    second = Response.objects.get(query__key="111-2", candidate__name="vicuna")
+    assert [turn["content"] for turn in second.messages] == [
+        "vicuna says 3.",
+        "And of the circle?",
+        "vicuna says 18.",
+    ]
+    assert set(Query.objects.values_list("cluster", flat=True)) == {"111"}
+    bring(evaluation, judgment(1), judgment(2))
+    assert {(one.choice, one.shown) for one in Verdict.objects.all()} == {("B", "as_stored")}
+    assert {(one.state, one.shown) for one in Call.objects.all()} == {("unreadable", "swapped")}
+    # The votes hold the same texts, and leave the reference out: they bring no more than themselves.
+    assert bring(evaluation, vote(1), vote(2)).summary["new"] == {"verdicts": 2}
+    assert set(Verdict.objects.filter(rater__name="expert_3").values_list("choice", flat=True)) == {"B"}
+
+
+def test_an_answer_whose_question_is_not_here_says_that_it_comes_first() -> None:
+    importing = check(make_evaluation(), jsonl([answer("alpaca")]))
+    assert [bad["reason"] for bad in importing.bad_rows] == [
+        "there is no query “111” in this evaluation: its words are in another file, import that one first"
+    ]

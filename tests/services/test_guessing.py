@@ -1,0 +1,73 @@
+"""What columns probably mean, by their names and by what stands in them."""
+
+import pytest
+
+from evaluations.services.importing.guessing import choices_of, guess, guessed_kind, owner
+from evaluations.services.importing.mapping import Sheet, words
+
+
+def sheet(*columns: str, **few: tuple[str, ...]) -> Sheet:
+    return Sheet(columns, (), few)
+
+
+def test_an_arena_file_is_recognised_by_its_names() -> None:
+    arena = sheet("question_id", "prompt", "model_a", "model_b", "response_a", "response_b", "winner", "judge")
+    assert guessed_kind(arena) == "comparisons"
+    assert dict(guess(arena, "comparisons").columns) == {
+        "query_id": "question_id",
+        "query": "prompt",
+        "candidate_a": "model_a",
+        "candidate_b": "model_b",
+        "response_a": "response_a",
+        "response_b": "response_b",
+        "choice": "winner",
+        "rater": "judge",
+    }
+
+
+def test_sides_are_told_by_whatever_differs() -> None:
+    for first, second in (("output_1", "output_2"), ("answer1", "answer2"), ("left_response", "right_response")):
+        found = guess(sheet("instruction", first, second), "comparisons")
+        assert (found.columns["response_a"], found.columns["response_b"]) == (first, second)
+        assert found.constants["query_id"] == "#text"
+        assert (found.constants["candidate_a"], found.constants["candidate_b"]) == (
+            owner(first),
+            owner(second),
+        )
+
+
+def test_two_responses_called_after_their_candidates_name_them() -> None:
+    found = guess(sheet("prompt", "gpt-4_answer", "llama_answer"), "comparisons")
+    assert (found.constants["candidate_a"], found.constants["candidate_b"]) == ("gpt-4", "llama")
+    assert guessed_kind(sheet("prompt", "gpt4_answer", "llama_answer", "winner")) == "comparisons"
+
+
+def test_a_column_of_words_for_choices_is_one_whatever_it_is_called() -> None:
+    found = guess(sheet("prompt", "output_a", "output_b", "col7", col7=("a", "b", "tie")), "comparisons")
+    assert found.columns["choice"] == "col7"
+
+
+def test_one_response_a_row_is_a_file_of_responses_and_a_number_a_score() -> None:
+    assert guessed_kind(sheet("id", "prompt", "model", "completion")) == "responses"
+    assert guessed_kind(sheet("question_id", "model", "rating")) == "scores"
+    assert guessed_kind(sheet("question_id", "model_a", "model_b", "winner")) == "verdicts"
+
+
+@pytest.mark.parametrize(
+    ("found", "meant"),
+    [
+        (("model_a", "model_b", "tie (bothbad)"), ["A", "B", "both_bad"]),
+        (("0", "1", "2"), ["tie", "A", "B"]),
+        (("1", "2"), ["A", "B"]),
+        (("0", "1"), ["A", "B"]),
+        (("Left is better", "what"), ["A", ""]),
+    ],
+)
+def test_words_are_translated_where_they_can_be(found: tuple[str, ...], meant: list[str]) -> None:
+    assert list(choices_of(found).values()) == meant
+
+
+def test_long_texts_and_many_values_are_no_words() -> None:
+    assert words([{"a": str(number)} for number in range(13)], "a") == ()
+    assert words([{"a": "x" * 81}], "a") == ()
+    assert words([{"a": True}, {"a": None}], "a") == ("", "true")

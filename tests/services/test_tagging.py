@@ -1,0 +1,91 @@
+"""Tags: put to some with a way back, or to all that a filter means, block by block."""
+
+import pytest
+
+from evaluations.domain import Filter, InputRefused
+from evaluations.models import Comparison, Evaluation, Event, Tag, Tagging, TagWork
+from evaluations.services.preparing import tagging
+from evaluations.services.preparing.tagging import delete_tag, go_on, known_tag, rename_tag, tag, tag_all, undo, untag
+from tests.making import make_comparison, make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+@pytest.fixture
+def three(evaluation: Evaluation) -> list[int]:
+    return [make_comparison(evaluation, category=name).pk for name in ("math", "math", "poems")]
+
+
+def tagged(name: str = "hard") -> list[int]:
+    found = Tagging.objects.filter(tag__name=name).order_by("comparison")
+    return list(found.values_list("comparison_id", flat=True))
+
+
+def test_a_step_is_undone_for_exactly_those_that_it_changed(evaluation: Evaluation, three: list[int]) -> None:
+    tag(evaluation, three[:1], "hard", user=None)
+    second = tag(evaluation, three, " hard ", user=None)
+    assert (tagged(), second.after["comparisons"]) == (three, three[1:])
+    undo(evaluation, second.pk, user=None)
+    assert tagged() == three[:1]
+    with pytest.raises(InputRefused, match="undone already"):
+        undo(evaluation, second.pk, user=None)
+
+
+def test_taking_a_tag_away_can_be_undone_too(evaluation: Evaluation, three: list[int]) -> None:
+    tag(evaluation, three, "hard", user=None)
+    step = untag(evaluation, three[:2], "hard", user=None)
+    assert tagged() == three[2:]
+    undo(evaluation, step.pk, user=None)
+    assert tagged() == three
+
+
+def test_comparisons_of_another_evaluation_are_left_alone(evaluation: Evaluation, three: list[int]) -> None:
+    other = make_comparison(make_evaluation())
+    assert tag(evaluation, [other.pk], "hard", user=None).after["number"] == 0
+    with pytest.raises(InputRefused, match="no such step"):
+        undo(other.evaluation, Event.objects.latest("pk").pk, user=None)
+
+
+def test_all_that_match_are_tagged_block_by_block_and_none_that_comes_later(
+    evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagging, "AT_ONCE", 1)
+    work = tag_all(evaluation, [Filter(category="math")], "hard", takes_away=False, user=None)
+    make_comparison(evaluation, category="math")
+    assert go_on(work.pk, seconds=0)
+    assert tagged() == three[:1]
+    assert not go_on(work.pk)
+    assert tagged() == three[:2]
+    assert Event.objects.latest("pk").after["number"] == 2
+    away = tag_all(evaluation, [Filter(tags=("hard",))], "hard", takes_away=True, user=None)
+    go_on(away.pk)
+    assert tagged() == []
+
+
+def test_work_whose_filter_names_what_is_gone_ends_and_says_why(evaluation: Evaluation, three: list[int]) -> None:
+    Tag.objects.create(evaluation=evaluation, name="old")
+    work = tag_all(evaluation, [Filter(tags=("old",))], "hard", takes_away=False, user=None)
+    rename_tag(known_tag(evaluation, "old"), "new", user=None)
+    assert not go_on(work.pk)
+    assert TagWork.objects.get().reason == "There is no tag “old” here."
+
+
+def test_a_tag_is_deleted_only_when_nothing_has_it(evaluation: Evaluation, three: list[int]) -> None:
+    tag(evaluation, three, "hard", user=None)
+    with pytest.raises(InputRefused, match="take it from them first"):
+        delete_tag(known_tag(evaluation, "hard"), user=None)
+    untag(evaluation, three, "hard", user=None)
+    delete_tag(known_tag(evaluation, "hard"), user=None)
+    assert not Tag.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\x00b", "a\nb"])
+def test_a_name_that_is_no_word_is_refused(evaluation: Evaluation, three: list[int], name: str) -> None:
+    with pytest.raises(InputRefused):
+        tag(evaluation, three, name, user=None)
+    assert Comparison.objects.count() == 3

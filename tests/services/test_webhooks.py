@@ -1,0 +1,276 @@
+"""Webhooks: what is noted with a change, what is told of it, and what becomes of a message."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.domain import DeliveryState, InputRefused, PickedBy, Role, RunState
+from evaluations.models import Announcement, Delivery, DeliveryTry, Evaluation, Round, Run, Webhook
+from evaluations.outside.hooks import Answer, Message
+from evaluations.services.judging.running import finish, stop
+from evaluations.services.notifying import delivering, subscribing
+from evaluations.services.notifying.telling import tell_noted
+from evaluations.services.reviewing.assigning import make_round
+from evaluations.services.reviewing.reviewing import save_first
+from tests.making import make_comparison, make_evaluation, make_member
+from tests.saying import ALL_A, ALL_TIE, make_judge
+
+pytestmark = pytest.mark.django_db
+EVERYTHING = ["run.finished", "run.stopped", "round.reviewed", "disagreement.opened"]
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+@pytest.fixture
+def webhook(evaluation: Evaluation) -> Webhook:
+    return subscribing.create_webhook(evaluation, url="https://example.org/hook", kinds=EVERYTHING, user=None)
+
+
+class Receiver:
+    """Stands for the other end: answers what it is told to, in turn, and then 204."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.messages: list[Message] = []
+        self.answers: list[Answer] = []
+        monkeypatch.setattr(delivering, "send", self)
+
+    def __call__(self, message: Message, allowed: Any) -> Answer:
+        self.messages.append(message)
+        return self.answers.pop(0) if self.answers else Answer(204, "", "", 3)
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Receiver:
+    return Receiver(monkeypatch)
+
+
+def bodies() -> list[dict[str, Any]]:
+    return [json.loads(one.body) for one in Delivery.objects.order_by("pk")]
+
+
+def due_now() -> None:
+    """As if the time until the next try had passed."""
+    Delivery.objects.filter(state=DeliveryState.WAITING).update(not_before=timezone.now() - timedelta(seconds=1))
+    Webhook.objects.update(paused_until=None)
+
+
+def message_of(webhook: Webhook) -> Delivery:
+    subscribing.send_test(webhook, user=None)
+    assert tell_noted() == 1
+    return Delivery.objects.latest("pk")
+
+
+# ---- what is told ----------------------------------------------------------------------------
+
+
+def running(evaluation: Evaluation) -> Run:
+    judge = make_judge(evaluation, "judge").judge
+    assert judge is not None
+    return Run.objects.create(evaluation=evaluation, judge=judge, batch="0" * 32, state=RunState.RUNNING)
+
+
+def test_a_run_that_finished_is_told_with_its_counts(evaluation: Evaluation, webhook: Webhook) -> None:
+    run = running(evaluation)
+    assert finish(run)
+    assert tell_noted() == 1
+    [told] = bodies()
+    assert (told["type"], told["data"]["run"], told["data"]["state"]) == ("run.finished", run.pk, "done")
+    assert told["data"]["evaluation"] == evaluation.slug
+    assert told["data"]["calls"]["answered"] == 0
+    assert told["data"]["url"].endswith(f"/e/{evaluation.slug}/runs/{run.pk}")
+    assert tell_noted() == 0
+
+
+def test_a_run_that_stopped_is_told_with_the_reason(evaluation: Evaluation, webhook: Webhook) -> None:
+    stop(running(evaluation), "The key was refused.")
+    tell_noted()
+    assert [(told["type"], told["data"]["stop_reason"]) for told in bodies()] == [
+        ("run.stopped", "The key was refused.")
+    ]
+
+
+def test_only_what_was_chosen_is_told_and_only_of_its_own_evaluation(evaluation: Evaluation) -> None:
+    subscribing.create_webhook(evaluation, url="https://example.org/a", kinds=["run.stopped"], user=None)
+    other = subscribing.create_webhook(make_evaluation(), url="https://example.org/b", kinds=EVERYTHING, user=None)
+    finish(running(evaluation))
+    assert Announcement.objects.count() == 0
+    finish(running(other.evaluation))
+    assert [one.webhook for one in Announcement.objects.all()] == [other]
+
+
+def test_a_disagreement_is_told_once_and_says_nobodys_choice(evaluation: Evaluation, webhook: Webhook) -> None:
+    comparison = make_comparison(evaluation)
+    ann, bob, eve = (make_member(evaluation, Role.REVIEWER) for _ in range(3))
+    save_first(ann, comparison, choices=ALL_TIE, version=0)
+    assert tell_noted() == 0  # nobody differs from anybody yet
+    save_first(bob, comparison, choices=ALL_A, version=0)
+    assert tell_noted() == 1
+    save_first(eve, comparison, choices=ALL_A, version=0)
+    assert tell_noted() == 0
+    [told] = bodies()
+    assert told["data"]["comparison"] == comparison.pk
+    assert told["data"]["aspects"]["factuality"] == ["people"]
+    assert not {"A", "B", "tie"} & set(re.findall(r'"([^"]*)"', json.dumps(told)))
+    assert Announcement.objects.count() == 0
+
+
+def test_a_round_is_told_when_its_last_review_is_saved(evaluation: Evaluation, webhook: Webhook) -> None:
+    ann = make_member(evaluation, Role.REVIEWER)
+    comparisons = [make_comparison(evaluation) for _ in range(2)]
+    made = round_of(evaluation)
+    save_first(ann, comparisons[0], choices=ALL_A, version=0)
+    assert tell_noted() == 0
+    save_first(ann, comparisons[1], choices=ALL_A, version=0)
+    assert tell_noted() == 1
+    [told] = bodies()
+    assert (told["type"], told["data"]["name"]) == ("round.reviewed", made.name)
+    assert (told["data"]["comparisons"], told["data"]["reviews"]) == (2, 2)
+
+
+def round_of(evaluation: Evaluation) -> Round:
+    return make_round(evaluation, name="First", strategy=PickedBy.RANDOM, size=2, user=None)
+
+
+def test_a_change_that_is_taken_back_is_not_told(evaluation: Evaluation, webhook: Webhook) -> None:
+    run = running(evaluation)
+    with transaction.atomic():
+        finish(run)
+        transaction.set_rollback(True)
+    assert Announcement.objects.count() == 0
+
+
+# ---- on their way ----------------------------------------------------------------------------
+
+
+def test_a_message_that_is_taken_is_delivered_and_logged(webhook: Webhook, receiver: Receiver) -> None:
+    delivery = message_of(webhook)
+    assert delivering.deliver_due(seconds=5) is False
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.not_before) == ("delivered", None)
+    [one] = DeliveryTry.objects.all()
+    assert (one.number, one.http_status, one.milliseconds) == (1, 204, 3)
+    assert receiver.messages[0].secret == webhook.secret
+    assert receiver.messages[0].key == str(delivery.key)
+
+
+def test_what_did_not_come_through_is_tried_again_with_the_same_id(webhook: Webhook, receiver: Receiver) -> None:
+    receiver.answers = [Answer(None, "", "It did not answer within 10 seconds.", 10_000), Answer(500, "oh", "", 4)]
+    delivery = message_of(webhook)
+    for _ in range(3):
+        delivering.deliver_due(seconds=5)
+        due_now()
+    delivery.refresh_from_db()
+    webhook.refresh_from_db()
+    assert delivery.state == "delivered"
+    assert len({message.key for message in receiver.messages}) == 1
+    tries = delivery.tries.order_by("number").values_list("number", "http_status", "error")
+    assert list(tries) == [(1, None, "It did not answer within 10 seconds."), (2, 500, ""), (3, 204, "")]
+    assert webhook.failures == 0
+
+
+def test_the_tries_lie_further_and_further_apart_and_end(webhook: Webhook, receiver: Receiver) -> None:
+    receiver.answers = [Answer(500, "", "", 1)] * 20
+    delivery = message_of(webhook)
+    waits = []
+    while delivery.state == DeliveryState.WAITING:
+        began = timezone.now()
+        delivering.deliver_due(seconds=5)
+        delivery.refresh_from_db()
+        if delivery.not_before:
+            waits.append(round((delivery.not_before - began).total_seconds()))
+        due_now()
+    assert waits == [30, 120, 600, 3_600, 21_600, 57_600, 86_400]
+    assert delivery.state == "failed"
+    assert len(receiver.messages) == 8
+
+
+def test_a_receiver_that_fails_is_left_alone_and_does_not_hold_up_another(
+    evaluation: Evaluation, webhook: Webhook, receiver: Receiver
+) -> None:
+    other = subscribing.create_webhook(evaluation, url="https://example.org/b", kinds=EVERYTHING, user=None)
+    receiver.answers = [Answer(500, "", "", 1)]
+    for one in (webhook, webhook, webhook, other):
+        message_of(one)
+    delivering.deliver_due(seconds=5)
+    assert [message.url for message in receiver.messages] == [webhook.url, other.url]
+    webhook.refresh_from_db()
+    assert webhook.paused_until is not None
+
+
+def test_a_try_that_was_cut_off_is_made_again_after_a_minute(webhook: Webhook, receiver: Receiver) -> None:
+    delivery = message_of(webhook)
+    claimed = delivering.claim()
+    assert claimed == delivery
+    assert delivering.claim() is None  # the process that has it was killed
+    due_now()
+    assert delivering.claim() == delivery
+
+
+def test_a_receiver_that_is_gone_is_told_nothing_more(webhook: Webhook, receiver: Receiver) -> None:
+    receiver.answers = [Answer(410, "", "", 1)]
+    message_of(webhook)
+    delivering.deliver_due(seconds=5)
+    webhook.refresh_from_db()
+    assert webhook.stopped_at is not None
+    assert webhook.stop_reason == "The receiver answered 410 Gone: it wants no more messages."
+    finish(running(webhook.evaluation))
+    assert Announcement.objects.count() == 0
+
+
+def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Webhook, receiver: Receiver) -> None:
+    delivery = message_of(webhook)
+    subscribing.stop(webhook, user=None)
+    assert delivering.deliver_due(seconds=5) is False
+    assert receiver.messages == []
+    delivery.refresh_from_db()
+    with pytest.raises(InputRefused, match="is stopped: start it first"):
+        subscribing.send_again(delivery, user=None)
+    subscribing.start(webhook, user=None)
+    delivery.refresh_from_db()
+    subscribing.send_again(Delivery.objects.get(pk=delivery.pk), user=None)
+    delivering.deliver_due(seconds=5)
+    delivery.refresh_from_db()
+    assert delivery.state == "delivered"
+
+
+def test_the_log_is_kept_for_a_month(webhook: Webhook, receiver: Receiver) -> None:
+    old, new = message_of(webhook), message_of(webhook)
+    delivering.deliver_due(seconds=5)
+    Delivery.objects.filter(pk=old.pk).update(finished_at=timezone.now() - timedelta(days=31))
+    delivering.drop_old()
+    assert [one.pk for one in Delivery.objects.all()] == [new.pk]
+    assert DeliveryTry.objects.count() == 1
+
+
+# ---- who is told -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [([], "at least one thing"), (["run.eaten"], "“run.eaten” is nothing to be told of"), (["test"], "“test” is")],
+)
+def test_what_nobody_can_be_told_of_is_refused(evaluation: Evaluation, kinds: list[str], said: str) -> None:
+    with pytest.raises(InputRefused, match=said):
+        subscribing.create_webhook(evaluation, url="https://example.org", kinds=kinds, user=None)
+    assert Webhook.objects.count() == 0
+
+
+def test_one_address_is_told_once(evaluation: Evaluation, webhook: Webhook) -> None:
+    with pytest.raises(InputRefused, match="is told already"):
+        subscribing.create_webhook(evaluation, url=webhook.url, kinds=["run.stopped"], user=None)
+
+
+def test_a_new_secret_signs_from_then_on(webhook: Webhook, receiver: Receiver) -> None:
+    before = webhook.secret
+    subscribing.renew_secret(webhook, user=None)
+    message_of(webhook)
+    delivering.deliver_due(seconds=5)
+    assert receiver.messages[0].secret == webhook.secret != before
