@@ -1,11 +1,12 @@
 """What all tests share."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import settings
@@ -61,3 +62,13 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         running = products.start(products.environment_for(tmp_path_factory.mktemp("product"), **database))
         yield running
         products.stop(running)
+
+
+@pytest.fixture
+def kept(settings: LazySettings, tmp_path: Path) -> Callable[[], list[str]]:
+    """What is kept of files here, and what was left of unpacking and receiving them."""
+    folder = tmp_path / "kept"
+    for name in ("MEDIA_ROOT", "SCRATCH_DIR", "FILE_UPLOAD_TEMP_DIR"):
+        (folder / name).mkdir(parents=True)
+        setattr(settings, name, folder / name)
+    return lambda: [path.name for path in folder.rglob("*") if path.is_file()]

@@ -16,6 +16,7 @@ QUESTIONS: Final = (
     "instruction",
     "messages",
     "conversation",
+    "chat",
     "input",
     "user",
     "context",

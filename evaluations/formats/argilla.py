@@ -13,10 +13,11 @@ from evaluations.domain import Choice, RaterKind, Reading, Row
 from evaluations.formats.annotated import Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, as_text
+from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json
 from evaluations.formats.wording import aspect_of, choice_said
 
 SUGGESTION: Final = "suggestion"
+SUGGESTED: Final = "-suggestion-metadata"
 SUBMITTED: Final = (None, "submitted")
 Answer = tuple[str, RaterKind, str, object]  # rater, kind, question, value
 
@@ -55,9 +56,34 @@ def flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     return record_rows(replace(record, values=values), reading)
 
 
+def first_flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The same as the first version writes it: a column of responses has the question's own name."""
+    values = record.values
+    questions = {column.removesuffix(SUGGESTED) for column in values if column.endswith(SUGGESTED)}
+    responses, suggestions = {}, {}
+    for question in questions:
+        responses[question] = objects(values.get(question), question)
+        if values.get(f"{question}-suggestion") is not None:
+            about = from_json(values.get(f"{question}{SUGGESTED}"), f"{question}{SUGGESTED}")
+            agent = about.get("agent") if isinstance(about, dict) else None
+            suggestions[question] = {"value": values[f"{question}-suggestion"], "agent": agent}
+    beside = {*questions, *(f"{question}{ending}" for question in questions for ending in ("-suggestion", SUGGESTED))}
+    fields = {column: value for column, value in values.items() if column not in (*beside, "external_id", "metadata")}
+    told = {"external_id": values.get("external_id"), "fields": fields}
+    return record_rows(replace(record, values={**told, "responses": responses, "suggestions": suggestions}), reading)
+
+
 def listed(values: Mapping[str, Any], column: str) -> list[Any]:
     given = values.get(column)
     return given if isinstance(given, list) else []
+
+
+def objects(given: object, field: str) -> object:
+    """A list of objects, which tables may have as an object of lists, or as JSON in a cell."""
+    given = from_json(given, field) if isinstance(given, str) and given.startswith(("[", "{")) else given
+    if not isinstance(given, dict) or not given or not all(isinstance(part, list) for part in given.values()):
+        return given
+    return [dict(zip(given, parts, strict=True)) for parts in zip_longest(*given.values())]
 
 
 def people(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
@@ -98,6 +124,7 @@ def user(given: Mapping[str, Any], reading: Reading) -> str:
 
 def choice_in(value: object, pair: Pair) -> Choice | None:
     """A label by its words; a ranking of the two by which stands higher."""
+    value = objects(value, "a ranking")
     if isinstance(value, str):
         return choice_said(value, *pair.sides)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):

@@ -6,7 +6,7 @@ An annotation that was cancelled says nothing; one that is ground truth is gold;
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import RaterKind, Reading, Row, ScoreRow, Shown
+from evaluations.domain import FLIPPED, Choice, RaterKind, Reading, Row, ScoreRow, Shown
 from evaluations.formats.annotated import OF_MATERIAL, Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
@@ -15,6 +15,7 @@ from evaluations.formats.wording import aspect_of, choice_said
 
 GOLD: Final = "gold"
 PREDICTION: Final = "prediction"
+PLACES: Final = ("left", "right")  # what was chosen where nothing is said of the text itself
 # What JSON-MIN has beside the fields of a task and the answers to its questions.
 OWN_COLUMNS: Final = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "meta"}
@@ -71,16 +72,22 @@ def answers(pair: Pair, annotation: Mapping[str, Any], rater: str, kind: RaterKi
         if not isinstance(value, dict):
             continue
         yield from scores(pair, one, value, rater, kind)
+        turned = is_turned(pair, optional_text(one, "to_name"))
         for word in chosen_words(value):
             if choice := choice_said(word, *pair.sides):
                 yield pair.verdict(
                     rater=rater,
                     rater_kind=kind,
                     aspect=aspect_of(question),
-                    choice=choice,
-                    shown=Shown.AS_STORED if kind == RaterKind.HUMAN else Shown.UNKNOWN,
+                    choice=FLIPPED[choice] if turned and word in PLACES else choice,
+                    shown=(Shown.SWAPPED if turned else Shown.AS_STORED) if kind == RaterKind.HUMAN else Shown.UNKNOWN,
                     created_at=moment(annotation, "created_at"),
                 )
+
+
+def is_turned(pair: Pair, to_name: str) -> bool:
+    """Whether the project puts the second text on the left: the first of the two that are named stands there."""
+    return [choice_said(name.strip(), *pair.sides) for name in to_name.split(",")] == [Choice.B, Choice.A]
 
 
 def chosen_words(value: Mapping[str, Any]) -> Iterator[str]:

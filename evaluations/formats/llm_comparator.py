@@ -13,6 +13,7 @@ from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text, response
 
 RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated
+OURS: Final = "label_source"  # a field that every example of an export from here has
 SHOWN: Final[Mapping[object, Shown]] = {True: Shown.SWAPPED, False: Shown.AS_STORED}
 
 
@@ -34,9 +35,17 @@ def example_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         response_a=first,
         candidate_b=names[1],
         response_b=second,
-        metadata=dict(custom),
+        metadata=metadata_in(custom),
     )
     return comparison, *verdicts(values, comparison, reading)
+
+
+def metadata_in(custom: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what an export from here adds: which row it is, and labels, which nobody must read beside the texts."""
+    if OURS not in custom:
+        return dict(custom)
+    ours = ("query_id", "candidate", OURS)
+    return {field: value for field, value in custom.items() if field not in ours and not field.startswith("label: ")}
 
 
 def models(record: Record, custom: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -181,7 +181,16 @@ FORMATS: Final[Sequence[Format]] = (
         also=(VERDICTS,),
         sure=9,  # the fields stand beside them, whatever they are called
     ),
+    Format(
+        FileFormat.ARGILLA,
+        COMPARISONS,
+        ("*-suggestion", f"*{argilla.SUGGESTED}", "external_id"),
+        argilla.first_flat_rows,
+        also=(VERDICTS,),
+        sure=9,
+    ),
 )
+SAY_WHICH: Final = "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports."
 # Of the product's own rows a bad one says what it lacks.
 OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
 # What stands instead of a needed column.
@@ -197,10 +206,13 @@ def detect(columns: tuple[str, ...], asked: str, name: str, brings: str = "") ->
     allowed = [form for form in FORMATS if asked in (FileFormat.AUTO, form.name)]
     ranked = sorted(allowed, key=lambda form: rank(form, columns, brings), reverse=True)
     best = ranked[0]
+    if not columns:
+        raise InputRefused(f"{name} begins with an empty object: nothing in it is a row.")
     if fit(best, columns) <= 0.5:
         raise ColumnsUnknown(unknown(columns, name) if asked == FileFormat.AUTO else without(best, columns, name))
     if asked == FileFormat.AUTO and fit(best, columns) < 1 and best.name not in OWN:
-        raise ColumnsUnknown(without(best, columns, name))  # what only looks like another's file is mapped, not read
+        # What only looks like another's file is mapped, not read.
+        raise ColumnsUnknown(f"{without(best, columns, name)} {SAY_WHICH}")
     alike = [form.name for form in ranked if rank(form, columns, brings) == rank(best, columns, brings)]
     if len(set(alike)) > 1 and fit(best, columns) == 1:
         raise InputRefused(f"{name} may be {' or '.join(alike)}: it has the columns of both. Say which it is.")
@@ -229,7 +241,7 @@ def missing(form: Format, columns: tuple[str, ...]) -> str:
 def unknown(columns: tuple[str, ...], name: str) -> str:
     return (
         f"The columns of {name} ({listed(columns)}) fit no known format. A comparison row needs "
-        f"{', '.join(FORMATS[0].needs)}. Say which column is which, as COLUMN=FIELD: --map, or on the page of imports."
+        f"{', '.join(FORMATS[0].needs)}. {SAY_WHICH}"
     )
 
 

@@ -41,6 +41,11 @@ MAGIC: Final = {
     b"\x04\x22\x4d\x18": f"compressed with LZ4: {REPACK}",
     b"7z\xbc\xaf": "a 7z archive: unpack it, or make it a ZIP",
     b"Rar!": "a RAR archive: unpack it, or make it a ZIP",
+    b"version https://git-lfs": "only the pointer of Git LFS to a file: fetch the file itself, by “git lfs pull”",
+}
+MARKUP: Final = {
+    (b"<!doctype html", b"<html"): f"a web page, such as one that asks to sign in, and no data: {SAVE_IT}",
+    (b"<?xml",): f"XML: {SAVE_IT}",
 }
 
 
@@ -203,6 +208,9 @@ def refuse_what_is_no_data(head: bytes, name: str) -> None:
 def refuse_what_is_no_text(head: bytes, name: str) -> None:
     if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise InputRefused(f"{name} holds nothing but blank space.")
+    for marks, what in MARKUP.items():
+        if head.removeprefix(codecs.BOM_UTF8).lstrip()[:20].lower().startswith(marks):
+            raise InputRefused(f"{name} is {what}.")
     if head.count(0) * 3 > len(head) and not (any(head[:64:2]) and any(head[1:64:2])):
         raise InputRefused(f"{name} is UTF-16 without a byte order mark, it seems: save it as UTF-8.")
     control = sum(byte < 32 and byte not in b"\t\n\r\f" for byte in head)

@@ -93,4 +93,5 @@ def refuse_many_columns(columns: tuple[str, ...], name: str) -> None:
         raise InputRefused(f"{name} has {len(columns):,} columns; at most {MAX_COLUMNS:,} can be read.")
     if len(set(columns)) < len(columns):
         twice = min(column for column in columns if columns.count(column) > 1)
-        raise InputRefused(f"{name} has the column “{twice[:60]}” more than once.")
+        what = f"the column “{twice[:60]}” more than once" if twice else "more than one column without a name"
+        raise InputRefused(f"{name} has {what}: give each a name of its own, or leave it out.")

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 
 from evaluations.domain import ImportState
-from evaluations.models import Comparison, Evaluation, Import, Rater, RubricAspect, Score, Verdict
+from evaluations.models import Comparison, Evaluation, Import, Query, Rater, RubricAspect, Score, Verdict
+from tests.hostile import WHOLE
 from tests.importing import COMPARISON, comparison, jsonl, score, verdict
 from tests.making import make_evaluation
 from tests.packing import as_arrow_stream
@@ -268,3 +270,15 @@ def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation
     told = said("import_comparisons", path)
     assert "as this evaluation remembers" in told
     assert "verdicts 1" in told
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), WHOLE.values(), ids=list(WHOLE))
+def test_a_hostile_file_is_refused_by_the_command_in_one_line(
+    evaluation: Evaluation, written: Any, kept: Callable[[], list[str]], name: str, content: bytes, sentence: str
+) -> None:
+    told = refused("import_comparisons", written(content, name))
+    assert sentence in told
+    assert "\n" not in told
+    assert not Import.objects.exists()
+    assert not Query.all_rows.exists()
+    assert kept() == []

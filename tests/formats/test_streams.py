@@ -116,7 +116,10 @@ def test_json_that_breaks_readers_is_a_bad_row(line: bytes, reason: str) -> None
         (b"one,two\n", "rows.file holds no rows."),
         (bytes(range(256)) * 4, "rows.file is a binary file, not text: save it as JSONL, CSV in UTF-8, or Parquet."),
         (b"na\xefve,two\n1,2\n", f"rows.file {NOT_UTF8}."),
-        (b"one,two,one\n1,2,3\n", "rows.file has the column “one” more than once."),
+        (
+            b"one,two,one\n1,2,3\n",
+            "rows.file has the column “one” more than once: give each a name of its own, or leave it out.",
+        ),
         (
             b'{"a": 1\n"b": 2}',
             "No row of rows.file can be read. Line 1: not valid JSON: expecting ',' delimiter at column 8.",

@@ -57,6 +57,15 @@ def test_without_raters_the_score_is_a_verdict_from_both_orders_and_no_score_is_
     assert not only(VerdictRow, document({**EXAMPLE, "score": None}))
 
 
+def test_labels_of_an_export_from_here_are_not_read_as_metadata() -> None:
+    ours = {"query_id": "q9", "candidate": ["new", "old"], "label_source": "people", "label: safety": "B"}
+    (comparison,) = only(ComparisonRow, document({**EXAMPLE, "custom_fields": {**ours, "language": "English"}}))
+    assert (comparison.query.key, comparison.candidate_a, comparison.metadata) == ("q9", "new", {"language": "English"})
+    theirs = {"label: safety": "B", "query_id": "q9"}
+    (comparison,) = only(ComparisonRow, document({**EXAMPLE, "custom_fields": theirs}))
+    assert comparison.metadata == theirs
+
+
 # ---- AutoArena --------------------------------------------------------------------------------------
 
 
@@ -132,6 +141,24 @@ def test_a_task_is_a_comparison_with_what_people_gold_and_predictions_say() -> N
         ("gpt-4o", "judge", "overall", "both_bad"),
     ]
     assert only(VerdictRow, found)[0].created_at == "2024-05-01T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("to_name", "selected", "choice", "shown"),
+    [
+        ("answer1,answer2", "left", "A", Shown.AS_STORED),
+        ("answer2,answer1", "left", "B", Shown.SWAPPED),
+        ("text2, text1", "right", "A", Shown.SWAPPED),
+        ("answer2,answer1", "answer2", "B", Shown.SWAPPED),
+        ("chat", "left", "A", Shown.AS_STORED),
+    ],
+)
+def test_left_is_the_text_that_the_project_names_first(to_name: str, selected: str, choice: str, shown: Shown) -> None:
+    result = {**said(selected), "to_name": to_name}
+    (verdict,) = only(
+        VerdictRow, rows({**TASK, "annotations": [{"completed_by": 3, "result": [result]}], "predictions": []})
+    )
+    assert (verdict.candidate_a, verdict.choice, verdict.shown) == ("answer1", choice, shown)
 
 
 def test_stars_under_a_text_are_a_score_of_it() -> None:
@@ -226,7 +253,35 @@ FLAT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("record", [FIRST_VERSION, SECOND_VERSION, FLAT])
+ABOUT = {"type": "model", "score": None, "agent": "gpt-4"}
+NOBODY = {"type": None, "score": None, "agent": None}
+FIRST_FLAT: dict[str, Any] = {
+    **FIELDS,
+    "preference": [
+        {"user_id": "u1", "value": {"rank": [2, 1], "value": ["response-1", "response-2"]}, "status": "submitted"},
+        {"user_id": "u2", "value": {"rank": [1, 2], "value": ["response-1", "response-2"]}, "status": "discarded"},
+    ],
+    "preference-suggestion": None,
+    "preference-suggestion-metadata": NOBODY,
+    "better-one": [],
+    "better-one-suggestion": "response-1",
+    "better-one-suggestion-metadata": ABOUT,
+    "external_id": "r1",
+    "metadata": "{}",
+}
+FIRST_TABLE: dict[str, Any] = {
+    **FIRST_FLAT,
+    "preference": {"user_id": ["u1"], "value": [RANKS], "status": ["submitted"]},
+    "better-one": None,
+    "better-one-suggestion-metadata": json.dumps(ABOUT),
+}
+CHAT: dict[str, Any] = {
+    **SECOND_VERSION,
+    "fields": {"chat": [{"role": "user", "content": "Why?"}], "response-1": "Because.", "response-2": "?"},
+}
+
+
+@pytest.mark.parametrize("record", [FIRST_VERSION, SECOND_VERSION, FLAT, FIRST_FLAT, FIRST_TABLE, CHAT])
 def test_a_record_is_a_comparison_with_submitted_responses_and_suggestions(record: dict[str, Any]) -> None:
     found = rows(record)
     (comparison,) = only(ComparisonRow, found)

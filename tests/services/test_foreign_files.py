@@ -82,6 +82,12 @@ def test_what_candidates_without_names_are_called_is_said_before_it_is_stored() 
     assert Rater.objects.get().kind == "gold"
 
 
+def test_of_candidates_that_have_names_nothing_of_the_kind_is_said() -> None:
+    named = {"chosen_model": "gpt4", "rejected_model": "davinci"}
+    importing = bring(make_evaluation(), {"prompt": "Add.", "chosen": "2", "rejected": "3", **named})
+    assert "by their texts alone" not in " ".join(importing.summary["notes"])
+
+
 def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
     evaluation = make_evaluation()
     assert bring(evaluation, QUESTION).summary["new"] == {"queries": 2}

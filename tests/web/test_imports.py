@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,15 +12,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 from pytest_django import DjangoAssertNumQueries
 
 from evaluations import tasks
 from evaluations.domain import ImportState, Role
-from evaluations.models import Comparison, Evaluation, Import
+from evaluations.models import Comparison, Evaluation, Import, Query
 from evaluations.services.importing import previewing
 from evaluations.services.importing.importing import go_on
 from evaluations.services.importing.sweeping import give_up
 from evaluations.web import imports as pages
+from tests.hostile import WHOLE
 from tests.importing import bring, comparison, jsonl, score, verdict
 from tests.making import make_evaluation, make_member
 from tests.packing import as_parquet, zipped
@@ -229,7 +232,7 @@ def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_on_the_form_and_not_kept(
-    manager: Client, evaluation: Evaluation, name: str, content: bytes, sentence: str
+    manager: Client, evaluation: Evaluation, kept: Callable[[], list[str]], name: str, content: bytes, sentence: str
 ) -> None:
     answer = upload(manager, evaluation, content, name)
     assert answer.status_code == 422
@@ -354,3 +357,22 @@ def test_an_upload_is_renamed_where_it_is_kept_and_not_copied(
     upload(manager, evaluation, jsonl([comparison()]))
     assert seen == [os.stat(Import.objects.get().file.path).st_ino]
     assert not list(Path(settings.SCRATCH_DIR).iterdir())
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), WHOLE.values(), ids=list(WHOLE))
+def test_a_hostile_upload_is_refused_in_one_sentence_on_the_page(
+    manager: Client, evaluation: Evaluation, kept: Callable[[], list[str]], name: str, content: bytes, sentence: str
+) -> None:
+    answer = upload(manager, evaluation, content, name)
+    if importing := Import.objects.first():  # what is packed is checked by a worker
+        assert answer.status_code == 302
+        go_on(importing)
+        importing.refresh_from_db()
+        assert (importing.state, bool(importing.file)) == (ImportState.FAILED, False)
+        text = page(manager, "import", importing)
+    else:
+        assert answer.status_code == 422
+        text = answer.content.decode()
+    assert escape(sentence) in text
+    assert not Query.all_rows.exists()
+    assert kept() == []

@@ -19,6 +19,7 @@ from evaluations.domain import (
     RaterKind,
     Reading,
 )
+from evaluations.formats.conversing import UNNAMED
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
@@ -286,6 +287,8 @@ def check(importing: Import, file: BinaryIO) -> Checked:
             if importing.pk:
                 still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
     checked.aspects, checked.scales = around.imported_aspects, around.scales
+    if not set(UNNAMED) & set(around.candidates):
+        checked.note = ""
     refuse_unknown_baseline(read_pairing(importing.options["pair"]), checked, around)
     refuse_unfitting(importing.evaluation, checked.scales, margin_of(importing))
     return checked
