@@ -33,6 +33,8 @@ LABELS: Final = ("gold", "judges", "labels", "people")
 DISCUSSION: Final = ("adjudications", "comments", "skipped")
 SPLIT: Final = "split"  # the part that the export put it in
 PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
+# What stands beside the material in the comparisons of a data set for the hub, where the query is the prompt.
+ON_THE_HUB: Final = ("choice", "labels", SPLIT)
 NEUTRALISED: Final = "neutralised"
 
 PACKED: Final = '[{"content": '  # how messages begin in a cell
@@ -240,17 +242,24 @@ class Raters:
 def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a row of an exported file says of the material, as it was before it was written.
 
-    A row of any other file comes back as it is: only an exported one has all of LABELS, or in CSV
-    the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
+    A row of any other file comes back as it is: only an exported one has all of LABELS, or of ON_THE_HUB beside a
+    prompt, or in CSV the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
     """
     if NEUTRALISED in row:
         return material_of_cells(row, set(str(row[NEUTRALISED]).split("\n")))
     if all(name in row for name in LABELS):
-        told = {name: value for name, value in row.items() if name not in (*LABELS, *DISCUSSION, SPLIT)}
-        if isinstance(told.get("metadata"), str):  # as Parquet has it
-            told["metadata"] = unpacked_object(told["metadata"])
-        return told
+        return unpacked_metadata({name: row[name] for name in row if name not in (*LABELS, *DISCUSSION, SPLIT)})
+    if all(name in row for name in (*ON_THE_HUB, "prompt", "candidate_a", "metadata")):
+        told = {name: row[name] for name in row if name not in (*ON_THE_HUB, "prompt")}
+        return unpacked_metadata({**told, "messages": row["prompt"]})
     return row
+
+
+def unpacked_metadata(told: dict[str, Any]) -> dict[str, Any]:
+    """With the metadata as an object, where it is a text, as in Parquet."""
+    if isinstance(told.get("metadata"), str):
+        told["metadata"] = unpacked_object(told["metadata"])
+    return told
 
 
 def unpacked_object(text: str) -> Any:

@@ -58,6 +58,12 @@ FORMATS: Final[Sequence[Format]] = (
         ("query_id", "query", "candidate_a", "response_a", "candidate_b", "response_b"),
         comparison_row,
     ),
+    Format(  # as a data set for the hub has them: see `exported.material`
+        FileFormat.COMPARISONS,
+        COMPARISONS,
+        ("query_id", "prompt", "candidate_a", "response_a", "candidate_b", "response_b", "choice", "labels", "split"),
+        comparison_row,
+    ),
     Format(FileFormat.RESPONSES, COMPARISONS, ("query_id", "query", "candidate", "response"), response_row, pairs=True),
     Format(FileFormat.VERDICTS, VERDICTS, ("query_id", "candidate_a", "candidate_b", "choice"), verdict_row),
     Format(FileFormat.SCORES, SCORES, ("query_id", "candidate", "value"), score_row),

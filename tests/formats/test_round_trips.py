@@ -1,28 +1,37 @@
-"""What is written in the formats of others is read by their readers as what it was."""
+"""What is written is read as what it was: our own files, and those in the formats of others by their readers."""
 
 import io
 import string
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluations.domain import Choice, ComparisonRow, Reading, Shown, VerdictRow, deciding
-from evaluations.formats import alpaca_eval_out, dpo_out, llm_comparator_out, mt_bench_out
+from evaluations.formats import (
+    alpaca_eval_out,
+    csv_out,
+    dpo_out,
+    hugging_face_folder,
+    jsonl_out,
+    llm_comparator_out,
+    mt_bench_out,
+    parquet_out,
+)
+from evaluations.formats.card import Facts
 from evaluations.formats.exported import ExportedRow
 from evaluations.formats.layouts import Layout, prompt_of, turns_of
 from evaluations.formats.preferred import Account
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
-from tests.exported_rows import judge, label, person, row
+from tests.exported_rows import CHOICES, RATERS, SPOKEN, WORDS, judge, label, materials, person, row
 
 ASPECTS = ("safety", "clarity")
 SAFETY = deciding(aspect="safety", aspects=ASPECTS)
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
-SPOKEN = WORDS.filter(str.strip)
 KEYS = st.text(string.ascii_letters + string.digits + "-", min_size=1, max_size=8).filter(lambda key: key.strip("-"))
-CHOICES = st.sampled_from(["A", "B", "tie"])
 
 
 @st.composite
@@ -62,10 +71,79 @@ def is_comparison(found: ComparisonRow, one: ExportedRow, *, as_text: bool = Fal
     assert {found.candidate_a: found.response_a, found.candidate_b: found.response_b} == responses
 
 
+def is_material(found: ComparisonRow, one: ExportedRow) -> None:
+    """The same in everything, side by side."""
+    query = found.query
+    assert (query.key, query.cluster, query.category) == (one["query_id"], one["cluster"], one["category"])
+    assert (query.messages, query.context, query.reference) == (prompt_of(one), one["context"], one["reference"])
+    assert (found.candidate_a, found.candidate_b) == (one["candidate_a"], one["candidate_b"])
+    assert (found.response_a, found.response_b) == (turns_of(one["response_a"]), turns_of(one["response_b"]))
+    assert found.metadata == one["metadata"]
+
+
 def choice_of(found: VerdictRow) -> str:
-    """In terms of alpha and beta."""
+    """In terms of alpha, which is A everywhere here, and the other one."""
     turned = {"A": "B", "B": "A"}
-    return turned.get(found.choice, found.choice) if found.candidate_a == "beta" else found.choice
+    return turned.get(found.choice, found.choice) if found.candidate_a != "alpha" else found.choice
+
+
+def as_parquet(rows: list[ExportedRow]) -> Iterator[bytes]:
+    return parquet_out.lines(rows, Account())
+
+
+def as_csv(rows: list[ExportedRow]) -> Iterator[bytes]:
+    return csv_out.lines(rows, RATERS)
+
+
+def as_jsonl(rows: list[ExportedRow]) -> Iterator[bytes]:
+    return jsonl_out.lines(rows, RATERS)
+
+
+@pytest.mark.parametrize("written", [as_jsonl, as_csv, as_parquet])
+def test_whole_comparisons(written: Callable[[list[ExportedRow]], Iterator[bytes]]) -> None:
+    @settings(max_examples=30)
+    @given(given_rows=st.lists(materials(), min_size=1, max_size=3))
+    def check(given_rows: list[ExportedRow]) -> None:
+        found = read(written(given_rows), "export")
+        assert len(found) == len(given_rows)
+        for compared, one in zip(found, given_rows, strict=True):
+            is_material(compared, one)
+
+    check()
+
+
+@settings(max_examples=30)
+@given(given_rows=st.lists(materials(), min_size=1, max_size=3))
+def test_both_tables_of_a_data_set_for_the_hub(given_rows: list[ExportedRow]) -> None:
+    folder = b"".join(
+        hugging_face_folder.lines(given_rows, ASPECTS, SAFETY, Account(), lambda: Facts("study"), dict[str, Any])
+    )
+    with zipfile.ZipFile(io.BytesIO(folder)) as archive:
+        tables = {name: archive.read(name) for name in archive.namelist() if name.endswith(".parquet")}
+    all_read = read(iter([tables["comparisons/train.parquet"]]), "train.parquet")
+    for compared, one in zip(all_read, given_rows, strict=True):
+        is_material(compared, one)
+    preferred = [
+        one
+        for one in given_rows
+        if one["labels"]["safety"]["choice"] != "tie" and one["response_a"] != one["response_b"]
+    ]
+    found = read(iter([tables["preferences/train.parquet"]]), "train.parquet") if preferred else []
+    for one, compared, verdict in zip(preferred, found[::2], found[1::2], strict=True):
+        is_comparison(compared, one)
+        assert choice_of(verdict) == one["labels"]["safety"]["choice"]
+
+
+@settings(max_examples=60)
+@given(one=rows())
+def test_preferences_as_plain_texts(one: ExportedRow) -> None:
+    asked = one["query"]
+    lines = list(dpo_out.lines([one], ASPECTS, SAFETY, Account(), Layout.PLAIN))
+    if asked is None or not lines:
+        return
+    compared, verdict = read(iter(lines), "dpo.jsonl")
+    is_comparison(compared, one)
+    assert choice_of(verdict) == one["labels"]["safety"]["choice"]
 
 
 @settings(max_examples=60)

@@ -14,9 +14,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evaluations.domain import Choice, ExportState, InputRefused, PickedBy, Reading, Reveal, ReviewState, Role
 from evaluations.formats import exported as exported_row
+from evaluations.formats import jsonl_out
+from evaluations.formats.exported import ExportedRow
 from evaluations.formats.leaving import Needs
 from evaluations.formats.writing import LEAVING
 from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Export, Review, Round, Run, Span
@@ -28,6 +32,7 @@ from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from evaluations.services.labelling import labels
 from evaluations.services.reviewing.reviewing import skip, undo
+from tests.exported_rows import RATERS, materials
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import (
     another_version,
@@ -601,6 +606,20 @@ def test_an_exported_study_is_imported_again_as_the_same_comparisons(written_as:
     imported(again, f"example.{written_as}", exported(example, written_as)[1])
     assert len(material(example)) == 24
     assert material(again) == material(example)
+
+
+@pytest.mark.parametrize("written_as", WHOLE)
+def test_any_text_is_exported_imported_and_exported_as_it_was(written_as: str) -> None:
+    @settings(max_examples=8)
+    @given(rows=st.lists(materials(), min_size=1, max_size=4, unique_by=lambda row: row["query_id"]))
+    def check(rows: list[ExportedRow]) -> None:
+        one, again = make_evaluation(), make_evaluation()
+        imported(one, "rows.jsonl", b"".join(jsonl_out.lines(rows, RATERS)))
+        imported(again, f"rows.{written_as}", exported(one, written_as)[1])
+        assert len(material(one)) == len(rows)
+        assert material(again) == material(one)
+
+    check()
 
 
 @pytest.mark.data
