@@ -10,11 +10,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
-from django.db import connection, models
+from django.db import IntegrityError, connection, models
 
 Rows = Sequence[Sequence[Any]]
+# What PostgreSQL and SQLite say of a row whose like is there.
+TWICE: Final = frozenset({"23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"})
 
 
 def insert_many(model: type[models.Model], columns: tuple[str, ...], rows: Rows) -> None:
@@ -77,6 +79,13 @@ def delete_of_import(model: type[models.Model], import_id: int, most: int) -> in
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {table} WHERE id IN ({some})", [import_id, most])
         return int(cursor.rowcount)
+
+
+def says_twice(error: IntegrityError) -> bool:
+    """Whether the database refused a row because it has one like it, and not for any other fault of it."""
+    cause = error.__cause__
+    told = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+    return told in TWICE
 
 
 def time_ready(moment: datetime) -> datetime | str:

@@ -122,7 +122,8 @@ class LikenessOf(DerivedNumber):
 
 
 class Query(Row):
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries")
+    # All of its indexes begin with it.
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries", db_index=False)
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="queries")
     key = models.CharField(max_length=200)
     cluster = models.CharField(max_length=200)
@@ -148,8 +149,8 @@ class Query(Row):
         indexes = [
             models.Index(fields=["evaluation", "category"], name="query_category"),
             models.Index(fields=["evaluation"], condition=~Q(flags=""), name="query_flagged"),
-            # Equal queries are alike, so that one index finds both.
-            models.Index(fields=["evaluation", "likeness"], name="query_alike"),
+            # Read whole where alike ones are looked for: by likeness it would be written at random places.
+            models.Index(fields=["evaluation", "id", "source_import", "likeness"], name="query_in_order"),
         ]
 
     def __str__(self) -> str:
@@ -167,7 +168,8 @@ class MarkupOf(DerivedNumber):
 class Response(Row):
     """One candidate's answer, as chat messages that continue the query's."""
 
-    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="responses")
+    # `response_once` begins with it.
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="responses", db_index=False)
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="responses")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="responses")
     messages = models.JSONField()
@@ -184,7 +186,6 @@ class Response(Row):
         constraints = [models.UniqueConstraint(fields=["query", "candidate", "sha256"], name="response_once")]
         indexes = [
             models.Index(fields=["query"], condition=~Q(flags=""), name="response_flagged"),
-            models.Index(fields=["sha256", "query"], name="response_same"),
         ]
 
     def __str__(self) -> str:

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from django.db import models
+from django.db import IntegrityError, models
 
-from evaluations.models import Comparison, Query, Response, Score, Verdict
-from evaluations.services.importing import writing
+from evaluations.domain import ImportState, Message, query_sha256
+from evaluations.models import Comparison, Import, Query, Response, Score, Verdict
+from evaluations.services.importing import importing, writing
 from tests.importing import bring, comparison
 from tests.making import make_evaluation
 
@@ -37,3 +38,35 @@ def test_saving_an_imported_row_again_changes_none_of_its_columns() -> None:
             row.save()
         assert list(model._default_manager.order_by("pk").values()) == before
     assert Response.objects.get(candidate__name="beta").flags == "addresses_judge"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_another_door_brought_meanwhile_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = make_evaluation()
+    ready, brought = writing.made_ready, comparison("q2")
+
+    def overtaken(sketches: Any) -> writing.Ready:
+        if not Query.objects.exists():
+            messages: list[Message] = [{"role": "user", "content": brought["query"]}]
+            told = {"messages": messages, "text": brought["query"], "sha256": query_sha256(messages, None, None)}
+            Query.objects.create(evaluation=evaluation, key="q1", cluster="q1", **told)
+        return ready(sketches)
+
+    monkeypatch.setattr(importing, "made_ready", overtaken)
+    assert bring(evaluation, comparison("q1"), brought).state == ImportState.DONE
+    assert sorted(Query.objects.values_list("key", flat=True)) == ["q1", "q2"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_the_database_refuses_for_a_fault_of_ours_is_not_said_to_be_somebody_elses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluation = make_evaluation()
+    monkeypatch.setattr(writing, "draw_shuffle", lambda: None)
+    with pytest.raises(IntegrityError):
+        bring(evaluation, comparison("q1"))
+    failed = Import.objects.get()
+    assert failed.state == ImportState.FAILED
+    assert failed.reason.startswith("The database refused a row:")
+    assert "shuffle" in failed.reason
+    assert not Query.all_rows.exists()

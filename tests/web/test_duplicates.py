@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from evaluations.domain import Role
 from evaluations.models import Evaluation, Query
+from evaluations.services.importing import likening, previewing
 from tests.importing import bring, check, comparison, jsonl
 from tests.making import make_evaluation, make_member
 
@@ -33,6 +34,33 @@ def test_an_import_counts_queries_that_are_here_under_another_id(evaluation: Eva
     rows = [comparison("q2", query="why is  the sky BLUE"), comparison("q3", query="Who?"), comparison("q1")]
     told = check(evaluation, jsonl(rows)).summary["warnings"]
     assert told[0].startswith("1 query is here already under another id")
+
+
+def test_of_a_long_file_every_query_is_looked_for(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likening, "LOOKED_UP", 2)
+    monkeypatch.setattr(previewing, "CHECKED_AT_ONCE", 4)  # a comparison and the two responses that it brings
+    bring(evaluation, comparison("q1", query="Why?"), comparison("q2", query="Who?"))
+    told = {"a": "why", "b": "New?", "c": "who", "d": "WHY", "q2": "Who?", "e": "where"}
+    rows = [comparison(key, query=query) for key, query in told.items()]
+    assert (
+        check(evaluation, jsonl([*rows, comparison("a", query="why", candidate_b="gamma")]))
+        .summary["warnings"][0]
+        .startswith("3 queries are here already under another id")
+    )
+
+
+def test_groups_are_shown_by_their_first_queries_with_all_of_them_counted(evaluation: Evaluation) -> None:
+    bring(evaluation, *(comparison(f"why{n:02}", query="Why?") for n in range(likening.OF_EACH + 2)))
+    bring(evaluation, comparison("who1", query="Who?"), comparison("who2", query="who", cluster="why00"))
+    bring(evaluation, comparison("alone", query="Where?"))
+    groups = {group.queries[0].key: group for group in likening.alike(evaluation)}
+    assert set(groups) == {"why00", "who1"}
+    why, who = groups["why00"], groups["who1"]
+    assert (why.number, why.exact, why.clusters) == (likening.OF_EACH + 2, True, likening.OF_EACH + 2)
+    assert [query.key for query in why.queries] == [f"why{n:02}" for n in range(likening.OF_EACH)]
+    assert (who.number, who.exact, who.clusters, len(who.queries)) == (2, False, 2, 2)
+    numbers = sorted(group.likeness for group in groups.values())
+    assert [group.likeness for group in likening.alike(evaluation, numbers[0])] == numbers[1:]
 
 
 def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(manager: Client, evaluation: Evaluation) -> None:

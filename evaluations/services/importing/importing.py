@@ -33,7 +33,7 @@ from evaluations.models import (
     User,
     Verdict,
 )
-from evaluations.models.many import refresh_statistics
+from evaluations.models.many import refresh_statistics, says_twice
 from evaluations.models.rubrics import next_place
 from evaluations.services.importing.bringing import bring_rubric
 from evaluations.services.importing.knowing import Batch, Outcome, Tally, look_around, tally
@@ -145,6 +145,9 @@ def store(importing: Import, *, seconds: float | None = None) -> bool:
     except InputRefused as refused:
         give_up(importing, str(refused))
         return False
+    except IntegrityError as fault:
+        give_up(importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing of the file was stored.")
+        raise
     except BaseException:
         give_up(importing, INTERRUPTED)
         raise
@@ -240,7 +243,9 @@ class Storing:
                 for stored in self.portions(batch):
                     done, failed = done + stored, 0
                 batch.fall_apart()
-            except IntegrityError:
+            except IntegrityError as refused:
+                if not says_twice(refused):
+                    raise
                 failed += 1
                 if failed == TRIES:
                     raise InputRefused(

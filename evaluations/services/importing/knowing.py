@@ -14,6 +14,7 @@ from evaluations.domain import (
     INCONSISTENT,
     BadRow,
     ComparisonRow,
+    QueryPart,
     QueryRow,
     ResponseRow,
     Row,
@@ -145,6 +146,11 @@ class Batch:
         for query in self.queries.values():
             query.responses.clear()
             query.comparisons.clear()
+
+    @property
+    def new_queries(self) -> list[QueryPart]:
+        """Those that an entry brings which is not bad: what a bad one brought was taken out."""
+        return [query.part for query in self.queries.values() if query.part]
 
     @property
     def bad(self) -> list[BadRow]:

@@ -1,25 +1,16 @@
 """Queries and responses that are there more than once, or stand in another data set too."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, Final
 
 from django.db import transaction
-from django.db.models import Count, Min
-from django.db.models.functions import Now
+from django.db.models import Count, Min, QuerySet, Window
+from django.db.models.functions import Now, RowNumber
 
-from evaluations.domain import (
-    BadRow,
-    ComparisonRow,
-    FileFormat,
-    InputRefused,
-    ResponseRow,
-    cluster_number,
-    likeness,
-    text_of,
-)
-from evaluations.formats.reading import Entry
+from evaluations.domain import FileFormat, InputRefused, QueryPart, cluster_number, likeness, text_of
 from evaluations.formats.sources import open_source
 from evaluations.formats.streams import Record
 from evaluations.models import Evaluation, Query, Response, RubricVersion, User
@@ -30,7 +21,8 @@ from evaluations.services.recording import record
 
 AT_ONCE: Final = 50  # groups on a page
 OF_EACH: Final = 8  # queries of a group
-LOOKED_UP: Final = 500
+LOOKED_UP: Final = 20_000  # at each look every query that is here is passed by
+NAMED: Final = 500  # clusters on the record
 CHECKED_ROWS: Final = 200_000
 EXAMPLES: Final = 5
 
@@ -63,20 +55,38 @@ class Overlap:
 
 
 def alike(evaluation: Evaluation, after: int = 0) -> list[Alike]:
-    """Groups of at least two, in the order of their number."""
-    told = Query.objects.filter(evaluation=evaluation, likeness__gt=after).values("likeness").order_by("likeness")
-    counted = told.annotate(
-        number=Count("pk"),
-        texts=Count("sha256", distinct=True),
-        clusters=Count("cluster_number", distinct=True),
+    """Groups of at least two, in the order of their number.
+
+    Their numbers first: an index alone says these, of as many queries as there are.
+    """
+    here = Query.objects.filter(evaluation=evaluation)
+    told = here.filter(likeness__gt=after).values("likeness").order_by("likeness").annotate(number=Count("pk"))
+    numbers = [group["likeness"] for group in told.filter(number__gt=1)[:AT_ONCE]]
+    members = here.filter(likeness__in=numbers)
+    counted = (
+        members.values("likeness")
+        .order_by("likeness")
+        .annotate(
+            number=Count("pk"),
+            texts=Count("sha256", distinct=True),
+            clusters=Count("cluster_number", distinct=True),
+        )
     )
-    found = counted.filter(number__gt=1)[:AT_ONCE]
-    groups = []
-    for group in found:
-        members = Query.objects.filter(evaluation=evaluation, likeness=group["likeness"]).order_by("pk")
-        shown = list(members.only("key", "cluster", "text")[:OF_EACH])
-        groups.append(Alike(group["likeness"], group["number"], group["texts"] == 1, group["clusters"], shown))
-    return groups
+    shown = first_of_each(members, "likeness", OF_EACH)
+    return [
+        Alike(one["likeness"], one["number"], one["texts"] == 1, one["clusters"], shown[one["likeness"]])
+        for one in counted
+    ]
+
+
+def first_of_each(queries: "QuerySet[Query]", column: str, number: int) -> dict[int, list[Query]]:
+    """The oldest queries of each group that shares a column."""
+    place = Window(RowNumber(), partition_by=column, order_by="pk")
+    ids = queries.annotate(place=place).filter(place__lte=number).values("pk")
+    found: dict[int, list[Query]] = defaultdict(list)
+    for one in Query.objects.filter(pk__in=ids).only("key", "cluster", "text", column).order_by("pk"):
+        found[getattr(one, column)].append(one)
+    return found
 
 
 def same_responses(evaluation: Evaluation) -> list[Same]:
@@ -109,7 +119,7 @@ def put_together(evaluation: Evaluation, number: int, *, user: User | None) -> s
         changed = moved.update(cluster=name, cluster_number=cluster_number(name))
         # What was reckoned by cluster, reports and splits, is out of date.
         Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
-        before = {"clusters": clusters[:LOOKED_UP]}
+        before = {"clusters": clusters[:NAMED]}
         record(
             "put in one cluster",
             evaluation,
@@ -135,15 +145,12 @@ def in_other_evaluations(evaluation: Evaluation, user: User) -> list[Overlap]:
     found = (
         shared.values("evaluation", "evaluation__name")
         .annotate(number=Count("likeness", distinct=True))
-        .order_by("-number")
+        .order_by("-number")[:AT_ONCE]
     )
+    examples = first_of_each(shared, "evaluation_id", EXAMPLES)
     return [
-        Overlap(
-            one["evaluation__name"],
-            one["number"],
-            list(shared.filter(evaluation=one["evaluation"]).order_by("pk").values_list("text", flat=True)[:EXAMPLES]),
-        )
-        for one in found[:AT_ONCE]
+        Overlap(one["evaluation__name"], one["number"], [query.text for query in examples[one["evaluation"]]])
+        for one in found
     ]
 
 
@@ -157,8 +164,7 @@ def in_file(evaluation: Evaluation, file: BinaryIO, name: str) -> Overlap:
     found: dict[int, str] = {}
     told = (text_in(one.values.get(column)) for one in islice(records, CHECKED_ROWS))
     while some := {likeness(text): text for text in islice(told, LOOKED_UP)}:
-        hits = Query.objects.filter(evaluation=evaluation, likeness__in=list(some)).values_list("likeness", flat=True)
-        found.update({number: some[number] for number in hits})
+        found.update({number: some[number] for number in stand_here(evaluation, some)})
     return Overlap(name, len(found), [text[:300] for text in islice(found.values(), EXAMPLES)])
 
 
@@ -170,12 +176,15 @@ def text_in(value: Any) -> str:
 
 def in_examples(evaluation: Evaluation) -> list[Overlap]:
     """Rubric versions whose worked examples are queries of this evaluation: the judge was told the answer."""
-    found = []
     versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).select_related("rubric").exclude(few_shot=[])
-    for version in versions:
-        texts = {likeness(text): text for example in version.few_shot for text in texts_of(example)}
-        hits = Query.objects.filter(evaluation=evaluation, likeness__in=list(texts)).values_list("likeness", flat=True)
-        if shared := [texts[number] for number in set(hits)]:
+    told = {
+        version: {likeness(text): text for example in version.few_shot for text in texts_of(example)}
+        for version in versions
+    }
+    here = stand_here(evaluation, set().union(*told.values()))
+    found = []
+    for version, texts in told.items():
+        if shared := [text for number, text in texts.items() if number in here]:
             found.append(Overlap(str(version), len(shared), shared[:EXAMPLES]))
     return found
 
@@ -188,13 +197,37 @@ def texts_of(example: Any) -> list[str]:
     return [text for part in parts for text in texts_of(part)]
 
 
-def under_other_ids(evaluation: Evaluation, items: Sequence[Entry | BadRow]) -> set[str]:
-    """The ids of these rows' queries that stand here under another id already, and not under this one."""
-    rows = [row for item in items if isinstance(item, Entry) for row in item.rows]
-    parts = {row.query.key: row.query for row in rows if isinstance(row, (ComparisonRow, ResponseRow))}
-    numbers = {key: likeness(text_of(part.messages), part.context) for key, part in parts.items()}
-    here = Query.objects.filter(evaluation=evaluation, likeness__in=set(numbers.values()))
-    keys: dict[int, set[str]] = {}
-    for number, key in here.values_list("likeness", "key"):
-        keys.setdefault(number, set()).add(key)
-    return {key for key, number in numbers.items() if number in keys and key not in keys[number]}
+class Elsewhere:
+    """Counts the queries of a file that are here under another id already.
+
+    Those are looked for among its new queries alone, many at once: all numbers that are here are read each time.
+    """
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._waiting: list[int] = []
+        self._number = 0
+
+    def add(self, queries: Iterable[QueryPart]) -> None:
+        self._waiting += [likeness(text_of(part.messages), part.context) for part in queries]
+        if len(self._waiting) >= LOOKED_UP:
+            self._look()
+
+    def _look(self) -> None:
+        here = stand_here(self._evaluation, set(self._waiting))
+        self._number += sum(number in here for number in self._waiting)
+        self._waiting.clear()
+
+    @property
+    def number(self) -> int:
+        self._look()
+        return self._number
+
+
+def stand_here(evaluation: Evaluation, numbers: Collection[int]) -> set[int]:
+    """Which of these numbers queries of the evaluation have."""
+    if not numbers:
+        return set()
+    return set(
+        Query.objects.filter(evaluation=evaluation, likeness__in=list(numbers)).values_list("likeness", flat=True)
+    )

@@ -28,7 +28,7 @@ from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
 from evaluations.services.importing.fetching import limits
 from evaluations.services.importing.knowing import Around, Batch, look_around, tally
-from evaluations.services.importing.likening import under_other_ids
+from evaluations.services.importing.likening import Elsewhere
 from evaluations.services.importing.mapping import as_remembered
 from evaluations.services.importing.pairing import ADJACENT, BASELINE, Pairing, read_pairing
 from evaluations.services.importing.rating import ranking_of
@@ -269,7 +269,7 @@ def sum_of(file: BinaryIO) -> str:
 
 
 def check(importing: Import, file: BinaryIO) -> Checked:
-    around = look_around(importing.evaluation)
+    around, elsewhere = look_around(importing.evaluation), Elsewhere(importing.evaluation)
     with Seen() as counted, Seen() as seen:
         reading = reading_of(importing)
         contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
@@ -279,13 +279,13 @@ def check(importing: Import, file: BinaryIO) -> Checked:
             checked.read += len(items)
             batch = resolve(around, items, seen)
             checked.count(batch)
+            elsewhere.add(batch.new_queries)
             batch.fall_apart()
-            for key in under_other_ids(importing.evaluation, items):
-                checked.elsewhere += not counted.ordinal(("elsewhere", key))
             wanted = SAMPLES - len(checked.samples)
             checked.samples += map(sample, islice((item for item in items if isinstance(item, Entry)), wanted))
             if importing.pk:
                 still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
+    checked.elsewhere = elsewhere.number
     checked.aspects, checked.scales = around.imported_aspects, around.scales
     if not set(UNNAMED) & set(around.candidates):
         checked.note = ""
