@@ -1,6 +1,6 @@
 """Columns of any file as the product's own fields: renamed, filled in, and their words translated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -23,6 +23,8 @@ BESIDE: Final[Mapping[str, Beside]] = {
     FileFormat.COMPARISONS: Beside("choice", verdict_row),
     FileFormat.RESPONSES: Beside("value", score_row),
 }
+ON_ASPECT: Final = "choice:"
+SIDES: Final = (("A", "candidate_a"), ("B", "candidate_b"))
 # Fields of verdicts and scores: no metadata of the material they stand beside.
 NO_MATERIAL: Final = frozenset(
     field.name for kind in (FileFormat.VERDICTS, FileFormat.SCORES) for field in FIELDS[kind]
@@ -62,7 +64,9 @@ def mapped_values(values: Mapping[str, Any], index: int, reading: Reading) -> Ma
     if "query_id" in reading.constants:
         found["query_id"] = made_id(reading.constants["query_id"], found, index)
     if "choice" in named(reading) or reading.choices:
-        found["choice"] = choice_meant(found, reading.choices)
+        found["choice"] = choice_meant(found, "choice", reading.choices)
+    for field in choices_on_aspects(reading):
+        found[field] = choice_meant(found, field, reading.choices)
     return found
 
 
@@ -77,15 +81,18 @@ def made_id(told: str, values: Mapping[str, Any], index: int) -> str:
     return content_key(text)
 
 
-def choice_meant(values: Mapping[str, Any], choices: Mapping[str, str]) -> object:
-    """What a word of the file stands for: as was said, or the candidate whose name it is."""
-    given = optional_text(values, "choice").strip()
+def choices_on_aspects(reading: Reading) -> list[str]:
+    """The fields that hold a choice on one aspect each, as ``choice:style``, where a row has several."""
+    return sorted(field for field in named(reading) if field.startswith(ON_ASPECT))
+
+
+def choice_meant(values: Mapping[str, Any], field: str, choices: Mapping[str, str]) -> object:
+    """What a word of the file stands for: as was said, or the candidate whose name it is, in any case of letters."""
+    given = optional_text(values, field).strip()
     if (meant := choices.get(given.lower())) is not None:
         return meant
-    for side, column in (("A", "candidate_a"), ("B", "candidate_b")):
-        if given and given == values.get(column):
-            return side
-    return values.get("choice")
+    sides = [side for side, column in SIDES if given and given.lower() == optional_text(values, column).strip().lower()]
+    return sides[0] if len(sides) == 1 else values.get(field)
 
 
 def rows_meant(
@@ -93,10 +100,19 @@ def rows_meant(
 ) -> tuple[Row, ...]:
     """What a record brings; with the verdict or the score beside its material, where somebody said which it is."""
     beside = BESIDE.get(name)
-    if beside is None or not reading.is_mapped or beside.field not in named(reading):
+    several = choices_on_aspects(reading) if name == FileFormat.COMPARISONS else []
+    if beside is None or not reading.is_mapped or not (beside.field in named(reading) or several):
         return meaning(record, reading)
-    material = {column: value for column, value in record.values.items() if column not in NO_MATERIAL}
-    rows = meaning(replace(record, values=material), reading)
-    if not optional_text(record.values, beside.field).strip():
-        return rows
-    return (*rows, *beside.meaning(record, reading))
+    values = record.values
+    rows = meaning(replace(record, values=material_in(values, several)), reading)
+    if optional_text(values, beside.field).strip():
+        rows = (*rows, *beside.meaning(record, reading))
+    for field in several:
+        if optional_text(values, field).strip():
+            told = {**values, "choice": values[field], "aspect": field.removeprefix(ON_ASPECT)}
+            rows = (*rows, *verdict_row(replace(record, values=told), reading))
+    return rows
+
+
+def material_in(values: Mapping[str, Any], several: Collection[str]) -> dict[str, Any]:
+    return {column: value for column, value in values.items() if column not in NO_MATERIAL and column not in several}

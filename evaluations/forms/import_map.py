@@ -36,7 +36,10 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "value": ("Score", "A number."),
     "rater": ("Rater", "Who chose or scored."),
     "rater_kind": ("Kind of rater", ""),
-    "aspect": ("Aspect", "What was asked about; “overall” where nothing says it."),
+    "aspect": (
+        "Aspect",
+        "What was asked about; “overall” where nothing says it. Of several columns of choices bring the file once each.",
+    ),
     "shown_swapped": ("Second response shown first", ""),
     "sample": ("Sample", "0 for the first time, 1 for the second, …"),
     "rationale": ("Rationale", ""),

@@ -1,5 +1,6 @@
 """What the commands that import a file have in common."""
 
+import shlex
 from argparse import ArgumentParser
 from typing import Any, Final, TextIO
 
@@ -9,6 +10,7 @@ from evaluations.domain import (
     FAILURE_STATES,
     INCONSISTENT,
     Choice,
+    ColumnsUnknown,
     FileFormat,
     ImportState,
     InputRefused,
@@ -18,7 +20,9 @@ from evaluations.domain import (
 from evaluations.models import Evaluation, Import
 from evaluations.services.importing.fetching import opened
 from evaluations.services.importing.fitting import remember_reading
+from evaluations.services.importing.guessing import guess, guessed_kind, share
 from evaluations.services.importing.importing import begin, store
+from evaluations.services.importing.mapping import look_at
 from evaluations.services.importing.previewing import preview
 from evaluations.services.importing.sweeping import cancel, sweep
 from evaluations.services.reviewing.tallying import imports_left_off, tally_import
@@ -130,10 +134,33 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
         if options["remember"]:
             remember_reading(importing)
         store_or_discard(importing, out, skip_bad=options["skip_bad"])
+    except ColumnsUnknown as unknown:
+        raise CommandError(f"{unknown}{perhaps(options)}") from unknown
     except OSError as error:
         raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
     except InputRefused as refused:
         raise CommandError(str(refused)) from refused
+
+
+def perhaps(options: dict[str, Any]) -> str:
+    """The options that the file probably needs, ready to be pasted; nothing where they cannot be guessed."""
+    if options["format"] != FileFormat.AUTO or options["map"] or options["set"]:
+        return ""
+    try:
+        with opened(options["file"]) as (file, name):
+            sheet = look_at(file, name)
+    except InputRefused:
+        return ""
+    kind = guessed_kind(sheet)
+    if share(sheet, kind) < 1:
+        return ""
+    likely = guess(sheet, kind)
+    fields: dict[str, list[str]] = {}
+    for field, column in likely.columns.items():
+        fields.setdefault(column, []).append(field)
+    mapped = [shlex.quote(f"{column}={','.join(told)}") for column, told in fields.items()]
+    whole = [shlex.quote(f"{field}={value}") for field, value in likely.constants.items()]
+    return " ".join([" Perhaps:", "--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])])
 
 
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,11 @@ def test_a_hostile_file_is_refused_by_the_command_in_one_line(
     assert not Import.objects.exists()
     assert not Query.all_rows.exists()
     assert kept() == []
+
+
+def test_a_table_of_ones_own_is_told_the_options_with_which_it_comes_in(evaluation: Evaluation, written: Any) -> None:
+    path = written(b"question,gpt4_answer,claude answer,preferred,annotator\nWhy?,x,y,Claude,ann\n", "own.csv")
+    _, _, options = refused("import_comparisons", path).partition(" Perhaps: ")
+    said("import_comparisons", path, *shlex.split(options))
+    verdict = Verdict.objects.get()
+    assert (verdict.choice, verdict.rater.name, verdict.comparison.response_a.candidate.name) == ("A", "ann", "claude")

@@ -88,3 +88,23 @@ def test_a_response_brings_the_score_beside_it() -> None:
 def test_columns_that_fit_nothing_are_said_to_be_unknown() -> None:
     with pytest.raises(ColumnsUnknown):
         entries({"a": 1, "b": 2}, format="auto", mapping={}, constants={}, choices={})
+
+
+def test_several_columns_of_choices_are_verdicts_on_an_aspect_each() -> None:
+    row = {"q": "Why?", "x": "a", "y": "b", "style": "GPT-4", "facts": "llama", "harm": "", "who": "ann"}
+    (entry,) = entries(
+        row,
+        format="comparisons",
+        mapping={
+            "q": "query",
+            "x": "response_a",
+            "y": "response_b",
+            "who": "rater",
+            **{name: f"choice:{name}" for name in ("style", "facts", "harm")},
+        },
+        constants={"query_id": "#text", "candidate_a": "gpt-4", "candidate_b": "Llama", "rater_kind": "human"},
+        choices={},
+    )
+    comparison, *verdicts = rows_of(entry)
+    assert comparison.metadata == {}
+    assert [(verdict.aspect, verdict.choice) for verdict in verdicts] == [("facts", "B"), ("style", "A")]

@@ -24,6 +24,7 @@ from evaluations.formats import (
 from evaluations.formats.card import Facts
 from evaluations.formats.exported import ExportedRow
 from evaluations.formats.layouts import Layout, prompt_of, turns_of
+from evaluations.formats.leaving import Tally
 from evaluations.formats.preferred import Account
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
@@ -88,7 +89,7 @@ def choice_of(found: VerdictRow) -> str:
 
 
 def as_parquet(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return parquet_out.lines(rows, Account())
+    return parquet_out.lines(rows, Tally())
 
 
 def as_csv(rows: list[ExportedRow]) -> Iterator[bytes]:

@@ -47,6 +47,19 @@ def test_a_column_of_words_for_choices_is_one_whatever_it_is_called() -> None:
     assert found.columns["choice"] == "col7"
 
 
+def test_a_column_of_words_that_is_called_after_nothing_known_names_the_aspect() -> None:
+    columns = ("prompt", "output_a", "output_b", "Style", "who")
+    found = guess(sheet(*columns, Style=("A", "B", "tie")), "comparisons")
+    assert (found.columns["choice"], found.constants["aspect"]) == ("Style", "style")
+
+
+def test_candidates_that_a_column_of_choices_names_are_columns_of_responses() -> None:
+    table = sheet("Question", "GPT-4", "Claude", "Better", Better=("Claude", "GPT-4", "tie"))
+    found = guess(table, guessed_kind(table))
+    assert (found.columns["response_a"], found.columns["response_b"]) == ("GPT-4", "Claude")
+    assert (found.columns["choice"], found.constants["candidate_a"]) == ("Better", "GPT-4")
+
+
 def test_one_response_a_row_is_a_file_of_responses_and_a_number_a_score() -> None:
     assert guessed_kind(sheet("id", "prompt", "model", "completion")) == "responses"
     assert guessed_kind(sheet("question_id", "model", "rating")) == "scores"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import FIELDS, OF_TEXT, FileFormat
+from evaluations.formats.wording import aspect_of
 from evaluations.services.importing.mapping import Sheet
 
 # As columns are called elsewhere, the likelier names first; letters and digits only.
@@ -67,15 +68,17 @@ class Guess:
 
 def guess(sheet: Sheet, kind: str) -> Guess:
     wanted = [field.name for field in FIELDS[kind]]
-    found = in_pairs(sheet.columns, wanted)
+    found = in_pairs(sheet.columns, wanted) or (chosen_between(sheet) if "response_a" in wanted else {})
     for name in wanted:
         if name not in found and (column := by_name(sheet.columns, name, taken=found.values())):
             found[name] = column
     if "messages" in found and "query" in found:
         del found["messages"]
+    told = {}
     if "choice" in wanted and "choice" not in found and (column := of_choices(sheet, found.values())):
         found["choice"] = column
-    return Guess(found, filled_in(found, wanted))
+        told["aspect"] = aspect_of(column)
+    return Guess(found, {**filled_in(found, wanted), **{field: told[field] for field in told if field not in found}})
 
 
 def guessed_kind(sheet: Sheet) -> str:
@@ -122,6 +125,16 @@ def in_pairs(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 def with_owners(columns: Sequence[str]) -> list[str]:
     """Columns that are called after a response and whose it is: ``gpt4_answer``."""
     return [column for column in columns if owner(column) != column]
+
+
+def chosen_between(sheet: Sheet) -> dict[str, str]:
+    """Two responses whose columns are called by their candidates, as a column of choices names them."""
+    for column, words in sheet.words.items():
+        names = {plain(word) for word in words if word and plain(word) not in CHOICE_OF}
+        sides = [other for other in sheet.columns if other != column and plain(other) in names]
+        if len(sides) == len(names) == 2:
+            return {"response_a": sides[0], "response_b": sides[1], "choice": column}
+    return {}
 
 
 def owner(column: str) -> str:
