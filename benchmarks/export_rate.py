@@ -185,7 +185,7 @@ def measure(written_as: str) -> None:
     wanted = Wanted(aspect="clarity" if LEAVING[written_as].wants_choice else "")
     export = exporting.begin(evaluation, written_as=written_as, user=None, wanted=wanted)
     blocks = exporting.write(export, Comparison.objects.filter(evaluation=evaluation))
-    size = len(next(blocks))
+    size = len(next(blocks, b""))  # of no score there is no byte
     first_block_ms = (time.perf_counter() - started) * 1000
     size += sum(len(block) for block in blocks)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started

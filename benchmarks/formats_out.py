@@ -25,6 +25,16 @@ from evaluations.formats.writing import LEAVING
 ASPECTS = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
 RATERS = Raters(aspects=ASPECTS, people=["ann"], judges=["gpt"], gold=[])
 WORDS = ("The quick brown fox jumps over the lazy dog. " * 25)[:1000]
+# Equal ones are the same object, as the engine hands them over.
+LABELS = {
+    (aspect, choice): {"choice": choice, "source": "majority", "n": 2, "votes": {choice: 2}, "by": None}
+    for aspect in ASPECTS
+    for choice in "AB"
+}
+ANSWERS = {
+    key: {"choice": key[1], "inconsistent": False, "orders": {"as_stored": [key[1]], "swapped": [key[1]]}}
+    for key in LABELS
+}
 COMBINED = "weighted:" + ",".join(f"{aspect}={place + 1}" for place, aspect in enumerate(ASPECTS))
 
 
@@ -64,9 +74,7 @@ def timed(leaving: Leaving, rows: list[dict[str, Any]], options: Options) -> dic
 
 def comparison(number: int) -> dict[str, Any]:
     choice = "AB"[number % 2]
-    label = {"choice": choice, "source": "majority", "n": 2, "votes": {choice: 2}, "by": None}
     given = {"first": choice, "final": choice, "note": "", "reason": None}
-    answered = {"choice": choice, "inconsistent": False, "orders": {"as_stored": [choice], "swapped": [choice]}}
     return {
         "query_id": f"q{number}",
         "cluster": f"q{number}",
@@ -80,7 +88,7 @@ def comparison(number: int) -> dict[str, Any]:
         "candidate_b": "beta",
         "response_b": f"{WORDS} {number}",
         "metadata": {},
-        "labels": {aspect: dict(label) for aspect in ASPECTS},
+        "labels": {aspect: LABELS[aspect, choice] for aspect in ASPECTS},
         "adjudications": {},
         "comments": [],
         "skipped": [],
@@ -91,7 +99,7 @@ def comparison(number: int) -> dict[str, Any]:
                 "kind": "llm",
                 "model": "gpt",
                 "rubric": "six-aspect 1",
-                "choices": {aspect: dict(answered) for aspect in ASPECTS},
+                "choices": {aspect: ANSWERS[aspect, choice] for aspect in ASPECTS},
                 "rationales": {"as_stored": [WORDS[:200]], "swapped": [WORDS[:200]]},
                 "failures": {},
             }

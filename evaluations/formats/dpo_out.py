@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from evaluations.domain import Deciding
 from evaluations.formats.exported import LabelledRow, Raters
-from evaluations.formats.jsonl_out import encode
+from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import LAYOUT, Layout, as_chat, as_plain, conversation, is_empty
 from evaluations.formats.leaving import Leaving, Options, Rows, Tally
 from evaluations.formats.preferred import LEFT_OUT_IN_WORDS, Account, Preference, preferences, told_of
@@ -27,7 +27,7 @@ def lines(
     for one in preferences(rows, how, aspects, account):
         account.rows += 1
         note(one, account)
-        yield encode(record(one, layout)).encode() + b"\n"
+        yield encoded(record(one, layout))
 
 
 def record(one: Preference, layout: Layout) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from evaluations.domain import Choice, Deciding
 from evaluations.formats.exported import LabelledRow, Raters
-from evaluations.formats.jsonl_out import encode
+from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import LAYOUT, Layout, as_chat, as_plain, is_empty
 from evaluations.formats.leaving import Leaving, Options, Rows, Setting, Tally
 from evaluations.formats.preferred import LEFT_OUT_IN_WORDS, Account, Decided, LeftOut, all_decided, told_of
@@ -53,7 +53,7 @@ def lines(
             account.noted["good" if good else "bad"] += 1
             if is_empty(row[response]):  # type: ignore[literal-required]
                 account.noted["completion_is_empty"] += 1
-            yield encode(record(one, row[response], row[candidate], layout, good=good)).encode() + b"\n"  # type: ignore[literal-required]
+            yield encoded(record(one, row[response], row[candidate], layout, good=good))  # type: ignore[literal-required]
 
 
 def left_out(one: Decided, *, ties: bool) -> LeftOut | None:

@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from evaluations.domain import Deciding
 from evaluations.formats.exported import LabelledRow, Raters
-from evaluations.formats.jsonl_out import encode
+from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import conversation, is_empty
 from evaluations.formats.leaving import Leaving, Options, Rows, Tally
 from evaluations.formats.preferred import LEFT_OUT_IN_WORDS, Account, preferences, told_of
@@ -21,7 +21,7 @@ def lines(rows: Iterable[LabelledRow], aspects: Sequence[str], how: Deciding, ac
             continue
         account.rows += 1
         record = {"messages": conversation(one.of.row, one.chosen), "model": one.candidates[0], **told_of(one.of)}
-        yield encode(record).encode() + b"\n"
+        yield encoded(record)
 
 
 def written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Iterator[bytes]:

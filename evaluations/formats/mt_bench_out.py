@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from evaluations.domain import Choice, Shown, Stage
 from evaluations.formats.exported import ExportedRow, Judge, Person, Raters
-from evaluations.formats.jsonl_out import encode
+from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import conversation
 from evaluations.formats.leaving import Leaving, Needs, Options, Rows, Tally
 from evaluations.formats.preferred import Account
@@ -36,7 +36,7 @@ def judges_lines(rows: Iterable[ExportedRow], aspect: str, account: Account) -> 
         for judge in row["judges"]:
             for record in judgments(row, judge, aspect, account):
                 account.rows += 1
-                yield encode(record).encode() + b"\n"
+                yield encoded(record)
 
 
 def judgments(row: ExportedRow, judge: Judge, aspect: str, account: Account) -> Iterator[Mapping[str, Any]]:
@@ -91,7 +91,7 @@ def people_lines(rows: Iterable[ExportedRow], aspect: str, account: Account) -> 
             record = vote(row, person, aspect, account)
             if record:
                 account.rows += 1
-                yield encode(record).encode() + b"\n"
+                yield encoded(record)
 
 
 def vote(row: ExportedRow, person: Person, aspect: str, account: Account) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypedDict
 
 from evaluations.formats.exported import EXECUTED, NEUTRALISED, Raters
-from evaluations.formats.jsonl_out import encode
+from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.leaving import Leaving, Needs, Options, Row, Rows, Tally
 
 
@@ -78,8 +78,7 @@ SCORE_COLUMNS: Final = (
 
 
 def jsonl_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    for row in rows:
-        yield encode(row).encode() + b"\n"
+    yield from map(encoded, rows)
 
 
 def csv_lines(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> Iterator[bytes]:

@@ -97,3 +97,10 @@ def test_every_text_comes_back_from_jsonl_as_it_was(response: Any) -> None:
     read = material(json.loads(line))
     assert set(read) == set(MATERIAL)
     assert read["response_a"] == response
+
+
+@given(st.lists(st.text(alphabet=st.sampled_from("a ,\"\r\n\t'é;\\\0"), max_size=6), min_size=2, max_size=5))
+def test_a_line_is_what_the_standard_library_writes(cells: list[str]) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(cells)
+    assert csv_out.line(cells) == buffer.getvalue().encode()

@@ -26,7 +26,14 @@ from evaluations.services.exporting.collecting import (
     words_of_judges,
 )
 from evaluations.services.exporting.judged import answers_of, judges_of, scorers_of, with_scorers, with_words
-from evaluations.services.exporting.labelled import label_of, labels_answered, labels_made, material_of, moment
+from evaluations.services.exporting.labelled import (
+    label_of,
+    label_voted,
+    labels_answered,
+    labels_made,
+    material_of,
+    moment,
+)
 from evaluations.services.exporting.reviewed import SaidByPeople, people_of
 from evaluations.services.exporting.unfolding import Answers
 from evaluations.services.importing.preferring import Preference
@@ -79,7 +86,7 @@ def labels_of_people(
     if not people and not settled:
         return {}
     votes = votes_of(people)
-    told = {aspect: label_of(labelling.voted(given)) for aspect, given in votes.items()}
+    told = {aspect: label_voted(frozenset(given.items())) for aspect, given in votes.items()}
     for one in settled:
         key, by = cast.aspects[one.aspect_id], cast.username(one.user.username)
         told[key] = label_of(labelling.adjudicated(Choice(one.choice), by, votes.get(key, {})))

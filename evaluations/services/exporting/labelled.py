@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -49,15 +50,14 @@ def labels_by_people(ids: Sequence[int], cast: Cast) -> Mapping[int, Labels]:
         if not unanimous or source not in COUNTED_SOURCES:
             unclear.add(pk)
         elif aspect in cast.aspects:
-            by: Mapping[str, int] = {choice: votes}
-            told[pk][cast.aspects[aspect]] = {
-                "choice": choice,
-                "source": source,
-                "n": votes,
-                "votes": by,
-                "by": None,
-            }
+            told[pk][cast.aspects[aspect]] = label_unanimous(choice, source, votes)
     return {**told, **recounted(sorted(unclear.intersection(ids)), cast)}
+
+
+@lru_cache(maxsize=PATTERNS)
+def label_unanimous(choice: str, source: str, votes: int) -> exported.Label:
+    """The same votes give the same object: change none."""
+    return {"choice": choice, "source": source, "n": votes, "votes": {choice: votes}, "by": None}
 
 
 def recounted(ids: Sequence[int], cast: Cast) -> Mapping[int, Labels]:
@@ -71,6 +71,12 @@ def named(label: exported.Label, cast: Cast) -> exported.Label:
     if label["by"] is not None:
         label["by"] = cast.username(label["by"])
     return label
+
+
+@lru_cache(maxsize=PATTERNS)
+def label_voted(votes: frozenset[tuple[Choice, int]]) -> exported.Label:
+    """What votes make. The same votes give the same object: change none."""
+    return label_of(labelling.voted(dict(sorted(votes))))
 
 
 def label_of(label: labelling.Label) -> exported.Label:

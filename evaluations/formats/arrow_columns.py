@@ -1,0 +1,42 @@
+"""Columns of Arrow, made of what many rows hold: a list for each column, not a dict for each row."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+TEXT: Final = pa.string()
+TURN: Final = pa.struct({"role": TEXT, "content": TEXT})
+TURNS: Final = pa.list_(TURN)
+
+
+def texts(values: Iterable[str | None]) -> pa.Array:
+    return pa.array(values, TEXT)
+
+
+def lists(rows: Sequence[Sequence[Any]], column: Callable[[list[Any]], pa.Array]) -> pa.Array:
+    """A list in each row. ``column`` makes one column of what all of them hold."""
+    offsets = pa.array([0, *accumulate(map(len, rows))], pa.int32())
+    return pa.ListArray.from_arrays(offsets, column(list(chain.from_iterable(rows))))
+
+
+def structs(kind: pa.StructType, columns: Mapping[str, pa.Array]) -> pa.Array:
+    return pa.StructArray.from_arrays([columns[field.name] for field in kind], fields=list(kind))
+
+
+def turns(rows: Sequence[Sequence[Mapping[str, Any]]]) -> pa.Array:
+    """Conversations."""
+    return lists(rows, turn_column)
+
+
+def turn_column(said: Sequence[Mapping[str, Any]]) -> pa.Array:
+    return structs(TURN, {name: texts([turn[name] for turn in said]) for name in ("role", "content")})
+
+
+def shared(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of which many are the same object: each is made once."""
+    found = {id(value): value for value in values}
+    place = {number: index for index, number in enumerate(found)}
+    made = pa.array(found.values(), kind)
+    return made.take(pa.array([place[id(value)] for value in values], pa.int32()))
