@@ -38,7 +38,7 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "rater_kind": ("Kind of rater", ""),
     "aspect": (
         "Aspect",
-        "What was asked about; “overall” where nothing says it. Of several columns of choices bring the file once each.",
+        "What was asked about; “overall” where nothing says it. Bring the file once for each column of choices.",
     ),
     "shown_swapped": ("Second response shown first", ""),
     "sample": ("Sample", "0 for the first time, 1 for the second, …"),
