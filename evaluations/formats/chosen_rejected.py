@@ -83,18 +83,24 @@ def pair_rows(record: Record, values: Mapping[str, Any], reading: Reading) -> tu
         response_a=chosen if names[0] < names[1] else rejected,
         candidate_b=max(names),
         response_b=rejected if names[0] < names[1] else chosen,
-        metadata={column: value for column, value in remainder(values, KNOWN).items() if not tells(column)},
+        metadata=metadata_of(values),
     )
     return comparison, VerdictRow(
         line=record.line,
         query_key=query.key,
-        candidate_a=names[0],
-        candidate_b=names[1],
+        candidate_a=comparison.candidate_a,
+        candidate_b=comparison.candidate_b,
         rater=reading.rater or GOLD,
         rater_kind=reading.rater_kind or RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
-        choice=Choice.A,
+        choice=Choice.A if names[0] < names[1] else Choice.B,
     )
+
+
+def metadata_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
+    known = KNOWN if "label_source" in values else KNOWN - {"split"}
+    return {column: value for column, value in remainder(values, known).items() if not tells(column)}
 
 
 def tells(column: str) -> bool:

@@ -27,6 +27,12 @@ def pair(record: dict[str, Any], **reading: Any) -> tuple[ComparisonRow, Verdict
     return comparison, verdict, text
 
 
+def preferred(verdict: VerdictRow) -> tuple[str, str]:
+    """The candidate that was chosen, and the other one."""
+    names = verdict.candidate_a or "", verdict.candidate_b or ""
+    return names if verdict.choice == "A" else (names[1], names[0])
+
+
 @pytest.mark.parametrize(
     "record",
     [
@@ -45,8 +51,8 @@ def test_every_layout_is_the_same_comparison_with_the_chosen_one_as_gold(record:
     comparison, verdict, text = pair(record)
     assert comparison == pair(PLAIN)[0]
     assert comparison.query.messages == [USER]
-    assert (verdict.choice, verdict.rater_kind, verdict.rater) == ("A", RaterKind.GOLD, "gold")
-    assert (text[verdict.candidate_a or ""], text[verdict.candidate_b or ""]) == ("2", "3")
+    assert (verdict.rater_kind, verdict.rater) == (RaterKind.GOLD, "gold")
+    assert [text[name] for name in preferred(verdict)] == ["2", "3"]
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1), st.text("ab"), st.text("ab"))
@@ -56,9 +62,9 @@ def test_without_names_nothing_about_the_comparison_tells_which_was_chosen(promp
     straight, told, texts = pair({"prompt": prompt, "chosen": one, "rejected": other})
     turned, told_turned, _ = pair({"prompt": prompt, "chosen": other, "rejected": one})
     assert straight == turned
-    assert texts[told.candidate_a or ""] == one
+    assert texts[preferred(told)[0]] == one
     if one != other:
-        assert told.candidate_a == told_turned.candidate_b
+        assert preferred(told) == preferred(told_turned)[::-1]
 
 
 def test_models_that_are_named_are_the_candidates() -> None:
@@ -68,8 +74,24 @@ def test_models_that_are_named_are_the_candidates() -> None:
     )
     assert (comparison.query.key, comparison.query.category) == ("30", "math-prm")
     assert (comparison.candidate_a, comparison.candidate_b) == ("GPT4-generated", "human")
-    assert (verdict.candidate_a, verdict.rater, verdict.rater_kind) == ("human", "ann", "human")
+    assert (preferred(verdict)[0], verdict.rater, verdict.rater_kind) == ("human", "ann", "human")
     assert comparison.metadata == {"source": "prm"}  # a score of the chosen one would tell
+
+
+def test_sides_come_in_the_order_of_names_so_that_no_row_is_turned_round() -> None:
+    for record in (
+        PLAIN,
+        {**PLAIN, "chosen": "3", "rejected": "2"},
+        {**PLAIN, "chosen_model": "z", "rejected_model": "a"},
+    ):
+        comparison, verdict, _ = pair(record)
+        assert comparison.candidate_a < comparison.candidate_b
+        assert (verdict.candidate_a, verdict.candidate_b) == (comparison.candidate_a, comparison.candidate_b)
+
+
+def test_the_split_of_a_data_set_is_metadata_and_that_of_an_export_is_not() -> None:
+    assert pair({**PLAIN, "split": "test"})[0].metadata == {"split": "test"}
+    assert pair({**PLAIN, "split": "test", "label_source": "people"})[0].metadata == {}
 
 
 def test_many_pairs_of_one_prompt_are_queries_of_one_cluster() -> None:
