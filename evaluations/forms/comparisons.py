@@ -1,6 +1,6 @@
 """The list of comparisons: which ones, and by what cell of a report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from django import forms
@@ -43,6 +43,7 @@ CHOICES = [
 ]
 STATES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "settled")]
 MOST_OFFERED: Final = 500
+NOT_HERE: Final = "There is no “%(value)s” here, or no longer: choose another."
 Offered = Iterable[tuple[Any, Any]]
 
 
@@ -92,7 +93,7 @@ class FilterForm(forms.Form):
         slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         self.slices = {one.name: one for one in slices}
         found = categories(evaluation)
-        self.offer("category", "all", named(found), bool(found))
+        self.offer("category", "all", named(found), self.is_wanted("category", found))
         self.offer_names(sees_all)
         self.offer_choices(sees_all)
         if in_cell:  # whose choice on which aspect is asked is said by the cell
@@ -100,19 +101,22 @@ class FilterForm(forms.Form):
                 self.fields.pop(name, None)
         if not judges_shown:
             del self.fields["judge_failed"]
+        for field in self.fields.values():
+            if isinstance(field, forms.ChoiceField):
+                field.error_messages["invalid_choice"] = NOT_HERE
 
     def offer_names(self, sees_all: bool) -> None:
         here = {"evaluation": self.evaluation}
         candidates = list(names_of(Candidate, **here)) if sees_all else []
-        self.offer("candidate", "all", named(candidates), bool(candidates))
-        self.offer("against", "any other", named(candidates), len(candidates) > 1)
+        self.offer("candidate", "all", named(candidates), sees_all and self.is_wanted("candidate", candidates))
+        self.offer("against", "any other", named(candidates), sees_all and self.is_wanted("against", candidates[1:]))
         tags = list(names_of(Tag, **here)) if sees_all else []
         self.tags = tags
-        self.offer("tag", None, named(tags), bool(tags))
-        self.offer("slice", "all comparisons", named(self.slices), sees_all and bool(self.slices))
+        self.offer("tag", None, named(tags), sees_all and self.is_wanted("tag", tags))
+        self.offer("slice", "all comparisons", named(self.slices), sees_all and self.is_wanted("slice", self.slices))
         imports = Import.objects.filter(**here, state="done").order_by("-pk") if sees_all else Import.objects.none()
         rows = [(str(pk), f"{pk}: {name}") for pk, name in imports.values_list("pk", "file_name")[:MOST_OFFERED]]
-        self.offer("import", "any", rows, bool(rows))
+        self.offer("import", "any", rows, sees_all and self.is_wanted("import", rows))
         if not sees_all:
             del self.fields["origin"]
 
@@ -128,6 +132,10 @@ class FilterForm(forms.Form):
         kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
         those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
         self.offer("rater", "the label", those, True)
+
+    def is_wanted(self, name: str, there: Collection[Any]) -> bool:
+        """Where there is something to choose; else only for an address that names what is gone, which is told."""
+        return bool(there or self.data.get(name))
 
     def offer(self, name: str, empty: str | None, rows: Offered, is_allowed: bool) -> None:
         if is_allowed:

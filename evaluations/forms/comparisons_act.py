@@ -5,8 +5,6 @@ from typing import Any
 
 from django import forms
 
-from evaluations.services.preparing.tagging import LONGEST
-
 
 class Act(StrEnum):
     TAG = "tag"
@@ -23,8 +21,8 @@ class Which(StrEnum):
 class ActForm(forms.Form):
     act = forms.ChoiceField(choices=[(act.value, act.value) for act in Act])
     which = forms.ChoiceField(choices=[(which.value, which.value) for which in Which], required=False)
-    tag = forms.CharField(max_length=LONGEST, required=False)
-    round = forms.CharField(max_length=120, required=False)
+    tag = forms.CharField(required=False)  # how long it may be is said by the services
+    round = forms.CharField(required=False)
     confirmed = forms.BooleanField(required=False)
 
     def wanted(self) -> dict[str, Any]:

@@ -4,7 +4,16 @@ from typing import Any, Final
 
 from django import forms
 
-from evaluations.domain import InputRefused, LabelPolicy, NamedFilter, Split, SplitPart, split_from
+from evaluations.domain import (
+    DERIVED,
+    CombiningRule,
+    InputRefused,
+    LabelPolicy,
+    NamedFilter,
+    Split,
+    SplitPart,
+    split_from,
+)
 from evaluations.models import Evaluation, Slice
 from evaluations.services.exporting.wanting import Wanted, format_of, offered
 
@@ -13,10 +22,13 @@ POLICIES: Final = [
     (LabelPolicy.PEOPLE, "people alone"),
 ]
 PARTS: Final = [("", "all parts"), *((part, f"{part} alone") for part in SplitPart)]
-RULES: Final = (
-    "majority_of_aspects, unanimous, weighted:helpfulness=2,safety=1 or lexicographic:safety,helpfulness. Then leave "
-    "the aspect empty."
-)
+OF_ALL: Final = [
+    (f"{DERIVED}{CombiningRule.MAJORITY}", "most of the aspects"),
+    (f"{DERIVED}{CombiningRule.UNANIMOUS}", "all of the aspects: none is against it"),
+]
+RULES: Final = "In place of what is chosen above: weighted:helpfulness=2,safety=1 or lexicographic:safety,helpfulness."
+NO_CHOICE: Final = "Say what makes the choice of a comparison: the label of one aspect, or a rule over several."
+TWO_CHOICES: Final = "Choose what makes the choice, or write a rule: one of the two."
 SHARES: Final = "train=80,dev=10,test=10"
 
 
@@ -30,7 +42,7 @@ class ExportForm(forms.Form):
     written_as = forms.ChoiceField(label="Format", choices=formats, initial="jsonl", widget=forms.RadioSelect)
     aspect = forms.ChoiceField(label="The choice is the label of", required=False)
     combine = forms.CharField(
-        label="or made of several by a rule",
+        label="or a rule of your own",
         required=False,
         max_length=400,
         help_text=RULES,
@@ -63,21 +75,29 @@ class ExportForm(forms.Form):
         help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
     )
 
-    def __init__(self, data: Any, *, evaluation: Evaluation) -> None:
+    def __init__(self, data: Any, *, evaluation: Evaluation, within: str = "") -> None:
+        """``within``: the slice that is chosen already, where there is such a one."""
         super().__init__(data)
         self.evaluation = evaluation
         slices = Slice.objects.filter(evaluation=evaluation).order_by("name")
         self.slices: dict[str, NamedFilter] = {one.name: one.named for one in slices}
         self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.slices)])
-        aspects = evaluation.aspects.order_by("name").values_list("key", "name")
-        self.choose("aspect", [("", "no single aspect"), *aspects])
+        self.fields["slice"].initial = within if within in self.slices else ""
+        self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
         for setting in self.leaving.settings:
             self.fields[f"set_{setting.name}"] = forms.ChoiceField(
                 label=setting.label, choices=list(setting.values.items()), initial=setting.initial, required=False
             )
 
-    def choose(self, name: str, choices: list[tuple[str, str]]) -> None:
+    def offer_aspects(self, aspects: list[tuple[str, str]]) -> None:
+        """A single one is chosen as it is; several can be combined where the format takes that."""
+        self.only_aspect = aspects[0][0] if len(aspects) == 1 else ""
+        combined = [] if self.only_aspect or self.leaving.one_aspect else [("All aspects together", OF_ALL)]
+        first = [] if self.only_aspect else [("", "choose …")]
+        self.choose("aspect", [*first, *aspects, *combined])
+
+    def choose(self, name: str, choices: list[Any]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined]
 
     @property
@@ -90,7 +110,8 @@ class ExportForm(forms.Form):
 
     def of_format(self) -> list[forms.BoundField]:
         """The fields that this format asks for."""
-        choice = ["aspect", *([] if self.leaving.one_aspect else ["combine"])] if self.leaving.wants_choice else []
+        combines = not (self.leaving.one_aspect or self.only_aspect)
+        choice = ["aspect", *(["combine"] if combines else [])] if self.leaving.wants_choice else []
         return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.leaving.settings))]
 
     def of_rows(self) -> list[forms.BoundField]:
@@ -115,13 +136,23 @@ class ExportForm(forms.Form):
         split = split_from(told.get("seed") or self.evaluation.slug, shares)
         return split if told.get("split") or told.get("part") else None
 
+    def choice(self) -> tuple[str, str]:
+        """The aspect, or the rule, that makes the one choice of a comparison where the format has one."""
+        if not self.leaving.wants_choice:
+            return "", ""
+        rule = "" if self.leaving.one_aspect else self.cleaned_data["combine"].strip()
+        chosen = self.cleaned_data["aspect"] or ("" if rule else self.only_aspect)
+        if bool(chosen) == bool(rule):
+            raise InputRefused(TWO_CHOICES if rule else NO_CHOICE)
+        return ("", chosen.removeprefix(DERIVED)) if chosen.startswith(DERIVED) else (chosen, rule)
+
     def wanted(self) -> Wanted:
         told = self.cleaned_data
-        wants = self.leaving.wants_choice
+        aspect, combine = self.choice()
         return Wanted(
             policy=LabelPolicy(told["policy"]) if told["policy"] else None,
-            aspect=told["aspect"] if wants else "",
-            combine=told["combine"].strip() if wants and not self.leaving.one_aspect else "",
+            aspect=aspect,
+            combine=combine,
             settings={
                 setting.name: told[f"set_{setting.name}"]
                 for setting in self.leaving.settings

@@ -34,7 +34,7 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "response_b": ("Second response", ""),
     "choice": ("Choice", "Which response somebody chose."),
     "value": ("Score", "A number."),
-    "rater": ("Rater", "Who chose or scored."),
+    "rater": ("Rater", "Who chose or scored: needed with a choice or a score; one name for all rows will do."),
     "rater_kind": ("Kind of rater", ""),
     "aspect": (
         "Aspect",

@@ -28,7 +28,7 @@ FORMATS = [
 ]
 PAIRINGS = [
     (ALL, "every two candidates of a query"),
-    (BASELINE, "each candidate against one, named below"),
+    (BASELINE, "each candidate against one of them"),
     (RANDOM, "some pairs of each query, drawn at random"),
     (ADJACENT, "each candidate against its neighbours by rating"),
 ]

@@ -14,6 +14,7 @@ class KindsForm(forms.Form):
     kinds = forms.MultipleChoiceField(
         label="Tell it when",
         choices=[(kind.value, IN_WORDS[kind]) for kind in CHOSEN_KINDS],
+        initial=list(CHOSEN_KINDS),
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one thing that it is to be told of."},
     )

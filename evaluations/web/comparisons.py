@@ -44,12 +44,14 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
     form = filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
     wanted = asked_of(form)
-    if cell:
+    if form.errors:  # all comparisons are not what was asked for
+        page, is_whole = Page[Comparison]([], is_first=True, first_page="", next_page=None), True
+    elif cell:
         counted = filtered(access.open_comparisons(user, evaluation), evaluation, form)
         page, is_whole = page_of(request, listed(in_cell(request, evaluation, counted, cell))), True
     else:
         page, is_whole = page_found(request, evaluation, form, wanted)
-    if access.may(user, Action.REVIEW, evaluation):
+    if access.may(user, Action.REVIEW, evaluation) and not form.errors:
         # Among few, those that are not in the cell are told apart, too.
         if cell:
             note_seen(user, evaluation, few_of(counted, evaluation, cell.rules()) or page.rows)
@@ -64,7 +66,7 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
         "is_whole": is_whole,
         "rows": with_progress(user, evaluation, page, sought_by(form)),
         "sees_judges": access.may_see_judges(user, evaluation),
-        "is_filtered": bool(cell or wanted),
+        "is_filtered": bool(cell or wanted or form.errors),
         "excluding": excluding(evaluation, wanted) if wanted and not page.rows and page.is_first and is_whole else [],
         "is_behind": bool(form.wanted().text) and is_behind(evaluation),
         "known_tags": form.tags,

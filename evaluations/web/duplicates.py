@@ -2,6 +2,7 @@
 
 from typing import BinaryIO, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -52,6 +53,7 @@ def duplicates(request: HttpRequest, slug: str) -> HttpResponse:
         "examples": in_examples(evaluation),
         "overlap": overlap,
         "error": error,
+        "most_bytes": settings.MAX_UPLOAD_BYTES,
     }
     return render(request, "duplicates/duplicates.html", context, status=422 if error else 200)
 

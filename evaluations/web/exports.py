@@ -33,7 +33,8 @@ STOP_POLLING: Final = 286
 @require_GET
 def exports(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.EXPORT)
-    page = page_of(request, evaluation.exports.select_related("user"), newest_first=True)
+    listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
+    page = page_of(request, listed, newest_first=True)
     return render(request, "exports/exports.html", {"page": "exports", "evaluation": evaluation, "exports": page})
 
 
@@ -43,7 +44,8 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
     """What would be written; a POST writes it: a short one is sent while it is written, a long one by a worker."""
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug, Action.EXPORT)
-    form = ExportForm(request.POST if request.method == "POST" else None, evaluation=evaluation)
+    sent = request.POST if request.method == "POST" else None
+    form = ExportForm(sent, evaluation=evaluation, within=request.GET.get("slice", ""))
     if request.method != "POST" or request.POST.get("step") == "look":
         return described(request, evaluation, form)
     if not form.is_valid():

@@ -4,6 +4,7 @@ from typing import Any, Final, cast
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -29,7 +30,9 @@ STOP_POLLING: Final = 286
 @require_GET
 def imports(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
-    page = page_of(request, evaluation.imports.select_related("user"), newest_first=True)
+    # What a file holds in words is a part of its summary, whose samples may be long texts: those are left unread.
+    told = evaluation.imports.select_related("user").annotate(brings=KT("summary__brings"))
+    page = page_of(request, told.defer("summary", "bad_rows", "mapping", "options", "reason"), newest_first=True)
     return render(request, "imports/imports.html", {"page": "imports", "evaluation": evaluation, "imports": page})
 
 

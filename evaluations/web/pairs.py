@@ -12,7 +12,7 @@ from evaluations.access import Action
 from evaluations.domain import InputRefused
 from evaluations.forms.make_pairs import PairsForm
 from evaluations.models import Evaluation, User
-from evaluations.services.importing.counting import count_pairs
+from evaluations.services.importing.counting import CONFIRMED_ABOVE, count_pairs
 from evaluations.services.importing.coupling import couple
 from evaluations.services.importing.pairing import ADJACENT, read_pairing
 from evaluations.services.importing.rating import Ranking, ranking_of
@@ -53,6 +53,8 @@ def shown(request: HttpRequest, evaluation: Evaluation, form: PairsForm, status:
         "counts": [(labels[way], told, counted[told]) for way, told in ways.items()],
         "ranking": ranking,
         "why": why,
+        "most": max(counted.values(), default=0),
+        "asks_above": CONFIRMED_ABOVE,
     }
     is_fragment = request.htmx and request.method == "POST"  # type: ignore[attr-defined]
     return render(request, "pairs/_counts.html" if is_fragment else "pairs/pairs.html", context, status=status)

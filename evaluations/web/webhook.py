@@ -43,7 +43,7 @@ def shown(request: HttpRequest, found: Webhook, form: KindsForm, status: int = 2
     log = page_of(request, found.deliveries.prefetch_related(tries), newest_first=True)
     secret_of, secret = request.session.pop(SECRET, (None, ""))
     context = {
-        "page": "webhooks",
+        "page": "evaluation_settings",
         "evaluation": found.evaluation,
         "webhook": found,
         "form": form,

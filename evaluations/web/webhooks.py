@@ -20,7 +20,7 @@ from evaluations.web.webhook import show_secret_once
 def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
     page = page_of(request, evaluation.webhooks.select_related("user"))
-    context = {"page": "webhooks", "evaluation": evaluation, "webhooks": page}
+    context = {"page": "evaluation_settings", "evaluation": evaluation, "webhooks": page}
     return render(request, "webhooks/webhooks.html", context)
 
 
@@ -31,7 +31,7 @@ def webhook_new(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid() and (webhook := created(request, evaluation, form)):
         show_secret_once(request, webhook)
         return redirect("webhook", slug, webhook.pk)
-    context = {"page": "webhooks", "evaluation": evaluation, "form": form}
+    context = {"page": "evaluation_settings", "evaluation": evaluation, "form": form}
     return render(request, "webhook_new/webhook_new.html", context, status=422 if form.is_bound else 200)
 
 

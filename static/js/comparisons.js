@@ -16,8 +16,36 @@ const move = (by) => {
 
 const choose = () => {
   const box = rows()[current()]?.querySelector("input[type=checkbox]");
-  if (box) box.checked = !box.checked;
+  box?.click();
 };
+
+// How many are chosen stands where it is said what to do with them; a box above the column chooses a whole page.
+const boxes = () => [...document.querySelectorAll("#list tbody input[name=comparison]")];
+const ofPage = () => document.querySelector("#list [data-choose-page]");
+
+const tell = () => {
+  const all = boxes();
+  const chosen = all.filter((box) => box.checked).length;
+  const whole = ofPage();
+  if (!whole) return;
+  whole.hidden = false;
+  whole.checked = chosen === all.length;
+  whole.indeterminate = chosen > 0 && chosen < all.length;
+  document.querySelector("[data-chosen]")?.replaceChildren(chosen ? `: ${chosen}` : ": none yet");
+};
+
+document.addEventListener("change", (event) => {
+  if (event.target === ofPage()) for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.closest("#list")) tell();
+});
+document.addEventListener("htmx:afterSwap", tell);
+window.addEventListener("pageshow", tell); // the browser keeps what was ticked when one comes back
+
+// An address says what is asked, not what is left open.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (!detail.elt.matches?.(".filters")) return;
+  for (const [name, value] of [...detail.formData.entries()]) if (value === "") detail.formData.delete(name);
+});
 
 const search = () => document.querySelector(".filters input[type=search]")?.focus();
 
@@ -31,3 +59,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+
+// What was typed is searched for while it is typed; leaving the field asks nothing new, and so keeps what was ticked.
+document.querySelector(".filters input[type=search]")?.addEventListener("change", (event) => event.stopPropagation());

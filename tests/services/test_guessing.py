@@ -40,6 +40,7 @@ def test_two_responses_called_after_their_candidates_name_them() -> None:
     found = guess(sheet("prompt", "gpt-4_answer", "llama_answer"), "comparisons")
     assert (found.constants["candidate_a"], found.constants["candidate_b"]) == ("gpt-4", "llama")
     assert guessed_kind(sheet("prompt", "gpt4_answer", "llama_answer", "winner")) == "comparisons"
+    assert guessed_kind(sheet("Prompt text", "GPT answer", "Claude answer", "winner")) == "comparisons"
 
 
 def test_a_column_of_words_for_choices_is_one_whatever_it_is_called() -> None:

@@ -79,6 +79,22 @@ def test_a_filter_that_cannot_be_says_so_on_the_form(
     answer = as_owner.get(reverse("comparisons", args=["study"], query=query))
     assert answer.status_code == 422
     assert 'class="error"' in answer.content.decode()
+    assert shown(answer.content.decode()) == []
+
+
+@pytest.mark.parametrize("name", ["slice", "tag", "import", "category", "candidate", "against"])
+def test_a_filter_by_what_is_gone_lists_nothing_in_its_place(
+    as_owner: Client, evaluation: Evaluation, name: str
+) -> None:
+    """Where nothing of the kind is left to choose from, the address still says what was asked."""
+    make_comparison(evaluation)
+    answer = as_owner.get(reverse("comparisons", args=["study"], query={name: "gone"}))
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert shown(text) == []
+    listed = text[text.index('id="list"') :]
+    assert "There is no “gone” here" in listed
+    assert "Save this filter" not in listed
 
 
 def test_pages_follow_each_other_without_a_gap_and_keep_the_filter(as_owner: Client, evaluation: Evaluation) -> None:

@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluations.access import ALLOWED, DOWNLOADED, Action, has_seen_verdicts
-from evaluations.domain import ExportState, Role
-from evaluations.models import Comparison, Evaluation, Event, Export, User
+from evaluations.domain import ExportState, Filter, Role
+from evaluations.forms.exports import NO_CHOICE, TWO_CHOICES, ExportForm
+from evaluations.models import Aspect, Comparison, Evaluation, Event, Export, User
 from evaluations.services.exporting import exporting
+from evaluations.services.preparing.slicing import save_slice
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import judge_says, person_says
 from tests.signing_in import signed_in
@@ -167,6 +169,61 @@ def test_a_reviewer_may_not_export(evaluation: Evaluation) -> None:
 def test_the_others_may(evaluation: Evaluation, role: Role) -> None:
     client = signed_in(make_member(evaluation, role))
     assert {client.get(address).status_code for address in addresses(exported(evaluation))} == {200}
+
+
+def looked_at(user: User, **sent: str) -> str:
+    sent = {"step": "look", "written_as": "dpo", **sent}
+    return signed_in(user).post(reverse("export_new", args=["study"]), sent).content.decode()
+
+
+def test_a_preference_is_asked_for_in_words_of_the_page(owner: User, comparison: Comparison) -> None:
+    assert NO_CHOICE in looked_at(owner)
+    assert "--" not in looked_at(owner).split("What would be written")[1]
+    assert TWO_CHOICES in looked_at(owner, aspect="clarity", combine="unanimous")
+    answer = signed_in(owner).post(reverse("export_new", args=["study"]), {"written_as": "dpo"})
+    assert (answer.status_code, Export.objects.count()) == (422, 0)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"aspect": "clarity"}, {"aspect": "clarity"}),
+        ({"aspect": "derived:majority_of_aspects"}, {"combine": "majority_of_aspects"}),
+        ({"combine": "weighted:clarity=2,safety=1"}, {"combine": "weighted:clarity=2,safety=1"}),
+    ],
+)
+def test_a_preference_is_the_label_of_an_aspect_or_made_by_a_rule(
+    owner: User, comparison: Comparison, sent: dict[str, str], kept: dict[str, str]
+) -> None:
+    signed_in(owner).post(reverse("export_new", args=["study"]), {"written_as": "dpo", **sent})
+    options = Export.objects.get().options
+    assert {name: options[name] for name in ("aspect", "combine") if name in options} == kept
+
+
+def test_the_only_aspect_needs_no_choosing() -> None:
+    bare = Evaluation.objects.create(slug="bare", name="Bare")
+    Aspect.objects.create(evaluation=bare, key="clarity", name="Clarity")
+    form = ExportForm({"written_as": "dpo"}, evaluation=bare)
+    assert form.is_valid()
+    assert form.wanted().aspect == "clarity"
+    assert "combine" not in [field.name for field in form.of_format()]
+
+
+def test_a_file_without_a_row_is_announced(owner: User, comparison: Comparison) -> None:
+    assert "The file would be empty." in looked_at(owner, written_as="scores")
+    assert "The file would be empty." not in looked_at(owner, written_as="jsonl")
+
+
+def test_a_slice_is_chosen_already_where_one_comes_from_it(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    save_slice(evaluation, "Facts", Filter(category="facts"), user=owner)
+    address = reverse("export_new", args=["study"])
+    asked = signed_in(owner).get(address, {"slice": "Facts"}).content.decode()
+    assert '<option value="Facts" selected>' in asked
+    assert '<b class="number">0</b> comparisons' in asked
+    assert '<option value="" selected>all</option>' in signed_in(owner).get(address, {"slice": "gone"}).content.decode()
+    assert f"{address}?slice=Facts" in signed_in(owner).get(reverse("slices", args=["study"])).content.decode()
 
 
 def test_an_export_of_another_evaluation_is_not_found(owner: User, evaluation: Evaluation) -> None:

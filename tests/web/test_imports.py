@@ -307,10 +307,14 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
             sha256="",
             format="auto",
             user=evaluation.memberships.earliest("pk").user,
+            summary={"brings": "verdicts", "samples": ["long text"]},
         )
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(10) as asked:
         first = manager.get(address).content.decode()
     assert first.count("<tr>") == 51
+    assert first.count("verdicts") == 50
+    unread = ("bad_rows", '"summary", "evaluations_import"')
+    assert [one["sql"] for one in asked.captured_queries if any(name in one["sql"] for name in unread)] == []
     assert "Next 50" in first
 
 

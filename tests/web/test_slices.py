@@ -140,6 +140,16 @@ def test_the_chosen_ones_are_tagged_and_it_is_undone(as_owner: Client, four: lis
     assert "No comparison matches" in page(as_owner, tag="odd")
 
 
+@pytest.mark.parametrize(
+    ("act", "said"), [("tag", "of at most 60 characters"), ("round", "a name of at most 120 characters")]
+)
+def test_a_name_that_is_too_long_is_refused_in_words(
+    as_owner: Client, four: list[Comparison], act: str, said: str
+) -> None:
+    sent = {"act": act, act: "y" * 121, "comparison": four[0].pk}
+    assert said in as_owner.post(reverse("comparisons_act", args=["study"]), sent, follow=True).content.decode()
+
+
 def test_all_that_match_are_counted_first(as_owner: Client, four: list[Comparison]) -> None:
     query: dict[str, object] = {"category": "math"}
     asked = act(as_owner, query, act="tag", tag="odd", which="all")

@@ -56,6 +56,7 @@ PER_KIND: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERD
 
 SIDE_WORDS: Final = frozenset(word for pair in SIDES for word in pair)
 RESPONSES: Final = frozenset(NAMES["response"].split())
+KNOWN: Final = frozenset(word for names in NAMES.values() for word in names.split())
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ def guessed_kind(sheet: Sheet) -> str:
 
 def share(sheet: Sheet, kind: str) -> float:
     found = guess(sheet, kind).columns
-    needed = [
-        field.name for field in FIELDS[kind] if field.needed and not field.whole_file and field.name != "query_id"
-    ]
+    names = [field.name for field in FIELDS[kind] if field.needed and not field.whole_file]
+    needed = [name for name in names if name != "query_id" or "query" not in names]  # else it is made of the texts
     return sum(name in found or (name == "query" and "messages" in found) for name in needed) / max(len(needed), 1)
 
 
@@ -124,7 +124,7 @@ def in_pairs(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 def with_owners(columns: Sequence[str]) -> list[str]:
     """Columns that are called after a response and whose it is: ``gpt4_answer``."""
-    return [column for column in columns if owner(column) != column]
+    return [column for column in columns if owner(column) != column and plain(column) not in KNOWN]
 
 
 def chosen_between(sheet: Sheet) -> dict[str, str]:
