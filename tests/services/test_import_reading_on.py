@@ -1,14 +1,16 @@
 """An import that is put down and taken up again goes on in the file where it stopped."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 
-from evaluations.domain import ImportState
+from evaluations.domain import BadRow, ImportState, InputRefused
 from evaluations.formats.reading import read_rows
 from evaluations.models import Comparison, Import, Verdict
 from evaluations.services.importing import importing as storing
 from evaluations.services.importing.importing import begin, store
+from evaluations.services.importing.resolving import in_batches
 from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, sweep_imports
 from tests.importing import bring, check, comparison, jsonl, verdict
 from tests.making import make_evaluation
@@ -112,3 +114,18 @@ def test_what_was_cancelled_while_its_file_is_open_leaves_nothing_and_starts_ane
     while store(again, seconds=0):
         pass
     assert Comparison.objects.count() == 40
+
+
+def test_the_collector_of_garbage_is_on_again_after_a_batch_that_breaks_off() -> None:
+    def breaks_off() -> Iterator[BadRow]:
+        assert not gc.isenabled()
+        yield BadRow(1, "odd")
+        raise InputRefused("The file breaks off.")
+
+    assert gc.isenabled()
+    batches = in_batches(breaks_off(), most=1)
+    assert next(batches) == [BadRow(1, "odd")]
+    assert gc.isenabled()
+    with pytest.raises(InputRefused):
+        next(batches)
+    assert gc.isenabled()

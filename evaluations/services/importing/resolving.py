@@ -1,6 +1,8 @@
 """What a batch of rows means in an evaluation: which are new, which are here already, which are bad."""
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from evaluations.domain import (
@@ -41,6 +43,19 @@ FAILURES: Final = frozenset(map(str, CallState))
 BROUGHT: Final = {ComparisonRow: 4, ResponseRow: 2}
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without looks for garbage that goes in circles: a batch is thousands of objects, and falls apart itself."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@uncollected()
 def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None = None) -> Batch:
     """Hold a batch against what is there. An entry of which one row is bad adds nothing at all."""
     batch = look_up(around, items, seen)
@@ -265,16 +280,20 @@ def aspect_meant(added: Addition, row: VerdictRow) -> Aspect:
 
 def in_batches(items: Iterator[Entry | BadRow], most: int) -> Iterator[list[Entry | BadRow]]:
     """Some entries at a time, so many that they add no more than about ``most`` rows to the database."""
+    while batch := next_batch(items, most):
+        yield batch
+
+
+@uncollected()
+def next_batch(items: Iterator[Entry | BadRow], most: int) -> list[Entry | BadRow]:
     batch: list[Entry | BadRow] = []
     weight = 0
     for item in items:
         batch.append(item)
         weight += rows_brought(item)
         if weight >= most:
-            yield batch
-            batch, weight = [], 0
-    if batch:
-        yield batch
+            break
+    return batch
 
 
 def rows_brought(item: Entry | BadRow) -> int:
