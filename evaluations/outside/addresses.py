@@ -39,8 +39,10 @@ def checked_key_variable(given: str) -> str:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# All of IPv6 that was ever given out; what lies beside it leads into networks of one's own, if anywhere.
+GIVEN_OUT: Final = ipaddress.ip_network("2000::/3")
 # Addresses of the other family inside: what they lead to is not to be seen from them.
-TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
+TRANSLATED: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
 
 
 class NotReachable(ValueError):
@@ -87,5 +89,5 @@ def may_be_reached(address: Address, allowed: Sequence[Network]) -> bool:
     inner = getattr(address, "ipv4_mapped", None) or address
     if any(inner in network for network in allowed):
         return True
-    hidden = any(inner in network for network in TRANSLATED)
+    hidden = any(inner in network for network in TRANSLATED) or (inner.version == 6 and inner not in GIVEN_OUT)
     return inner.is_global and not inner.is_multicast and not hidden

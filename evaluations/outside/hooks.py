@@ -11,6 +11,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from evaluations.outside.addresses import Network, reachable_address
 SECRET_PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
 PATIENCE_SECONDS: Final = 10.0
+BODY_SECONDS: Final = 2.0
 MOST_BYTES: Final = 1_000
 
 
@@ -80,7 +82,7 @@ def send(message: Message, allowed: Sequence[Network] = ()) -> Answer:
 
     try:
         address = reachable_address(message.url, allowed)
-        status, text = asyncio.run(asyncio.wait_for(posted(message, address), PATIENCE_SECONDS))
+        status, text = asyncio.run(posted(message, address))
     except TimeoutError:
         return answer(None, error=f"It did not answer within {PATIENCE_SECONDS:.0f} seconds.")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
@@ -89,30 +91,37 @@ def send(message: Message, allowed: Sequence[Network] = ()) -> Answer:
 
 
 async def posted(message: Message, address: str) -> tuple[int, str]:
+    async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=PATIENCE_SECONDS) as client:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            response = await client.send(request_of(client, message, address), stream=True)
+        try:
+            return response.status_code, await beginning(response)
+        finally:
+            await response.aclose()
+
+
+def request_of(client: httpx2.AsyncClient, message: Message, address: str) -> httpx2.Request:
     parts = urlsplit(message.url)
-    host = parts.hostname or ""
     numbered = f"[{address}]" if ":" in address else address
     netloc = f"{numbered}:{parts.port}" if parts.port else numbered
-    async with (
-        httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=PATIENCE_SECONDS) as client,
-        client.stream(
-            "POST",
-            parts._replace(netloc=netloc).geturl(),
-            content=message.body.encode(),
-            headers={**message.headers(), "host": parts.netloc},
-            extensions={"sni_hostname": host},
-        ) as response,
-    ):
-        return response.status_code, await beginning(response)
+    return client.build_request(
+        "POST",
+        parts._replace(netloc=netloc).geturl(),
+        content=message.body.encode(),
+        headers={**message.headers(), "host": parts.netloc},
+        extensions={"sni_hostname": parts.hostname or ""},
+    )
 
 
 async def beginning(response: httpx2.Response) -> str:
-    """As much of the body as is worth keeping; the rest is not waited for."""
+    """As much of the body as is worth keeping and comes soon: what became of the message the status has said."""
     read = b""
-    async for part in response.aiter_raw():
-        read += part
-        if len(read) >= MOST_BYTES:
-            break
+    with suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in response.aiter_raw():
+                read += part
+                if len(read) >= MOST_BYTES:
+                    break
     return storable(read[:MOST_BYTES].decode(errors="replace"))
 
 

@@ -5,11 +5,13 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from evaluations.domain import InputRefused
+from evaluations.outside import hooks
 from evaluations.outside.addresses import NotReachable, checked_hook_url, may_be_reached, reachable_address
 from evaluations.outside.hooks import Message, new_secret, send, signature
 
@@ -23,9 +25,11 @@ class Receiver(HTTPServer):
 
     status = 204
     location = ""
+    drips = False
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.done = threading.Event()
         self.sent: list[tuple[str, dict[str, str], str]] = []
         self.url = f"http://localhost:{self.server_port}/hook?from=here"
 
@@ -40,8 +44,16 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.location:
             self.send_header("Location", self.server.location)
         self.end_headers()
-        if self.server.status != 204:
+        if self.server.drips:
+            self.drip()
+        elif self.server.status != 204:
             self.wfile.write(b"no room \x00" + b"x" * 5_000)
+
+    def drip(self) -> None:
+        """A body without an end, a sign at a time."""
+        with suppress(OSError):
+            while not self.server.done.wait(0.01):
+                self.wfile.write(b".")
 
     def log_message(self, *args: object) -> None:
         """Nothing on the terminal."""
@@ -53,6 +65,7 @@ def receiver() -> Iterator[Receiver]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
+    server.done.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -94,6 +107,23 @@ def test_what_a_receiver_says_is_kept_as_far_as_it_is_worth(receiver: Receiver) 
     assert len(answer.text) == 1_000
 
 
+def test_a_message_that_was_taken_is_taken_however_long_the_receiver_goes_on(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "BODY_SECONDS", 0.2)
+    receiver.status, receiver.drips = 200, True
+    answer = send(message(receiver.url), LOOPBACK)
+    assert (answer.http_status, answer.is_taken, answer.error) == (200, True, "")
+    assert len(answer.text) < 1_000  # cut off by the time, not by its length
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:7f00:1]"])
+def test_this_machine_is_refused_however_its_number_is_written(host: str, receiver: Receiver) -> None:
+    answer = send(message(f"http://{host}:{receiver.server_port}/"), [])
+    assert "no public address" in answer.error
+    assert receiver.sent == []
+
+
 def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:
     receiver.status, receiver.location = 302, receiver.url
     assert send(message(receiver.url), LOOPBACK).http_status == 302
@@ -111,7 +141,9 @@ def test_nobody_listening_is_told_in_words() -> None:
     [
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"),
         *("224.0.0.1", "255.255.255.255", "::1", "fe80::1", "fc00::1", "::ffff:10.0.0.1", "ff02::1"),
-        *("64:ff9b::a00:1", "2002:a00:1::1"),  # 10.0.0.1, translated and tunnelled
+        # 10.0.0.1, translated and tunnelled
+        *("64:ff9b::a00:1", "64:ff9b:1::a00:1", "2002:a00:1::1", "2001:0:a00:1::1", "::10.0.0.1"),
+        *("fec0::1", "100::1", "240.0.0.1", "198.18.0.1"),
     ],
 )
 def test_no_private_address_is_reached(number: str) -> None:

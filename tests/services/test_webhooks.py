@@ -13,7 +13,7 @@ from evaluations.domain import DeliveryState, InputRefused, PickedBy, Role, RunS
 from evaluations.models import Announcement, Delivery, DeliveryTry, Evaluation, Round, Run, Webhook
 from evaluations.outside.hooks import Answer, Message
 from evaluations.services.judging.running import finish, stop
-from evaluations.services.notifying import delivering, subscribing
+from evaluations.services.notifying import delivering, subscribing, telling
 from evaluations.services.notifying.telling import tell_noted
 from evaluations.services.reviewing.assigning import make_round
 from evaluations.services.reviewing.reviewing import save_first
@@ -120,6 +120,28 @@ def test_a_disagreement_is_told_once_and_says_nobodys_choice(evaluation: Evaluat
     assert told["data"]["aspects"]["factuality"] == ["people"]
     assert not {"A", "B", "tie"} & set(re.findall(r'"([^"]*)"', json.dumps(told)))
     assert Announcement.objects.count() == 0
+
+
+def test_two_workers_tell_the_same_disagreement_once(
+    evaluation: Evaluation, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has noticed two reviews, the other these and a third, and both found nothing told yet."""
+    comparison = make_comparison(evaluation)
+    for choices in (ALL_TIE, ALL_A):
+        save_first(make_member(evaluation, Role.REVIEWER), comparison, choices=choices, version=0)
+    two = list(Announcement.objects.values_list("pk", flat=True))
+    save_first(make_member(evaluation, Role.REVIEWER), comparison, choices=ALL_A, version=0)
+    looked_into = telling.differences
+
+    def meanwhile(*args: Any) -> Any:
+        found = looked_into(*args)
+        monkeypatch.setattr(telling, "differences", looked_into)
+        assert telling.told(webhook, (webhook.pk, "disagreement.opened", comparison.pk), two)
+        return found
+
+    monkeypatch.setattr(telling, "differences", meanwhile)
+    assert tell_noted() == 0
+    assert (Delivery.objects.count(), Announcement.objects.count()) == (1, 0)
 
 
 def test_a_round_is_told_when_its_last_review_is_saved(evaluation: Evaluation, webhook: Webhook) -> None:

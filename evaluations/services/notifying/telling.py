@@ -25,6 +25,7 @@ Data = dict[str, Any]
 Subject = tuple[int, str, int]  # webhook, kind, and what it is about
 
 AT_ONCE: Final = 500
+TOLD_ONCE: Final = (HookKind.ROUND_REVIEWED, HookKind.DISAGREEMENT_OPENED)
 
 
 def tell_noted() -> int:
@@ -49,8 +50,10 @@ def told(webhook: Webhook, subject: Subject, ids: list[int]) -> bool:
         sort_keys=True,
     )
     with transaction.atomic():
+        # One at a time for each webhook, so that two workers do not tell the same of two reviews.
+        Webhook.objects.select_for_update().get(pk=webhook.pk)
         taken, _ = Announcement.objects.filter(pk__in=ids).delete()
-        if not taken or data is None:
+        if not (taken and data) or (kind in TOLD_ONCE and was_told(webhook, kind, about)):
             return False
         Delivery.objects.create(webhook=webhook, kind=kind, subject=about, body=body, not_before=Now())
     return True
@@ -72,10 +75,10 @@ def of_run(webhook: Webhook, pk: int) -> Data:
 
 
 def of_round(webhook: Webhook, pk: int) -> Data | None:
-    """Told once, when it has every review that it wants."""
+    """Told when it has every review that it wants."""
     about = Round.objects.get(pk=pk)
     progress = progress_of([about])[pk]
-    if progress.reviews < progress.wanted or was_told(webhook, HookKind.ROUND_REVIEWED, pk):
+    if progress.reviews < progress.wanted:
         return None
     return {
         **whose(webhook.evaluation),
@@ -89,9 +92,7 @@ def of_round(webhook: Webhook, pk: int) -> Data | None:
 
 
 def of_disagreement(webhook: Webhook, pk: int) -> Data | None:
-    """Told once of a comparison, when people first differ on it, or differ from the judge that is shown to them."""
-    if was_told(webhook, HookKind.DISAGREEMENT_OPENED, pk):
-        return None
+    """Told when people first differ on it, or differ from the judge that is shown to them."""
     comparison = Comparison.objects.select_related("query").get(pk=pk)
     wanted = Wanted(webhook.evaluation, judge=shown_judge(webhook.evaluation))
     still_open = differences(wanted, [pk])[pk]
@@ -119,7 +120,7 @@ DATA: Final[Mapping[HookKind, Callable[[Webhook, int], Data | None]]] = {
 }
 
 
-def was_told(webhook: Webhook, kind: HookKind, subject: int) -> bool:
+def was_told(webhook: Webhook, kind: str, subject: int) -> bool:
     return Delivery.objects.filter(webhook=webhook, kind=kind, subject=subject).exists()
 
 
