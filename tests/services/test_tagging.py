@@ -1,6 +1,10 @@
 """Tags: put to some with a way back, or to all that a filter means, block by block."""
 
+import re
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evaluations.domain import Filter, InputRefused
 from evaluations.models import Comparison, Evaluation, Event, Tag, Tagging, TagWork
@@ -65,6 +69,32 @@ def test_all_that_match_are_tagged_block_by_block_and_none_that_comes_later(
     away = tag_all(evaluation, [Filter(tags=("hard",))], "hard", takes_away=True, user=None)
     go_on(away.pk)
     assert tagged() == []
+
+
+def test_each_block_looks_through_a_piece_and_not_through_everything(
+    evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagging, "PIECE", 1)
+    make_comparison(evaluation, category="math")
+    tag(evaluation, [three[0]], "old", user=None)
+    work = tag_all(evaluation, [Filter(category="math", tags=("old",))], "hard", takes_away=False, user=None)
+    with CaptureQueriesContext(connection) as asked:
+        go_on(work.pk)
+    assert tagged() == three[:1]
+    looked_up = [one["sql"] for one in asked if "IN (SELECT" in one["sql"] and "tagging" in one["sql"]]
+    assert len(looked_up) == 4  # one comparison each
+    assert all(re.search(r'\."comparison_id" > \d+ .*\."comparison_id" <= \d+', sql) for sql in looked_up)
+
+
+def test_work_on_what_is_rare_finds_it_past_many_pieces(
+    evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagging, "PIECE", 1)
+    for category, found in (("poems", three[2:]), ("nowhere", [])):
+        work = tag_all(evaluation, [Filter(category=category)], category, takes_away=False, user=None)
+        assert not go_on(work.pk)
+        work.refresh_from_db()
+        assert (tagged(category), work.reached, work.changed) == (found, three[-1], len(found))
 
 
 def test_work_whose_filter_names_what_is_gone_ends_and_says_why(evaluation: Evaluation, three: list[int]) -> None:

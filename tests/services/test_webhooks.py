@@ -12,6 +12,7 @@ from django.utils import timezone
 from evaluations.domain import DeliveryState, InputRefused, PickedBy, Role, RunState
 from evaluations.models import Announcement, Delivery, DeliveryTry, Evaluation, Round, Run, Webhook
 from evaluations.outside.hooks import Answer, Message
+from evaluations.services.adjudicating import disagreeing
 from evaluations.services.judging.running import finish, stop
 from evaluations.services.notifying import delivering, subscribing, telling
 from evaluations.services.notifying.telling import tell_noted
@@ -131,15 +132,15 @@ def test_two_workers_tell_the_same_disagreement_once(
         save_first(make_member(evaluation, Role.REVIEWER), comparison, choices=choices, version=0)
     two = list(Announcement.objects.values_list("pk", flat=True))
     save_first(make_member(evaluation, Role.REVIEWER), comparison, choices=ALL_A, version=0)
-    looked_into = telling.differences
+    looked_into = disagreeing.differences
 
     def meanwhile(*args: Any) -> Any:
         found = looked_into(*args)
-        monkeypatch.setattr(telling, "differences", looked_into)
+        monkeypatch.setattr("evaluations.services.notifying.telling.differences", looked_into)
         assert telling.told(webhook, (webhook.pk, "disagreement.opened", comparison.pk), two)
         return found
 
-    monkeypatch.setattr(telling, "differences", meanwhile)
+    monkeypatch.setattr("evaluations.services.notifying.telling.differences", meanwhile)
     assert tell_noted() == 0
     assert (Delivery.objects.count(), Announcement.objects.count()) == (1, 0)
 

@@ -10,12 +10,14 @@ from django.utils import timezone
 
 from evaluations.domain import Filter, InputRefused, filter_from
 from evaluations.models import Comparison, Evaluation, Event, Tag, Tagging, TagWork, User
-from evaluations.models.filtering import narrowed_to
+from evaluations.models.filtering import Among, conditions
 from evaluations.services.pacing import paced, time_is_up
 from evaluations.services.recording import record
 
 LONGEST: Final = 60
 AT_ONCE: Final = 250
+# So many comparisons are looked through at a time: asked of all, each block would cost as much as the whole study.
+PIECE: Final = 4_000
 # What is done while somebody waits, and can be undone as one step.
 MOST_AT_ONCE: Final = 5_000
 MOST_TAGS: Final = 500
@@ -168,29 +170,44 @@ def go_on(work_id: int, *, seconds: float | None = None) -> bool:
 
 def tag_some(work: TagWork) -> bool:
     """One block. Two workers at one block do it once: it is theirs who sets how far it came."""
-    evaluation = work.tag.evaluation
-    rows = Comparison.objects.filter(evaluation=evaluation, pk__gt=work.reached, pk__lte=work.up_to)
+    if work.reached >= work.up_to:
+        return end(work, "")
+    last = end_of_piece(work)
     try:
-        for one in work.filters:
-            rows = narrowed_to(rows, evaluation, filter_from(one))
-        ids = list(rows.order_by("pk").values_list("pk", flat=True)[:AT_ONCE])
+        ids = list(meant(work, last)[:AT_ONCE])
     except InputRefused as refused:  # what it was filtered by is gone
         return end(work, str(refused))
-    if not ids:
-        return end(work, "")
+    reached = ids[-1] if len(ids) == AT_ONCE else last
     with paced(), transaction.atomic():
         there = Tagging.objects.filter(tag=work.tag, comparison__in=ids)
         known = set(there.values_list("comparison_id", flat=True))
         changed = len(known) if work.takes_away else len(ids) - len(known)
         mine = TagWork.objects.filter(pk=work.pk, reached=work.reached, finished_at=None)
-        if not mine.update(reached=ids[-1], changed=work.changed + changed):
+        if not mine.update(reached=reached, changed=work.changed + changed):
             return False
         if work.takes_away:
             there.delete()
         else:
             put_on(work.tag, [pk for pk in ids if pk not in known], work.user)
-    work.reached, work.changed = ids[-1], work.changed + changed
+    work.reached, work.changed = reached, work.changed + changed
     return True
+
+
+def end_of_piece(work: TagWork) -> int:
+    """The last of the comparisons that are looked through next."""
+    left = Comparison.all_rows.filter(evaluation=work.tag.evaluation, pk__gt=work.reached, pk__lte=work.up_to)
+    last: int | None = left.order_by("pk").values_list("pk", flat=True)[PIECE - 1 : PIECE].first()
+    return work.up_to if last is None else last
+
+
+def meant(work: TagWork, last: int) -> "QuerySet[Comparison, int]":
+    """What all filters of the work mean in its next piece, in order."""
+    evaluation, among = work.tag.evaluation, Among(work.reached, last)
+    rows = Comparison.objects.filter(among.where("pk"), evaluation=evaluation)
+    for one in work.filters:
+        for condition in conditions(evaluation, filter_from(one)):
+            rows = rows.filter(condition(among))
+    return rows.order_by("pk").values_list("pk", flat=True)
 
 
 def end(work: TagWork, reason: str) -> bool:
