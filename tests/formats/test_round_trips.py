@@ -19,7 +19,7 @@ from evaluations.formats import (
     jsonl_out,
     llm_comparator_out,
     mt_bench_out,
-    parquet_out,
+    parquet_table,
 )
 from evaluations.formats.card import Facts
 from evaluations.formats.exported import ExportedRow
@@ -89,7 +89,7 @@ def choice_of(found: VerdictRow) -> str:
 
 
 def as_parquet(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return parquet_out.lines(rows, Tally())
+    return parquet_table.lines(rows, Tally())
 
 
 def as_csv(rows: list[ExportedRow]) -> Iterator[bytes]:
