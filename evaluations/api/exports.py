@@ -160,7 +160,7 @@ def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBas
     export = export_for(request, slug, pk, state=ExportState.DONE)
     file = exporting.kept(export)
     record(DOWNLOADED, export, user=user, evaluation=export.evaluation)
-    answer = part_of(request, file) or FileResponse(file)
+    answer = part_of(request, file, export.sha256) or FileResponse(file)
     answer["Content-Type"] = exporting.content_type(export)
     answer["Content-Disposition"] = content_disposition_header(True, export.file_name) or ""
     answer["Accept-Ranges"] = "bytes"
@@ -168,10 +168,10 @@ def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBas
     return answer
 
 
-def part_of(request: HttpRequest, file: Any) -> HttpResponseBase | None:
-    """The part that was asked for; None where the whole file was, or several parts, which nobody has to send."""
+def part_of(request: HttpRequest, file: Any, tag: str) -> HttpResponseBase | None:
+    """The part that was asked for; None where the whole file was, several parts, or a part of another file."""
     asked = RANGE.fullmatch(request.headers.get("Range", ""))
-    if asked is None:
+    if asked is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
         return None
     first, size = int(asked[1]), file.size
     last = min(int(asked[2]), size - 1) if asked[2] else size - 1

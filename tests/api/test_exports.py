@@ -1,0 +1,37 @@
+"""The file of an export over the API: an interrupted download goes on, and never with another file's bytes."""
+
+from typing import Any
+
+import pytest
+
+from evaluations.models import Evaluation
+from tests.asking import Asking
+from tests.making import make_comparison
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def export(asking: Asking, evaluation: Evaluation) -> dict[str, Any]:
+    make_comparison(evaluation)
+    made: dict[str, Any] = asking.post("/evaluations/study/exports", {"format": "jsonl"}).json()
+    return made
+
+
+def fetched(asking: Asking, export: dict[str, Any], **headers: str) -> tuple[int, bytes]:
+    answer = asking.get(f"/evaluations/study/exports/{export['id']}/file", **headers)
+    return answer.status_code, b"".join(answer.streaming_content)
+
+
+def test_what_is_missing_of_a_download_is_sent_alone(asking: Asking, export: dict[str, Any]) -> None:
+    _, whole = fetched(asking, export)
+    assert len(whole) == export["bytes"]
+    assert fetched(asking, export, Range="bytes=10-") == (206, whole[10:])
+    assert fetched(asking, export, Range="bytes=10-", If_Range=f'"{export["sha256"]}"') == (206, whole[10:])
+
+
+def test_whoever_has_the_beginning_of_another_file_is_sent_all_of_this_one(
+    asking: Asking, export: dict[str, Any]
+) -> None:
+    _, whole = fetched(asking, export)
+    assert fetched(asking, export, Range="bytes=10-", If_Range='"another"') == (200, whole)
