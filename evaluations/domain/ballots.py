@@ -26,7 +26,7 @@ def packed(choices: Mapping[int, str]) -> dict[int, int]:
     """From the place of an aspect to its choice, to a number for each block."""
     blocks: dict[int, int] = defaultdict(int)
     for place, choice in choices.items():
-        blocks[block_of(place)] |= CODE_OF[choice] << shift_of(place)
+        blocks[block_of(place)] |= choice_bits(place, choice)
     return dict(blocks)
 
 
@@ -34,8 +34,17 @@ def marked(places: "set[int]") -> dict[int, int]:
     """A bit for each of these aspects, by block."""
     blocks: dict[int, int] = defaultdict(int)
     for place in places:
-        blocks[block_of(place)] |= 1 << (place % PLACES_A_BLOCK)
+        blocks[block_of(place)] |= mark_bits(place)
     return dict(blocks)
+
+
+def choice_bits(place: int, choice: str) -> int:
+    """What the choice of the aspect at this place is in its block."""
+    return CODE_OF[choice] << shift_of(place)
+
+
+def mark_bits(place: int) -> int:
+    return 1 << (place % PLACES_A_BLOCK)
 
 
 def block_of(place: int) -> int:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, marked, packed
+from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, block_of, choice_bits, mark_bits, marked, packed
 from evaluations.models import Aspect, Ballot, Comparison, Import, Review, Verdict
 from evaluations.models.many import insert_many, update_many
 
@@ -18,10 +17,9 @@ COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
     *("block", "first", "final", "inconsistent", "moment"),
 )
-IMPORTED_COLUMNS: Final = (
-    *("created_at", "rater_id", "comparison_id", "sample", "shown", "block", "moment"),
-    *("first", "final", "inconsistent", "source_import_id"),
-)
+# What tells ballots of one import apart.
+KEY: Final = ("rater_id", "comparison_id", "sample", "shown", "block", "moment")
+IMPORTED_COLUMNS: Final = ("created_at", *KEY, "first", "final", "inconsistent", "source_import_id")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -142,46 +140,47 @@ class Imported(NamedTuple):
     at: datetime
 
 
+Key = tuple[int, ...]
+# What a ballot of an import says: ``first`` and ``inconsistent``.
+Bits = tuple[int, int]
+
+
 def keep_imported(importing: Import, verdicts: Sequence[Imported]) -> None:
     """Verdicts of one import. What belongs to a ballot of an earlier part of the file joins it."""
     if not verdicts:
         return
-    due = made_of_imported(importing, verdicts)
-    known = {key_of(row): row for row in earlier_of(importing, due)}
-    grown = [joined(known[key_of(row)], row) for row in due if key_of(row) in known]
-    update_many(Ballot, ("id", "first", "inconsistent"), [(row.pk, row.first, row.inconsistent) for row in grown])
+    due = bits_of(importing, verdicts)
+    earlier = earlier_of(importing, due)
+    grown = [(pk, *joined(bits, due.pop(key))) for key, (pk, bits) in earlier.items() if key in due]
+    update_many(Ballot, ("id", "first", "inconsistent"), grown)
     now = timezone.now()
-    new = [(now, *key_of(row), row.first, 0, row.inconsistent, importing.pk) for row in due if key_of(row) not in known]
+    new = [(now, *key, first, 0, inconsistent, importing.pk) for key, (first, inconsistent) in due.items()]
     insert_many(Ballot, IMPORTED_COLUMNS, new)
 
 
-def earlier_of(importing: Import, due: Sequence[Ballot]) -> QuerySet[Ballot]:
-    raters, comparisons = {row.rater_id for row in due}, {row.comparison_id for row in due}
-    return Ballot.all_rows.filter(source_import=importing, rater__in=raters, comparison__in=comparisons)
-
-
-def made_of_imported(importing: Import, verdicts: Iterable[Imported]) -> list[Ballot]:
-    place = places(importing.evaluation_id)
-    given: dict[Source, Given] = defaultdict(Given)
+def bits_of(importing: Import, verdicts: Iterable[Imported]) -> dict[Key, Bits]:
+    place, latest = places(importing.evaluation_id), importing.created_at
+    due: dict[Key, Bits] = {}
     for one in verdicts:
-        moment = moment_of(min(one.at, importing.created_at))
-        source = Source(one.rater, one.comparison, one.shown, one.sample, None, None, importing.pk, moment)
-        said = given[source]
-        said.moment = moment
-        said.first[place[one.aspect]] = one.choice
-        if one.inconsistent:
-            said.inconsistent.add(place[one.aspect])
-    return [row for source, said in given.items() for row in said.rows(source)]
+        at = place[one.aspect]
+        moment = moment_of(min(one.at, latest))
+        key = (one.rater, one.comparison, one.sample, ORDER_CODE[one.shown], block_of(at), moment)
+        bits = choice_bits(at, one.choice), mark_bits(at) if one.inconsistent else 0
+        due[key] = joined(due.get(key, (0, 0)), bits)
+    return due
 
 
-def key_of(row: Ballot) -> tuple[int, ...]:
-    return row.rater_id, row.comparison_id, row.sample, row.shown, row.block, row.moment
+def earlier_of(importing: Import, due: Iterable[Key]) -> dict[Key, tuple[int, Bits]]:
+    """Looked for by comparison alone: SQLite, asked for the import as well, would read all that it has brought."""
+    rows = Ballot.all_rows.filter(comparison__in={key[1] for key in due})
+    told = rows.values_list("source_import", "pk", "first", "inconsistent", *KEY)
+    return {
+        tuple(key): (pk, (first, marks)) for brought_by, pk, first, marks, *key in told if brought_by == importing.pk
+    }
 
 
-def joined(earlier: Ballot, row: Ballot) -> Ballot:
-    earlier.first |= row.first
-    earlier.inconsistent |= row.inconsistent
-    return earlier
+def joined(one: Bits, other: Bits) -> Bits:
+    return one[0] | other[0], one[1] | other[1]
 
 
 # ---- what the rows are to say

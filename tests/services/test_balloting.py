@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +17,20 @@ from evaluations.domain import CHOICES, PLACES_A_BLOCK, Markup, Shown, block_of,
 from evaluations.models import Aspect, Ballot, Import, Response
 from evaluations.services.balloting import moment_of
 from evaluations.services.exemplifying import load_example
+from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS
 from tests.ballots import assert_recounted, told
 from tests.importing import bring, comparison, verdict
 from tests.making import make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions of 64 rows, so that a file of a few takes several."""
+    for database in LEAST_AT_ONCE:
+        monkeypatch.setitem(LEAST_AT_ONCE, database, 64)
+        monkeypatch.setitem(SECONDS, database, 0.0)
 
 
 @given(st.dictionaries(st.integers(0, 3 * PLACES_A_BLOCK - 1), st.sampled_from(CHOICES)))
@@ -32,6 +42,7 @@ def test_what_is_packed_is_found_again_at_its_place(choices: dict[int, str]) -> 
         assert (CHOICES[code - 1] if code else None) == choices.get(place)
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_an_import_whose_aspects_stand_far_apart_makes_one_ballot_of_them() -> None:
     evaluation = make_evaluation()
     keys = [f"q{number}" for number in range(70)]  # more than one batch holds
@@ -77,6 +88,7 @@ def test_the_example_has_true_ballots_and_a_migration_finds_them_again() -> None
     assert told(Ballot.all_rows.all()) == before
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is_cut_into_batches() -> None:
     evaluation = make_evaluation()
     keys = [f"q{number}" for number in range(70)]  # more than one batch holds
@@ -107,3 +119,18 @@ def test_a_day_to_come_and_none_are_the_day_on_which_the_file_came_in() -> None:
     came = moment_of(Import.objects.latest("pk").created_at)
     assert set(Ballot.objects.values_list("moment", flat=True)) == {came}
     assert_recounted()
+
+
+def test_what_an_import_has_brought_is_not_read_whole_again_at_each_step(small_steps: None) -> None:
+    evaluation = make_evaluation()
+    keys = [f"q{number}" for number in range(70)]
+    bring(evaluation, *(comparison(key) for key in keys))
+    with CaptureQueriesContext(connection) as asked:
+        bring(evaluation, *(verdict(key, aspect=aspect) for aspect in ("safety", "depth") for key in keys))
+    ballots = [
+        one["sql"] for one in asked if one["sql"].startswith("SELECT") and 'FROM "evaluations_ballot"' in one["sql"]
+    ]
+    read = [sql for sql in ballots if '"comparison_id" IN' in sql]
+    assert len(read) > 1
+    # SQLite would take the index of the import before all others, and read as far as the import has come.
+    assert not [sql for sql in read if '"source_import_id" =' in sql]

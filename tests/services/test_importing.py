@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.importing.importing import begin, go_on, store
-from evaluations.services.importing.previewing import receive
+from evaluations.services.importing.previewing import check_received, receive
 from evaluations.services.importing.resolving import resolve
 from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, claim, sweep, sweep_imports
 from evaluations.services.preparing.preparing import archive
@@ -581,6 +582,49 @@ def test_a_dead_import_is_given_up_and_leaves_nothing_but_can_be_stored_again(
     begin(importing, skip_bad=False, user=None)
     assert not store(importing)
     assert Verdict.objects.count() == 1
+
+
+def killed_while_checking(importing: Import) -> None:
+    assert claim(importing, ImportState.CHECKING)
+    Import.objects.filter(pk=importing.pk).update(seen_at=timezone.now() - timedelta(hours=1), rows_read=1)
+
+
+def test_a_check_that_a_killed_process_left_is_made_again_without_the_file_being_sent_again(
+    evaluation: Evaluation,
+) -> None:
+    content = io.BytesIO(jsonl([comparison()]))
+    importing = receive(evaluation, content, file_name="rows.jsonl", reading=Reading(), user=None)
+    killed_while_checking(importing)
+    assert sweep_imports() == [importing.pk]
+    importing.refresh_from_db()
+    assert (importing.state, importing.rows_read) == (ImportState.CHECKING, 0)
+    assert not check_received(importing)
+    assert (importing.state, importing.rows_read) == (ImportState.PREVIEWED, 1)
+
+
+def test_a_file_that_kills_whoever_checks_it_is_given_up(evaluation: Evaluation) -> None:
+    content = io.BytesIO(jsonl([comparison()]))
+    importing = receive(evaluation, content, file_name="rows.jsonl", reading=Reading(), user=None)
+    for left in ([importing.pk], [importing.pk], []):
+        killed_while_checking(importing)
+        assert sweep_imports() == left
+    importing.refresh_from_db()
+    assert (importing.state, importing.file.name) == (ImportState.FAILED, "")
+
+
+def test_a_check_is_handed_over_by_a_process_that_is_told_to_stop(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = io.BytesIO(jsonl([comparison()]))
+    importing = receive(evaluation, content, file_name="rows.jsonl", reading=Reading(), user=None)
+    told = threading.Event()
+    told.set()
+    monkeypatch.setattr("evaluations.services.importing.previewing.LEAVING", told)
+    assert go_on(importing)
+    assert sweep_imports() == [importing.pk]
+    told.clear()
+    assert not go_on(importing)
+    assert importing.state == ImportState.PREVIEWED
 
 
 def test_a_sweep_leaves_what_somebody_else_uses_by_now(evaluation: Evaluation) -> None:

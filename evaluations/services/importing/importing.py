@@ -117,8 +117,7 @@ def refuse_beside_another(evaluation: Evaluation) -> None:
 def go_on(importing: Import, *, seconds: float | None = None) -> bool:
     """Do what is left to do with a file: check it, or store it for a while. True where more is left."""
     if importing.state == ImportState.CHECKING:
-        check_received(importing)
-        return False
+        return check_received(importing)
     return store(importing, seconds=seconds)
 
 

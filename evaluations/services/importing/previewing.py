@@ -35,13 +35,26 @@ from evaluations.services.importing.rating import ranking_of
 from evaluations.services.importing.resolving import in_batches, resolve
 from evaluations.services.importing.sampling import sample
 from evaluations.services.importing.scaling import Scales, as_told, refuse_odd_margin, refuse_unfitting
-from evaluations.services.importing.sweeping import INTERRUPTED, Stopped, claim, give_up, still_at_it, sweep
+from evaluations.services.importing.sweeping import (
+    INTERRUPTED,
+    Stopped,
+    claim,
+    give_up,
+    hand_over,
+    still_at_it,
+    sweep,
+)
+from evaluations.services.pacing import LEAVING
 from evaluations.services.recording import record
 
 CHECKED_AT_ONCE: Final = 4_000
 QUICKLY_CHECKED_BYTES: Final = 4 * 1024 * 1024  # in a second
 LISTED: Final = 1_000  # bad rows are all counted, and so many of them listed
 SAMPLES: Final = 3
+
+
+class Leaving(Exception):
+    """This process is told to stop: another begins the check again."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +139,18 @@ def receive(
     return importing
 
 
-def check_received(importing: Import) -> None:
+def check_received(importing: Import) -> bool:
+    """Whether it must be begun again: this process was told to stop."""
     if not claim(importing, ImportState.CHECKING):
-        return
+        return False
     try:
         with importing.file.open("rb") as file:
             tell(importing, check(importing, cast(BinaryIO, file)))
     except Stopped:
         sweep(importing)
+    except Leaving:
+        hand_over(importing)
+        return True
     except InputRefused as refused:
         if isinstance(refused, ColumnsUnknown) or importing.options.get("mapped"):
             ask_for_columns(importing, str(refused))
@@ -145,6 +162,7 @@ def check_received(importing: Import) -> None:
     else:
         importing.state, importing.seen_at = ImportState.PREVIEWED, None
         importing.save()
+    return False
 
 
 def ask_for_columns(importing: Import, reason: str) -> None:
@@ -285,6 +303,8 @@ def check(importing: Import, file: BinaryIO) -> Checked:
             checked.samples += map(sample, islice((item for item in items if isinstance(item, Entry)), wanted))
             if importing.pk:
                 still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
+                if LEAVING.is_set():
+                    raise Leaving
     checked.elsewhere = elsewhere.number
     checked.aspects, checked.scales = around.imported_aspects, around.scales
     if not set(UNNAMED) & set(around.candidates):

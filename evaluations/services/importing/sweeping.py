@@ -34,12 +34,15 @@ from evaluations.services.recording import record
 AT_ONCE: Final = {"sqlite": 64, "postgresql": 512}  # rows in one transaction
 # Where rows are stored or removed without the ORM: how many at least, and how long it may take to write more.
 LEAST_AT_ONCE: Final = {"sqlite": 256, "postgresql": 2_048}
-SECONDS: Final = {"sqlite": 0.008, "postgresql": 0.2}
+SECONDS: Final = {"sqlite": 0.012, "postgresql": 0.2}
 MOST_AT_ONCE: Final = 4_096
+# For how many rows it is looked up at once what is there. On SQLite the next ones are read during the pauses.
+LOOKED_UP_AT_ONCE: Final = {"sqlite": 512, "postgresql": 4_096}
 BUSY: Final = (ImportState.CHECKING, ImportState.STORING)
 ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
 INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
 DEAD_AFTER: Final = timedelta(minutes=1)
+CHECKED_AT_MOST: Final = 3  # times, where whoever checks a file is killed
 # In the order in which rows lean on each other: those first that nothing else points at.
 OWNED: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
 NAMED: Final[Mapping[str, type[models.Model]]] = {
@@ -97,15 +100,28 @@ def give_up(importing: Import, reason: str, until: float | None = None) -> None:
 def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None = None) -> list[int]:
     """Give up imports that a killed process left half stored, and remove what they left behind.
 
-    Returns the ids of those that wait for somebody to go on with them.
+    What was only being checked is put back. Returns the ids of those that wait for somebody to go on with them.
     """
     imports = Import.objects.filter(evaluation=evaluation) if evaluation else Import.objects.all()
     until = None if seconds is None else monotonic() + seconds
     for dead in imports.filter(state__in=BUSY, seen_at__lt=Now() - DEAD_AFTER):
-        give_up(dead, INTERRUPTED, until)
+        if may_be_checked_again(dead):
+            check_anew(dead)
+        else:
+            give_up(dead, INTERRUPTED, until)
     for left in imports.filter(state__in=ABANDONED, finished_at__isnull=True):
         sweep(left, until)
     return list(imports.filter(state__in=BUSY, seen_at__isnull=True).values_list("pk", flat=True))
+
+
+def may_be_checked_again(dead: Import) -> bool:
+    """A check stores nothing, and the file is here: unless it kills whoever checks it, nobody need send it again."""
+    return dead.state == ImportState.CHECKING and dead.options.get("cut_off", 0) + 1 < CHECKED_AT_MOST
+
+
+def check_anew(dead: Import) -> None:
+    mine = Import.objects.filter(pk=dead.pk, state=ImportState.CHECKING, seen_at=dead.seen_at)
+    mine.update(seen_at=None, rows_read=0, options={**dead.options, "cut_off": dead.options.get("cut_off", 0) + 1})
 
 
 def sweep(importing: Import, until: float | None = None) -> None:
@@ -169,12 +185,11 @@ def least_at_once() -> int:
 
 
 def looked_up_at_once() -> int:
-    """For how many rows it is looked up at once what is there already."""
-    return max(least_at_once(), MOST_AT_ONCE)
+    return LOOKED_UP_AT_ONCE[connection.vendor]
 
 
 def fitting(rows: int, seconds: float) -> int:
     """How many rows the next transaction is to write, after one of so many that took so long."""
     if seconds > SECONDS[connection.vendor]:
         return max(least_at_once(), rows // 2)
-    return min(looked_up_at_once(), rows * 2) if seconds * 2 < SECONDS[connection.vendor] else rows
+    return min(MOST_AT_ONCE, rows * 2) if seconds * 2 < SECONDS[connection.vendor] else rows
