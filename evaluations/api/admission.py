@@ -21,7 +21,7 @@ class Bearer(HttpBearer):
         return getattr(request, "auth", None)
 
 
-def admit(request: HttpRequest, scope: Scope) -> tuple[ApiToken, Allowance]:
+def admit(request: HttpRequest) -> tuple[ApiToken, Allowance]:
     token = token_in(request)
     allowance = count_request(token)
     if allowance.is_spent:
@@ -30,12 +30,15 @@ def admit(request: HttpRequest, scope: Scope) -> tuple[ApiToken, Allowance]:
             f"This token has made its {allowance.limit:,} requests of this minute. Wait {allowance.seconds} seconds.",
             headers={"Retry-After": str(allowance.seconds), **limits(allowance)},
         )
+    return token, allowance
+
+
+def refuse_scope(token: ApiToken, scope: Scope) -> None:
     if not token.may(scope):
         raise Problem(
             "scope_missing",
             f"This takes a token with the scope “{scope}”; this one has {token.scopes.replace(',', ', ')}.",
         )
-    return token, allowance
 
 
 def token_in(request: HttpRequest) -> ApiToken:

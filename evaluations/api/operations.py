@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from ninja import Router
 from ninja.operation import Operation
 
-from evaluations.api.admission import admit, limits, refuse_elsewhere
+from evaluations.api.admission import admit, limits, refuse_elsewhere, refuse_scope
 from evaluations.api.problems import Problem
 from evaluations.api.reading import refuse_address
 from evaluations.api.repeats import once
@@ -24,7 +24,6 @@ BYTES: Final = "application/octet-stream"
 SAFE: Final = frozenset({"GET", "HEAD"})
 READ_AT_ONCE: Final = 1024 * 1024
 IN_MEMORY: Final = 1024 * 1024
-# Query parameters are read from an address; so many bytes of a body are read away before it is refused.
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -91,9 +90,11 @@ def guarded(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseB
 
     @wraps(run)
     def answered(request: HttpRequest, **path: Any) -> HttpResponseBase:
+        allowance = None
         try:
             refuse_address(request)
-            token, allowance = admit(request, view["scope"])
+            token, allowance = admit(request)
+            refuse_scope(token, view["scope"])
             if not (view["site_wide"] and "slug" not in path):
                 refuse_elsewhere(token, path.get("slug"))
             request.auth = token  # type: ignore[attr-defined]
@@ -101,8 +102,8 @@ def guarded(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseB
             with through(token):
                 answer = done(request, lambda: run(request, **path), view)
         except Exception as error:  # noqa: BLE001 - ninja's own way: what is no problem is raised again there
-            return operation.api.on_exception(request, error)
-        for name, value in limits(allowance).items():
+            answer = operation.api.on_exception(request, error)
+        for name, value in (limits(allowance) if allowance else {}).items():
             answer[name] = value
         return answer
 

@@ -8,8 +8,6 @@ from ninja.parser import Parser
 
 from evaluations.api.problems import Problem
 
-DEEPEST = 60
-
 
 class StrictParser(Parser):
     """No NaN, no infinity, no NUL and no half of a character: databases take none of these."""

@@ -98,6 +98,13 @@ def test_a_token_is_told_how_often_it_may_still_ask(asking: Asking, settings: La
     assert 1 <= int(third["Retry-After"]) <= 60
 
 
+def test_whoever_is_refused_is_told_it_too(owner: User, evaluation: Evaluation) -> None:
+    reading = Asking(token_for(owner, scopes=(Scope.READ,)))
+    refused = reading.post("/evaluations", {"name": "New"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
+    assert int(refused["RateLimit-Remaining"]) < int(refused["RateLimit-Limit"])
+
+
 def test_a_token_is_made_shown_once_and_revoked_on_ones_own_page(client: Client, owner: User) -> None:
     client.force_login(owner)
     sent = {"name": "nightly", "scopes": ["read", "write"], "days": "30", "evaluation": ""}

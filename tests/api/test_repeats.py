@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evaluations.models import ApiToken, Evaluation, KeptAnswer
+from evaluations.models import ApiToken, Comparison, Evaluation, KeptAnswer
 from evaluations.services import repeating
 from tests.asking import Asking
 
@@ -31,6 +31,22 @@ def test_what_was_refused_may_be_sent_again_under_its_key(asking: Asking) -> Non
     assert asking.post("/evaluations", {"name": "S", "slug": "study"}, Idempotency_Key="one").status_code == 422
     Evaluation.objects.update(slug="moved")
     assert asking.post("/evaluations", {"name": "S", "slug": "study"}, Idempotency_Key="one").status_code == 201
+
+
+def test_an_answer_of_any_length_is_kept(asking: Asking) -> None:
+    long = "word " * 90_000
+    pair = {
+        "query": "Which?",
+        "first_candidate": "alpha",
+        "first_response": long,
+        "second_candidate": "beta",
+        "second_response": long + "more",
+        "context": long,
+    }
+    first, again = (asking.post("/evaluations/study/comparisons", pair, Idempotency_Key="one") for _ in range(2))
+    assert len(first.content) > 1024 * 1024
+    assert (first.status_code, again["Idempotency-Replayed"], again.json()) == (201, "true", first.json())
+    assert Comparison.objects.count() == 1
 
 
 def test_of_two_at_once_the_second_waits(asking: Asking) -> None:
