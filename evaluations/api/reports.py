@@ -1,8 +1,9 @@
 """The report: the same numbers as `manage.py report --json`, for what this person may see; and its plots as files."""
 
+from dataclasses import replace
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils.http import content_disposition_header
 
 from evaluations import access
@@ -11,7 +12,7 @@ from evaluations.api.admission import person
 from evaluations.api.forms import checked, refuse_unknown
 from evaluations.api.operations import Operations
 from evaluations.api.problems import Fault, Problem
-from evaluations.domain import Part, PlotFormat, Scope
+from evaluations.domain import Part, PlotFormat, Rules, Scope
 from evaluations.forms.report import ReportForm
 from evaluations.models import Evaluation, User
 from evaluations.services.reporting.narrowing import few_of
@@ -34,6 +35,7 @@ FILTERS: Final = {
     "split_rule": "split majorities: tie, drop or first",
     "failed": "failed verdicts: exclude or tie",
     "coding": "sides: candidate or shown",
+    "part": "of the evaluation's own split: train, dev or test",
     "aspect": "of parts with a page for each aspect, the one",
 }
 SEVERAL: Final = ("judge", "reviewer")
@@ -54,13 +56,20 @@ def asked(*more: dict[str, Any]) -> dict[str, Any]:
     return {"parameters": [*told, *more]}
 
 
-PART: Final = {
-    "name": "part",
+ONLY: Final = {
+    "name": "only",
     "in": "query",
     "required": False,
-    "description": "one part alone; empty: all that you may see",
+    "description": "one part of the report alone; empty: all that you may see",
     "schema": {"type": "string", "enum": [part.value for part in Part]},
 }
+# Open to those who see everything: both can name a candidate or a person.
+FREE: Final = {
+    "raters": "only raters of such a name; * stands for any letters",
+    "where": "KEY=VALUE; may be given again",
+}
+RATERS: Final = {"name": "raters", "in": "query", "description": FREE["raters"], "schema": {"type": "string"}}
+WHERE: Final = {"name": "where", "in": "query", "description": FREE["where"], "schema": MANY}
 AS: Final = {
     "name": "as",
     "in": "query",
@@ -74,14 +83,16 @@ FILE: Final = {
 }
 
 
-@operations.get_one("/evaluations/{slug:slug}/report", Scope.READ, dict[str, Any], extra=asked(PART))
+@operations.get_one("/evaluations/{slug:slug}/report", Scope.READ, dict[str, Any], extra=asked(ONLY, RATERS, WHERE))
 def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
     user = person(request)
     evaluation = access.evaluation_for(user, slug)
-    form = form_of(request, user, evaluation, ("part",))
-    made = report_to(user, evaluation, form, parts_in(request, access.may_see_judges(user, evaluation)))
-    told: dict[str, Any] = made.as_json()
+    sees_all = access.may(user, Action.SEE_ALL, evaluation)
+    form = form_of(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
+    rules = freely_narrowed(form.rules(), request.GET)
+    parts = parts_in(request, access.may_see_judges(user, evaluation))
+    told: dict[str, Any] = report_to(user, evaluation, rules, parts, form.cleaned_data["aspect"]).as_json()
     return told
 
 
@@ -96,9 +107,9 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     if wanted not in list(PlotFormat):
         fault = Fault("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "There is no such format of plots.", faults=[fault])
-    made = report_to(user, evaluation, form, (part,))
-    keys = aspects_with(made, part)
     aspect = form.cleaned_data["aspect"]
+    made = report_to(user, evaluation, form.rules(), (part,), aspect)
+    keys = aspects_with(made, part)
     plot = plot_on_paper(made, name, aspect if aspect in keys else next(iter(keys), ""))
     if plot is None:
         raise Http404
@@ -119,8 +130,20 @@ def form_of(request: HttpRequest, user: User, evaluation: Evaluation, besides: t
     return form
 
 
+def freely_narrowed(rules: Rules, asked: QueryDict) -> Rules:
+    """By names of raters, and by keys and values that no field of the form knows."""
+    where = []
+    for pair in asked.getlist("where"):
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            fault = Fault("query.where", "Write it as key=value, for example category=math.")
+            raise Problem("invalid", "“where” is a key and its value.", faults=[fault])
+        where.append((key, value))
+    return replace(rules, raters=asked.get("raters") or rules.raters, where=(*rules.where, *where))
+
+
 def parts_in(request: HttpRequest, sees_judges: bool) -> tuple[Part, ...]:
-    if asked_for := request.GET.get("part", ""):
+    if asked_for := request.GET.get("only", ""):
         return (part_named(asked_for, sees_judges),)
     return ALL_PARTS if sees_judges else tuple(part for part in Part if part not in OF_JUDGES)
 
@@ -131,10 +154,9 @@ def part_named(name: str, sees_judges: bool) -> Part:
     return Part(name)
 
 
-def report_to(user: User, evaluation: Evaluation, form: ReportForm, parts: tuple[Part, ...]) -> Report:
+def report_to(user: User, evaluation: Evaluation, rules: Rules, parts: tuple[Part, ...], aspect: str) -> Report:
     """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
-    rules, aspect = form.rules(), form.cleaned_data["aspect"] or None
-    of_one = aspect if any(part in BY_ASPECT for part in parts) else None
+    of_one = (aspect or None) if any(part in BY_ASPECT for part in parts) else None
     sees_judges = access.may_see_judges(user, evaluation)
     comparisons = access.open_comparisons(user, evaluation)
     if access.may(user, Action.SEE_ALL, evaluation):

@@ -1,0 +1,77 @@
+"""The report of a program is that of the command, and asks no more of a reviewer than the page does."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from evaluations.domain import Role
+from evaluations.models import Evaluation
+from tests.asking import Asking, token_for
+from tests.importing import bring, comparison, verdict
+from tests.making import make_member
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def votes(evaluation: Evaluation) -> Evaluation:
+    keys = [f"q{number}" for number in range(12)]
+    bring(evaluation, *(comparison(key, category=("math", "prose")[len(key) % 2]) for key in keys))
+    for rater, choices in (("ann", "AABBAABBAABB"), ("bob", "AABBBBBBAAAA"), ("cleo", "BBBBAAAABBBB")):
+        bring(
+            evaluation, *(verdict(key, rater=rater, choice=choice) for key, choice in zip(keys, choices, strict=True))
+        )
+    return evaluation
+
+
+def said_by_command(*options: str) -> object:
+    told = StringIO()
+    call_command("report", "study", "--json", *options, stdout=told)
+    return json.loads(told.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ("", ()),
+        ("?part=train", ("--part", "train")),
+        ("?raters=[ab]*", ("--raters", "[ab]*")),
+        ("?where=category=math", ("--where", "category=math")),
+        (
+            "?where=category=math&where=candidate=alpha&split_rule=drop",
+            ("--where", "category=math", "candidate=alpha", "--split-rule", "drop"),
+        ),
+    ],
+)
+def test_it_is_that_of_the_command(asking: Asking, votes: Evaluation, asked: str, options: tuple[str, ...]) -> None:
+    answer = asking.get(f"/evaluations/study/report{asked}")
+    assert answer.status_code == 200, answer.content
+    assert answer.json() == said_by_command(*options)
+
+
+def test_what_is_asked_for_changes_what_is_counted(asking: Asking, votes: Evaluation) -> None:
+    reports = [asking.get(f"/evaluations/study/report{asked}").json() for asked in ("", "?part=train", "?raters=[ab]*")]
+    assert len({json.dumps(report) for report in reports}) == 3
+
+
+def test_one_part_alone(asking: Asking, votes: Evaluation) -> None:
+    whole, one = (asking.get(f"/evaluations/study/report{asked}").json() for asked in ("", "?only=wins"))
+    assert (list(whole["aspects"]), list(one["aspects"])) == (["overall"], [])
+    assert asking.get("/evaluations/study/report?only=everything").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"), [("where=math", "query.where"), ("part=bias", "query.part"), ("word=1", "query.word")]
+)
+def test_what_cannot_be_is_named(asking: Asking, votes: Evaluation, asked: str, field: str) -> None:
+    answer = asking.get(f"/evaluations/study/report?{asked}")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+@pytest.mark.parametrize("asked", ["raters=ann", "where=candidate=alpha"])
+def test_a_reviewer_names_no_rater_and_no_candidate(votes: Evaluation, asked: str) -> None:
+    reviewer = Asking(token_for(make_member(votes, Role.REVIEWER, "rita")))
+    assert reviewer.get("/evaluations/study/report").status_code == 200
+    assert reviewer.get(f"/evaluations/study/report?{asked}").status_code == 422
