@@ -1,6 +1,5 @@
 """Labels leave the evaluation: a new export, its record, its file again."""
 
-import re
 from typing import Any, Final
 
 from django.conf import settings
@@ -27,7 +26,7 @@ from evaluations.api.schemas.files import (
 )
 from evaluations.api.schemas.shared import NothingSent
 from evaluations.api.telling import anyone_told
-from evaluations.domain import DOWNLOADED, ExportState, LabelPolicy, Scope, Split, split_from
+from evaluations.domain import DOWNLOADED, ExportState, LabelPolicy, Scope, Split, blocks, range_in, split_from
 from evaluations.models import Evaluation, Export
 from evaluations.services.exporting import exporting, lasting
 from evaluations.services.exporting.manifesting import manifest_of
@@ -37,8 +36,6 @@ from evaluations.services.recording import record
 from evaluations.tasks import nudge, write_export
 
 operations = Operations(tags=["exports"])
-RANGE: Final = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
-PIECE: Final = 64 * 1024
 FILE: Final[dict[str, Any]] = {
     "parameters": [
         {
@@ -46,7 +43,7 @@ FILE: Final[dict[str, Any]] = {
             "in": "header",
             "required": False,
             "description": "a part of the file, as bytes=1000-",
-            "schema": {"type": "string", "pattern": r"^bytes=\d{1,18}-\d{0,18}$"},
+            "schema": {"type": "string", "pattern": r"^bytes=(\d{1,18}-\d{0,18}|-\d{1,18})$"},
         }
     ],
     "responses": {
@@ -170,28 +167,20 @@ def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBas
 
 def part_of(request: HttpRequest, file: Any, tag: str) -> HttpResponseBase | None:
     """The part that was asked for; None where the whole file was, several parts, or a part of another file."""
-    asked = RANGE.fullmatch(request.headers.get("Range", ""))
-    if asked is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
+    size = file.size
+    wanted = range_in(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
+    if wanted is None:
         return None
-    first, size = int(asked[1]), file.size
-    last = min(int(asked[2]), size - 1) if asked[2] else size - 1
+    first, last = wanted
     if first > last:
         file.close()
         raise Problem(
             "range_not_satisfiable", IN_GENERAL["range_not_satisfiable"], headers={"Content-Range": f"bytes */{size}"}
         )
-    file.seek(first)
-    answer = StreamingHttpResponse(pieces(file, last - first + 1), status=206)
+    answer = StreamingHttpResponse(blocks(file, first, last - first + 1), status=206)
     answer["Content-Range"] = f"bytes {first}-{last}/{size}"
     answer["Content-Length"] = str(last - first + 1)
     return answer
-
-
-def pieces(file: Any, left: int) -> Any:
-    with file:
-        while left > 0 and (piece := file.read(min(PIECE, left))):
-            left -= len(piece)
-            yield piece
 
 
 def export_for(request: HttpRequest, slug: str, pk: int, **columns: Any) -> Export:

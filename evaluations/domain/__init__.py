@@ -151,6 +151,7 @@ from evaluations.domain.queueing import (
     RoundKind,
     Strata,
 )
+from evaluations.domain.ranges import blocks, range_in
 from evaluations.domain.refusals import (
     ColumnsUnknown,
     InputRefused,
@@ -313,6 +314,7 @@ __all__ = [
     "VerdictRow",
     "aspects_heard",
     "block_of",
+    "blocks",
     "choice_bits",
     "cluster_number",
     "content_sha256",
@@ -336,6 +338,7 @@ __all__ = [
     "pause_seconds",
     "plurality",
     "query_sha256",
+    "range_in",
     "search_for",
     "shift_of",
     "split_from",

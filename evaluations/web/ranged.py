@@ -1,16 +1,13 @@
 """A stored file as an answer that an interrupted download can go on with: ranges, and a tag that says which file."""
 
-import re
-from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, cast
 
 from django.core.files import File
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 
-RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
-BLOCK_BYTES: Final = 256 * 1024
+from evaluations.domain import blocks, range_in
 
 
 def ranged(
@@ -22,7 +19,7 @@ def ranged(
         "ETag": f'"{tag}"',
         "Content-Disposition": content_disposition_header(True, name) or "",
     }
-    wanted = range_in(request, size, tag)
+    wanted = range_in(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
     if wanted is None or request.method == "HEAD":
         first, status = 0, 200
         last = size - 1
@@ -37,31 +34,5 @@ def ranged(
         file.close()
         return HttpResponse(content_type=content_type, headers=headers)
     return StreamingHttpResponse(
-        blocks(file, first, last - first + 1), status=status, content_type=content_type, headers=headers
+        blocks(cast(BinaryIO, file), first, last - first + 1), status=status, content_type=content_type, headers=headers
     )
-
-
-def range_in(request: HttpRequest, size: int, tag: str) -> tuple[int, int] | None:
-    """First and last byte; the first beyond the last where there is nothing to send. None: no range, or another file's.
-
-    What is no range that we read is no range at all, as the standard has it.
-    """
-    found = RANGE.fullmatch(request.headers.get("Range", "").replace(" ", ""))
-    if found is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
-        return None
-    start, end = found.groups()
-    if start and end and int(end) < int(start):
-        return None
-    if start:
-        return int(start), min(int(end), size - 1) if end else size - 1
-    if not end:
-        return None
-    return (max(0, size - int(end)), size - 1) if int(end) else (size, size - 1)
-
-
-def blocks(file: "File[bytes]", first: int, length: int) -> Iterator[bytes]:
-    with file:
-        file.seek(first)
-        while length > 0 and (block := file.read(min(BLOCK_BYTES, length))):
-            length -= len(block)
-            yield block

@@ -35,3 +35,14 @@ def test_whoever_has_the_beginning_of_another_file_is_sent_all_of_this_one(
 ) -> None:
     _, whole = fetched(asking, export)
     assert fetched(asking, export, Range="bytes=10-", If_Range='"another"') == (200, whole)
+
+
+def test_the_end_alone_is_sent_too(asking: Asking, export: dict[str, Any]) -> None:
+    _, whole = fetched(asking, export)
+    assert fetched(asking, export, Range="bytes=-7") == (206, whole[-7:])
+
+
+def test_beyond_the_end_there_is_nothing(asking: Asking, export: dict[str, Any]) -> None:
+    answer = asking.get(f"/evaluations/study/exports/{export['id']}/file", Range=f"bytes={export['bytes']}-")
+    assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
+    assert answer["Content-Range"] == f"bytes */{export['bytes']}"
