@@ -11,10 +11,11 @@ from django.http.response import HttpResponseBase
 from ninja import Router
 from ninja.operation import Operation
 
-from evaluations.api.admission import admit, limits, refuse_elsewhere, refuse_scope
+from evaluations.access import Action, evaluation_for
+from evaluations.api.admission import admit, limits, person, refuse_elsewhere, refuse_scope
 from evaluations.api.problems import Problem
 from evaluations.api.reading import refuse_address
-from evaluations.api.repeats import once
+from evaluations.api.repeats import HEADER, once
 from evaluations.domain import Scope
 from evaluations.services.recording import through
 
@@ -60,15 +61,17 @@ class Operations(Router):
         takes: str = JSON,
         site_wide: bool = False,
         keeps: bool = True,
+        needs: Action = Action.LOOK,
         extra: dict[str, Any] | None = None,
     ) -> Callable[[View], View]:
         """``takes``: the kind of its body. ``keeps``: whether its answer may be kept, holding no secret.
 
+        ``needs``: what the person must be allowed to in the evaluation before a long body is so much as read.
         ``site_wide``: open to tokens that are tied to one evaluation, though its address names none.
         """
 
         def added(view: View) -> View:
-            view.__dict__.update(scope=scope, takes=takes, site_wide=site_wide, keeps=keeps)
+            view.__dict__.update(scope=scope, takes=takes, site_wide=site_wide, keeps=keeps, needs=needs)
             self.add_api_operation(
                 path,
                 [method],
@@ -100,7 +103,7 @@ def guarded(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseB
             request.auth = token  # type: ignore[attr-defined]
             request.user = token.user
             with through(token):
-                answer = done(request, lambda: run(request, **path), view)
+                answer = done(request, lambda: run(request, **path), view, path.get("slug"))
         except Exception as error:  # noqa: BLE001 - ninja's own way: what is no problem is raised again there
             answer = operation.api.on_exception(request, error)
         for name, value in (limits(allowance) if allowance else {}).items():
@@ -110,10 +113,15 @@ def guarded(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseB
     return answered
 
 
-def done(request: HttpRequest, run: Callable[[], HttpResponseBase], view: dict[str, Any]) -> HttpResponseBase:
+def done(
+    request: HttpRequest, run: Callable[[], HttpResponseBase], view: dict[str, Any], slug: str | None
+) -> HttpResponseBase:
+    """A write. Whoever may not do it is told so before a file is read, and before an answer is given again."""
     if request.method in SAFE:
         return run()
     refuse_other_kind(request, view["takes"])
+    if slug is not None and (BYTES in view["takes"] or HEADER in request.headers):
+        evaluation_for(person(request), slug, view["needs"])
     if BYTES in view["takes"] and request.content_type == BYTES:
         request.spooled = spooled(request)  # type: ignore[attr-defined]
     return once(request, request.auth, run) if view["keeps"] else run()  # type: ignore[attr-defined]

@@ -72,3 +72,17 @@ def test_an_answer_is_kept_for_a_day(asking: Asking) -> None:
 def test_a_key_that_no_header_can_hold_is_refused(asking: Asking) -> None:
     answer = asking.post("/evaluations", {"name": "New"}, Idempotency_Key="x" * 201)
     assert answer.json()["errors"][0]["field"] == "header.Idempotency-Key"
+
+
+def test_who_has_left_is_not_told_the_answer_again(asking: Asking, evaluation: Evaluation) -> None:
+    pair = {
+        "query": "Which?",
+        "first_candidate": "alpha",
+        "first_response": "this",
+        "second_candidate": "beta",
+        "second_response": "that",
+    }
+    assert asking.post("/evaluations/study/comparisons", pair, Idempotency_Key="one").status_code == 201
+    evaluation.memberships.all().delete()
+    again = asking.post("/evaluations/study/comparisons", pair, Idempotency_Key="one")
+    assert (again.status_code, again.json()["code"]) == (404, "not_found")
