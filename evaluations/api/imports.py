@@ -1,6 +1,6 @@
 """Files come in: uploaded, checked, stored or discarded."""
 
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
@@ -20,8 +20,8 @@ from evaluations.api.telling import anyone_told
 from evaluations.domain import ImportState, Scope
 from evaluations.forms.imports import ImportForm
 from evaluations.models import Evaluation, Import, User
+from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
-from evaluations.services.importing.previewing import is_quickly_checked, preview, receive
 from evaluations.services.importing.sweeping import BUSY, cancel
 from evaluations.tasks import nudge, store_import
 
@@ -30,6 +30,7 @@ TEXT: Final = {"type": "string"}
 FIELDS: Final = {
     "format": {"type": "string", "description": "what is in it; `auto`: found out from the columns", "default": "auto"},
     "id_prefix": TEXT,
+    "candidate": {"type": "string", "description": "whose responses these are, where the file names nobody"},
     "rater": TEXT,
     "rater_kind": TEXT,
     "mapping": {"type": "string", "description": "column=field, one a line"},
@@ -40,7 +41,7 @@ FIELDS: Final = {
     "derive_pairs": TEXT,
 }
 WHOLE_FILE: Final = {"type": "string", "format": "binary"}
-NAME: Final = {
+FILE_NAME: Final = {
     "name": "file_name",
     "in": "query",
     "required": False,
@@ -48,7 +49,7 @@ NAME: Final = {
     "schema": {"type": "string", "maxLength": 255},
 }
 UPLOAD: Final[dict[str, Any]] = {
-    "parameters": [NAME],
+    "parameters": [FILE_NAME],
     "requestBody": {
         "required": True,
         "content": {
@@ -67,24 +68,41 @@ def list_imports(request: HttpRequest, slug: str, paging: Query[Paging]) -> Impo
     return ImportPage(items=[told(row) for row in rows], next=more)
 
 
-@operations.make("/evaluations/{slug:slug}/imports", Scope.WRITE, ImportWhole, takes=f"{FORM}, {BYTES}", extra=UPLOAD)
+@operations.make(
+    "/evaluations/{slug:slug}/imports",
+    Scope.WRITE,
+    ImportWhole,
+    takes=f"{FORM}, {BYTES}",
+    needs=Action.MANAGE,
+    extra=UPLOAD,
+)
 def upload_file(request: HttpRequest, slug: str) -> ImportWhole:
     """Bring in a file, as a form or as the whole body: it is checked, and none of it is stored yet.
 
-    Look at `summary` and `bad_rows`, then store it or discard it.
+    Look at `summary` and `bad_rows`, then store it or discard it. Where its columns are not known its state is
+    `mapping`: say what they mean (`set_columns`) before.
     """
     user = person(request)
     evaluation = access.evaluation_for(user, slug, Action.MANAGE)
     is_raw = request.content_type == BYTES
     fields = request.GET.dict() if is_raw else request.POST.dict()
-    name = str(fields.pop("file_name", "") or "upload")[:255]
-    file = raw_file(request, name) if is_raw else request.FILES.get("file")
-    if file is None:
-        raise Problem("invalid", "There is no file in the form.", faults=[Fault("form.file", "This is required.")])
+    fields.pop("file_name", "")
+    file, _ = sent_file(request)
     form = ImportForm({"format": "auto", **fields}, {"file": file})
     refuse_unknown(fields, form)
     checked(form, "query" if is_raw else "form")
     return whole(received(evaluation, form, user))
+
+
+def sent_file(request: HttpRequest) -> tuple["UploadedFile[bytes]", str]:
+    """The file of the form, or the whole body, and what it is called."""
+    is_raw = request.content_type == BYTES
+    file = (
+        raw_file(request, request.GET.get("file_name", "")[:255] or "upload") if is_raw else request.FILES.get("file")
+    )
+    if file is None:
+        raise Problem("invalid", "There is no file in the form.", faults=[Fault("form.file", "This is required.")])
+    return cast("UploadedFile[bytes]", file), file.name or "upload"
 
 
 def raw_file(request: HttpRequest, name: str) -> "UploadedFile[bytes]":
@@ -99,17 +117,17 @@ def raw_file(request: HttpRequest, name: str) -> "UploadedFile[bytes]":
 
 def received(evaluation: Evaluation, form: ImportForm, user: User) -> Import:
     upload: UploadedFile[bytes] = form.cleaned_data["file"]
-    is_quick = is_quickly_checked(upload, upload.size or 0)  # type: ignore[arg-type]
-    importing = (preview if is_quick else receive)(
+    importing = take(
         evaluation,
-        upload,  # type: ignore[arg-type]
+        cast(BinaryIO, upload),
+        upload.size or 0,
         file_name=upload.name or "upload",
         reading=form.reading(),
         user=user,
         pair=form.pairing(),
         derive_pairs=form.cleaned_data["derive_pairs"],
     )
-    if not is_quick:
+    if importing.state == ImportState.CHECKING:
         nudge(store_import, importing.pk)
     return importing
 

@@ -32,7 +32,7 @@ def after_of(paging: Paging) -> int:
         word, _, number = base64.urlsafe_b64decode(padded.encode("ascii")).decode().partition(":")
     except (binascii.Error, UnicodeError, ValueError):
         word, number = "", ""
-    if word != "after" or not (number.isascii() and number.isdecimal() and len(number) < 19):
+    if word != "after" or not (number.isascii() and number.isdecimal() and len(number) < 20 and int(number) < 2**63):
         fault = Fault("query.cursor", "This is no cursor of a list here: take `next` of the page before as it is.")
         raise Problem("invalid", "The cursor cannot be read.", faults=[fault])
     return int(number)

@@ -8,6 +8,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from evaluations.api import (
+    columns,
     comparisons,
     disagreements,
     endpoints,
@@ -15,12 +16,14 @@ from evaluations.api import (
     exports,
     imports,
     judges,
+    pairs,
     people,
     reports,
     reviews,
     rounds,
     rubrics,
     runs,
+    webhooks,
 )
 from evaluations.api.admission import Bearer
 from evaluations.api.operations import guarded
@@ -51,8 +54,8 @@ api = NinjaAPI(
 )
 api.add_decorator(guarded, "view")
 PARTS = (
-    *(evaluations, people, comparisons, imports, rubrics, endpoints, judges, runs),
-    *(reviews, rounds, disagreements, reports, exports),
+    *(evaluations, people, comparisons, imports, columns, pairs, rubrics, endpoints, judges, runs),
+    *(reviews, rounds, disagreements, reports, exports, webhooks),
 )
 for part in PARTS:
     api.add_router("", part.operations)

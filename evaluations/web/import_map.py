@@ -8,12 +8,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evaluations.domain import InputRefused, Reading
+from evaluations.domain import InputRefused
 from evaluations.forms.import_map import ColumnsForm
 from evaluations.models import ColumnMapping, Import, User
-from evaluations.services.importing.fitting import MAPPABLE, fit, remembered_for, sheet_of, trial
+from evaluations.services.importing.fitting import MAPPABLE, fit, remembered_for, said_before, sheet_of, trial
 from evaluations.services.importing.mapping import Sheet, forget
-from evaluations.services.importing.previewing import reading_of
 from evaluations.tasks import nudge, store_import
 from evaluations.web.imports import import_for
 
@@ -28,7 +27,7 @@ def import_map(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     sheet = sheet_of(importing)
     known = remembered_for(importing, sheet)
     if request.method != "POST":
-        form = ColumnsForm(sheet, known=said_before(importing, known))
+        form = ColumnsForm(sheet, known=said_before(importing, sheet))
         return shown(request, importing, sheet, form, known)
     form = ColumnsForm(sheet, request.POST)
     error = ""
@@ -42,16 +41,6 @@ def import_map(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             return redirect("import", slug, pk)
     is_refused = bool(error) or request.POST.get("do") == "fit"
     return shown(request, importing, sheet, form, known, error=error, status=422 if is_refused else 200)
-
-
-def said_before(importing: Import, known: ColumnMapping | None) -> Reading | None:
-    """How this file was last read, or else files with the same columns."""
-    own = reading_of(importing)
-    if own.is_mapped:
-        return own
-    if known is None:
-        return None
-    return Reading(format=known.format, mapping=known.mapping, constants=known.constants, choices=known.choices)
 
 
 def shown(

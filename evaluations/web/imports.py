@@ -1,6 +1,6 @@
 """Files come in: the list of imports, a new one, and one from its check to its last row."""
 
-from typing import Any, Final, cast
+from typing import BinaryIO, Final, cast
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
@@ -13,12 +13,12 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ColumnsUnknown, ImportState, InputRefused
+from evaluations.domain import ImportState, InputRefused
 from evaluations.forms.imports import ImportForm
 from evaluations.models import Evaluation, Import, User
-from evaluations.services.importing.fitting import keep_unfitted
+from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
-from evaluations.services.importing.previewing import is_quickly_checked, pairs_scored, preview, receive
+from evaluations.services.importing.previewing import pairs_scored
 from evaluations.services.importing.sweeping import BUSY, cancel
 from evaluations.tasks import nudge, store_import
 from evaluations.web.paging import page_of
@@ -55,27 +55,20 @@ def import_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def received(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    told = asked_for(request, form)
-    is_quick = is_quickly_checked(told["file"], told["file"].size or 0)
-    try:
-        importing = (preview if is_quick else receive)(evaluation, **told)
-    except ColumnsUnknown as unknown:
-        return keep_unfitted(evaluation, why=str(unknown), **told)
-    if not is_quick:
+    upload: UploadedFile[bytes] = form.cleaned_data["file"]
+    importing = take(
+        evaluation,
+        cast(BinaryIO, upload),
+        upload.size or 0,
+        file_name=upload.name or "upload",
+        reading=form.reading(),
+        user=cast(User, request.user),
+        pair=form.pairing(),
+        derive_pairs=form.cleaned_data["derive_pairs"],
+    )
+    if importing.state == ImportState.CHECKING:
         nudge(store_import, importing.pk)
     return importing
-
-
-def asked_for(request: HttpRequest, form: ImportForm) -> dict[str, Any]:
-    upload: UploadedFile[bytes] = form.cleaned_data["file"]
-    return {
-        "file": upload,
-        "file_name": upload.name or "upload",
-        "reading": form.reading(),
-        "user": cast(User, request.user),
-        "pair": form.pairing(),
-        "derive_pairs": form.cleaned_data["derive_pairs"],
-    }
 
 
 def asked(request: HttpRequest, evaluation: Evaluation, form: ImportForm, status: int = 200) -> HttpResponse:

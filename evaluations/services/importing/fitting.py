@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from django.db import transaction
 
-from evaluations.domain import BadRow, ImportState, InputRefused, Reading
+from evaluations.domain import BadRow, ColumnsUnknown, ImportState, InputRefused, Reading
 from evaluations.formats.reading import read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import ColumnMapping, Evaluation, Import, User
@@ -18,7 +18,9 @@ from evaluations.services.importing.previewing import (
     check_received,
     is_quickly_checked,
     keep,
+    preview,
     reading_of,
+    receive,
     refuse_archived,
     unsaved,
 )
@@ -38,6 +40,29 @@ class Trial:
     bad_rows: int = 0
     refused: str = ""
     reasons: list[tuple[str, int]] = field(default_factory=list)
+
+
+def take(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    size: int,
+    *,
+    file_name: str,
+    reading: Reading,
+    user: User | None,
+    pair: str,
+    derive_pairs: float | None,
+) -> Import:
+    """Check a short file at once, and leave a long one to a worker: its state says which.
+
+    One whose columns are not known is kept until somebody says what they mean. Raises InputRefused.
+    """
+    said: dict[str, Any] = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
+    said["derive_pairs"] = derive_pairs
+    try:
+        return (preview if is_quickly_checked(file, size) else receive)(evaluation, file, **said)
+    except ColumnsUnknown as unknown:
+        return keep_unfitted(evaluation, file, why=str(unknown), **said)
 
 
 def keep_unfitted(
@@ -69,6 +94,17 @@ def sheet_of(importing: Import) -> Sheet:
 
 def remembered_for(importing: Import, sheet: Sheet) -> ColumnMapping | None:
     return remembered(importing.evaluation, sheet.columns)
+
+
+def said_before(importing: Import, sheet: Sheet) -> Reading | None:
+    """How this file was last read, or else files with the same columns."""
+    own = reading_of(importing)
+    if own.is_mapped:
+        return own
+    known = remembered_for(importing, sheet)
+    if known is None:
+        return None
+    return Reading(format=known.format, mapping=known.mapping, constants=known.constants, choices=known.choices)
 
 
 def with_reading(importing: Import, told: Reading) -> Reading:
