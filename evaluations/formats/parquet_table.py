@@ -19,6 +19,7 @@ from evaluations.formats.layouts import prompt_of, turns_of
 from evaluations.formats.preferred import Account
 from evaluations.formats.shaped import Shaped
 
+FIRST_GROUP_ROWS: Final = 200  # so that whoever downloads it sees at once that it comes
 GROUP_ROWS: Final = 2_000
 GROUP_CHARACTERS: Final = 32_000_000  # of responses in memory; where they are long a group has fewer rows
 VOTES: Final = pa.list_(pa.struct({"choice": TEXT, "n": pa.int32()}))
@@ -148,13 +149,13 @@ def lines(rows: Iterable[ExportedRow], tally: Account) -> Iterator[bytes]:
 
 def groups(rows: Iterable[ExportedRow]) -> Iterator[list[ExportedRow]]:
     group: list[ExportedRow] = []
-    characters = 0
+    characters, most = 0, FIRST_GROUP_ROWS
     for row in rows:
         group.append(row)
         characters += len(row["response_a"]) + len(row["response_b"]) + 1_000 * len(row["judges"])
-        if len(group) == GROUP_ROWS or characters > GROUP_CHARACTERS:
+        if len(group) == most or characters > GROUP_CHARACTERS:
             yield group
-            group, characters = [], 0
+            group, characters, most = [], 0, GROUP_ROWS
     if group:
         yield group
 

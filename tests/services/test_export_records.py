@@ -1,6 +1,8 @@
 """What an export rests on, which comparisons it holds, and what becomes of one that a worker writes."""
 
+import itertools
 import json
+from collections.abc import Callable
 from typing import Any
 
 import datasets
@@ -9,6 +11,7 @@ from django.core.files.base import ContentFile
 from django.db.models.functions import Now
 
 from evaluations.domain import Choice, ExportState, InputRefused, LabelPolicy, Role, Rules, Split, SplitPart
+from evaluations.formats import hugging_face_folder
 from evaluations.formats.writing import LEAVING
 from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Export, Query, Rater
 from evaluations.services.exporting import exporting, lasting
@@ -225,6 +228,70 @@ def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(
     assert (export.state, export.file.name) == (ExportState.CANCELLED, "")
     with pytest.raises(InputRefused, match="over already"):
         lasting.cancel(export, user=None)
+
+
+# ---- a folder, of which no byte is sent before the last comparison is read
+
+
+@pytest.fixture
+def folder(study: Evaluation, monkeypatch: pytest.MonkeyPatch) -> Export:
+    monkeypatch.setattr(exporting, "BEAT_SECONDS", -1.0)
+    wanted = Wanted(aspect="clarity")
+    return exporting.begin(study, written_as="hugging-face", user=None, wanted=wanted, in_background=True)
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, does: Callable[[int], None]) -> None:
+    """While it is written, with the number of the comparison that comes in."""
+    come_in, seen = hugging_face_folder.add, itertools.count(1)
+
+    def add(*given: Any) -> None:
+        does(next(seen))
+        come_in(*given)
+
+    monkeypatch.setattr(hugging_face_folder, "add", add)
+
+
+def test_it_says_how_far_it_is(folder: Export, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[int] = []
+    meanwhile(monkeypatch, lambda _: reached.append(Export.objects.get(pk=folder.pk).reached))
+    assert not lasting.go_on(folder)
+    assert reached == [1, 2, 3, 4, 5]
+
+
+def test_it_can_be_cancelled(folder: Export, monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[int] = []
+
+    def cancel(number: int) -> None:
+        met.append(number)
+        if number == 2:
+            lasting.cancel(Export.objects.get(pk=folder.pk), user=None)
+
+    meanwhile(monkeypatch, cancel)
+    assert not lasting.go_on(folder)
+    folder.refresh_from_db()
+    assert (folder.state, folder.file.name, met) == (ExportState.CANCELLED, "", [1, 2])
+
+
+def test_it_is_put_back_by_a_worker_that_is_told_to_leave(folder: Export, monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[int] = []
+
+    def leave(number: int) -> None:
+        met.append(number)
+        TOLD_TO_LEAVE.set()
+
+    meanwhile(monkeypatch, leave)
+    try:
+        assert lasting.go_on(folder)
+    finally:
+        TOLD_TO_LEAVE.clear()
+    folder.refresh_from_db()
+    assert (folder.state, folder.file.name, met) == (ExportState.WAITING, "", [1])
+
+
+def test_the_first_line_is_sent_at_once_and_none_is_held_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.0, 10.1, 10.2, 10.3, 10.3, 10.4])
+    monkeypatch.setattr(exporting, "monotonic", lambda: next(clock))
+    assert list(exporting.blocks([b"a", b"b", b"c", b"d", b"e"])) == [b"a", b"bcd", b"e"]
 
 
 def test_an_owner_deletes_the_file_and_the_record_stays(study: Evaluation) -> None:

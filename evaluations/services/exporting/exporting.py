@@ -19,6 +19,7 @@ from evaluations.formats.leaving import Needs, Row, Tally
 from evaluations.formats.writing import LEAVING
 from evaluations.models import Comparison, Evaluation, Export, User
 from evaluations.models.filtering import narrowed_to
+from evaluations.services import pacing
 from evaluations.services.exporting import collecting, composing, labelled
 from evaluations.services.exporting.agreeing import agreed
 from evaluations.services.exporting.aliasing import aliases_of
@@ -39,12 +40,17 @@ from evaluations.services.reporting.narrowing import comparisons_where
 from evaluations.services.reporting.splitting import in_part, parting
 
 BLOCK_BYTES: Final = 64 * 1024
+HELD_SECONDS: Final = 0.25
 BEAT_SECONDS: Final = 1.0
 BROKEN_OFF: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
 SAID: Final[Mapping[Needs, Callable[["QuerySet[Comparison]", collecting.Cast, Tally], Iterator[tuple[str, Row]]]]] = {
     Needs.VERDICTS: verdict_rows,
     Needs.SCORES: score_rows,
 }
+
+
+class Handed(Exception):
+    """This process is told to stop: another begins the export again."""
 
 
 class Stopped(Exception):
@@ -95,12 +101,11 @@ def write(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[byte
     heartbeat = Heartbeat(export, tally)
     try:
         with export.file.storage.open(str(export.file.name), "wb") as kept:
-            for block in blocks(content(export, comparisons, tally)):
+            for block in blocks(content(export, comparisons, tally, heartbeat)):
                 kept.write(block)
                 digest.update(block)
                 size += len(block)
                 yield block
-                heartbeat.beat()
         finish(export, tally, digest.hexdigest(), size)
         whole = True
     finally:
@@ -110,7 +115,10 @@ def write(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[byte
 
 @dataclass
 class Heartbeat:
-    """Says every second or so that the work goes on, and how far it is; stops it where it is no longer wanted."""
+    """Says every second or so that the work goes on, and how far it is; stops it where it is no longer wanted.
+
+    It goes with the rows that are read: a folder gives no byte away before the last of them.
+    """
 
     export: Export
     tally: Tally
@@ -119,10 +127,17 @@ class Heartbeat:
     def beat(self) -> None:
         if monotonic() < self.due:
             return
+        if self.export.in_background and pacing.LEAVING.is_set():
+            raise Handed
         writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
         if not writing.update(seen_at=Now(), reached=self.tally.comparisons):
             raise Stopped
         self.due = monotonic() + BEAT_SECONDS
+
+    def along(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            self.beat()
+            yield row
 
 
 def break_off(export: Export) -> None:
@@ -140,7 +155,7 @@ def remove_file(export: Export) -> None:
         Export.objects.filter(pk=export.pk).update(file="")
 
 
-def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally) -> Iterator[bytes]:
+def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally, heartbeat: Heartbeat) -> Iterator[bytes]:
     """The bytes of the file as its format has them."""
     wanted = wanted_of(export)
     leaving = format_of(export.format)
@@ -153,7 +168,7 @@ def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally) -
         manifest=lambda: {**told, "counts": counts_of(tally)},
         facts=lambda: replace(facts_of(wanted, those, told), agreement=tuple(agreed(those, chosen))),
     )
-    return leaving.write(rows, those.names(), options, tally)
+    return leaving.write(heartbeat.along(rows), those.names(), options, tally)
 
 
 @dataclass(frozen=True)
@@ -232,13 +247,14 @@ def narrowed(evaluation: Evaluation, comparisons: "QuerySet[Comparison]", wanted
 
 
 def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that are worth a system call."""
-    waiting = bytearray()
+    """The same bytes in pieces that are worth a system call: the first at once, and none held back for long."""
+    waiting, due = bytearray(), 0.0
     for line in lines:
         waiting += line
-        if len(waiting) >= BLOCK_BYTES:
+        if len(waiting) >= BLOCK_BYTES or (waiting and monotonic() >= due):
             yield bytes(waiting)
             waiting.clear()
+            due = monotonic() + HELD_SECONDS
     if waiting:
         yield bytes(waiting)
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain import ExportState, InputRefused
 from evaluations.models import Comparison, Evaluation, Export, User
-from evaluations.services.exporting.exporting import Stopped, remove_file, write
+from evaluations.services.exporting.exporting import Handed, Stopped, remove_file, write
 from evaluations.services.pacing import LEAVING
 from evaluations.services.recording import record
 
@@ -41,6 +41,8 @@ def go_on(export: Export) -> bool:
         with closing(write(export, comparisons)) as blocks:
             if all(not LEAVING.is_set() for _ in blocks):
                 return False
+        return put_back(export)
+    except Handed:
         return put_back(export)
     except Stopped:
         remove_file(export)
