@@ -71,6 +71,7 @@ PIPE = [
     "importing.scaling",
     "importing.preferring",
     "importing.sketching",
+    "importing.foreseeing",
     "importing.knowing",
     "importing.naming",
     "importing.scoring",

@@ -66,6 +66,7 @@ def add_file_arguments(parser: ArgumentParser) -> None:
         "--as-it-is", action="store_true", help="do not read the columns as the evaluation remembers them"
     )
     parser.add_argument("--skip-bad", action="store_true", help="store the file without its bad rows")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
 
 
 def add_candidate_argument(parser: ArgumentParser) -> None:
@@ -133,7 +134,10 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
             )
         if options["remember"]:
             remember_reading(importing)
-        store_or_discard(importing, out, skip_bad=options["skip_bad"])
+        if options["dry_run"]:
+            say_and_discard(importing, out)
+        else:
+            store_or_discard(importing, out, skip_bad=options["skip_bad"])
     except ColumnsUnknown as unknown:
         raise CommandError(f"{unknown}{perhaps(options)}") from unknown
     except OSError as error:
@@ -163,16 +167,18 @@ def perhaps(options: dict[str, Any]) -> str:
     return " ".join([" Perhaps:", "--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])])
 
 
+def say_and_discard(importing: Import, out: TextIO) -> None:
+    say_bad_rows(importing, out)
+    say_summary(importing, out, "would be stored")
+    discard(importing)
+
+
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
-    for bad in importing.bad_rows:
-        out.write(f"line {bad['line']}: {bad['reason']}\n")
-    if importing.rows_bad > len(importing.bad_rows):
-        out.write(f"… and {importing.rows_bad - len(importing.bad_rows):,} more\n")
+    say_bad_rows(importing, out)
     try:
         begin(importing, skip_bad=skip_bad, user=None)
     except InputRefused:
-        cancel(importing, user=None)
-        sweep(importing)
+        discard(importing)
         raise
     store(importing)
     importing.refresh_from_db()
@@ -180,14 +186,31 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
         raise CommandError(importing.reason)
     for pk in (importing.pk, *imports_left_off(importing.evaluation)):
         tally_import(Import.objects.get(pk=pk))
+    say_summary(importing, out, "stored")
+
+
+def discard(importing: Import) -> None:
+    cancel(importing, user=None)
+    sweep(importing)
+
+
+def say_bad_rows(importing: Import, out: TextIO) -> None:
+    for bad in importing.bad_rows:
+        out.write(f"line {bad['line']}: {bad['reason']}\n")
+    if importing.rows_bad > len(importing.bad_rows):
+        out.write(f"… and {importing.rows_bad - len(importing.bad_rows):,} more\n")
+
+
+def say_summary(importing: Import, out: TextIO, stored: str) -> None:
     for told in (*importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
-    out.write(f"{summary_of(importing)}\n")
+    out.write(f"{summary_of(importing, stored)}\n")
 
 
-def summary_of(importing: Import) -> str:
+def summary_of(importing: Import, stored: str) -> str:
     new = ", ".join(f"{what} {number:,}" for what, number in importing.brought.items())
+    rows = "row" if importing.rows_read == 1 else "rows"
     return (
-        f"{importing.file_name}: {importing.rows_read:,} rows read, {importing.rows_stored:,} stored"
+        f"{importing.file_name}: {importing.rows_read:,} {rows} read, {importing.rows_stored:,} {stored}"
         f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} unchanged, {importing.rows_bad:,} bad."
     )

@@ -44,6 +44,7 @@ class FinishedManager(models.Manager[ImportedRow]):
 
 
 TOLD: Final = ("queries", "responses", "comparisons", "verdicts", "scores", "failures")
+ONE_OF: Final = {word: "query" if word == "queries" else word.removesuffix("s") for word in TOLD}
 
 
 class Import(Row):
@@ -91,6 +92,11 @@ class Import(Row):
         return {
             word: new[word] for word in sorted(new, key=lambda word: (TOLD.index(word) if word in TOLD else 99, word))
         }
+
+    @property
+    def brought_in_words(self) -> list[tuple[int, str]]:
+        """How many, and what those are called: one is called otherwise."""
+        return [(number, ONE_OF.get(word, word) if number == 1 else word) for word, number in self.brought.items()]
 
 
 class Candidate(Row):

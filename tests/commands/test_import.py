@@ -75,6 +75,20 @@ def test_a_bad_row_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation
     assert Comparison.objects.count() == 19
 
 
+def test_what_would_be_stored_is_said_and_nothing_stored(evaluation: Evaluation, written: Any) -> None:
+    rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("a", "b", "c")]
+    path = written(jsonl([*rows, {"query_id": "q1"}]))
+    told = said("import_comparisons", path, "--dry-run", "--format", "responses")
+    assert told == (
+        "line 4: query is missing\n"
+        "rows.jsonl: 4 rows read, 3 would be stored (queries 1, responses 3, comparisons 3), 0 unchanged, 1 bad.\n"
+    )
+    assert not Query.all_rows.exists()
+    importing = Import.objects.get()
+    assert (importing.state, bool(importing.file)) == (ImportState.CANCELLED, False)
+    assert "queries 1, responses 3, comparisons 3" in said("import_comparisons", path, "--skip-bad")
+
+
 def test_an_unknown_candidate_in_a_verdict_row_is_named_by_line(evaluation: Evaluation, written: Any) -> None:
     said("import_comparisons", written(jsonl([comparison()])))
     path = written(jsonl([verdict(), verdict(candidate_b="omega")]), "verdicts.jsonl")
@@ -92,7 +106,7 @@ def test_verdicts_that_name_nobody_are_given_a_rater(evaluation: Evaluation, wri
     told = said("import_verdicts", path, "--rater", "gpt-3.5-turbo", "--format", "pandalm")
     assert told == (
         "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts.\n"
-        "results.json: 1 rows read, 1 stored (verdicts 1), 0 unchanged, 0 bad.\n"
+        "results.json: 1 row read, 1 stored (verdicts 1), 0 unchanged, 0 bad.\n"
     )
     assert Verdict.objects.get().rater.name == "gpt-3.5-turbo"
 

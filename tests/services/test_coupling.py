@@ -115,9 +115,9 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
     bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
     out = io.StringIO()
     call_command("make_pairs", "study", "--dry-run", stdout=out)
-    assert out.getvalue() == "1 comparisons would be made.\n"
+    assert out.getvalue() == "1 comparison would be made.\n"
     call_command("make_pairs", "study", stdout=out)
-    assert out.getvalue().endswith("1 comparisons made.\n")
+    assert out.getvalue().endswith("1 comparison made.\n")
     with pytest.raises(CommandError, match="cannot be made by"):
         call_command("make_pairs", "study", "--pair", "some")
 

@@ -87,6 +87,27 @@ def test_a_file_is_shown_before_anything_of_it_is_stored(manager: Client, evalua
     assert not Comparison.all_rows.exists()
 
 
+def test_comparisons_of_responses_are_counted_before_any_is_made(manager: Client, evaluation: Evaluation) -> None:
+    rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("alpha", "beta")]
+    upload(manager, evaluation, jsonl(rows), pair="baseline", baseline="beta")
+    text = page(manager, "import", Import.objects.latest("pk"))
+    assert "1 query, 2 responses, 1 comparison." in " ".join(text.split())
+    assert "When the responses are in, 1 comparison will be made of them: baseline:beta." in text
+    assert not Comparison.all_rows.exists()
+    bring(evaluation, *rows)
+    upload(manager, evaluation, jsonl(rows))
+    text = page(manager, "import", Import.objects.latest("pk"))
+    assert "No comparison will be made of the responses (all)" in text
+    assert "storing it changes nothing" in text
+    Comparison.objects.all().delete()
+    upload(manager, evaluation, jsonl(rows))
+    importing = Import.objects.latest("pk")
+    assert "Make 1 comparison<" in page(manager, "import", importing)
+    press(manager, "import_store", importing)
+    go_on(Import.objects.get(pk=importing.pk))
+    assert Comparison.objects.count() == 1
+
+
 def test_every_bad_row_stands_by_its_line(manager: Client, evaluation: Evaluation) -> None:
     lines = jsonl([comparison(f"q{number}") for number in range(30)]).split(b"\n")
     lines[16] = b"{"
@@ -215,7 +236,7 @@ def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
     importing = Import.objects.latest("pk")
     text = page(manager, "import", importing)
     assert "storing it changes nothing" not in text
-    assert "Make the comparisons" in text
+    assert "Make 1 comparison<" in text
     press(manager, "import_store", importing)
     go_on(Import.objects.get(pk=importing.pk))
     assert Comparison.objects.count() == 1

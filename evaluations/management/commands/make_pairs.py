@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no evaluation at “{options['slug']}”.")
         try:
             if options["dry_run"]:
-                self.stdout.write(f"{counted(evaluation, options['pair']):,} comparisons would be made.")
+                self.stdout.write(f"{comparisons(counted(evaluation, options['pair']))} would be made.")
                 return
             importing = couple(evaluation, options["pair"], confirmed=options["yes"], user=None)
         except InputRefused as refused:
@@ -40,7 +40,11 @@ class Command(BaseCommand):
             raise CommandError(importing.reason)
         for note in importing.summary["notes"]:
             self.stdout.write(note)
-        self.stdout.write(f"{importing.summary['new'].get('comparisons', 0):,} comparisons made.")
+        self.stdout.write(f"{comparisons(importing.summary['new'].get('comparisons', 0))} made.")
+
+
+def comparisons(number: int) -> str:
+    return f"{number:,} comparison{'' if number == 1 else 's'}"
 
 
 def counted(evaluation: Evaluation, way: str) -> int:

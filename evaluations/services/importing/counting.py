@@ -37,7 +37,7 @@ def grouped_sides(evaluation: Evaluation) -> Iterator[tuple[int, str, list[Side]
     rows = Response.objects.filter(query__evaluation=evaluation).order_by("query_id")
     told = rows.values_list("query_id", "query__key", "candidate_id", "pk", "sha256").iterator(chunk_size=2_000)
     for (query, key), group in groupby(told, key=itemgetter(0, 1)):
-        yield query, key, [Side(pk, candidates[candidate], candidate, sha) for _, _, candidate, pk, sha in group]
+        yield query, key, [Side(pk, candidates[candidate], sha) for _, _, candidate, pk, sha in group]
 
 
 def grouped_pairs(evaluation: Evaluation) -> Iterator[tuple[int, set[Pair]]]:

@@ -13,7 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import PAIRS, BadRow, FileFormat, ImportState, InputRefused, ResponseRow, ScoreRow
+from evaluations.domain import PAIRS, BadRow, ImportState, InputRefused
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import (
@@ -36,12 +36,13 @@ from evaluations.models import (
 from evaluations.models.many import refresh_statistics, says_twice
 from evaluations.models.rubrics import next_place
 from evaluations.services.importing.bringing import bring_rubric
+from evaluations.services.importing.foreseeing import keys_to_pair
 from evaluations.services.importing.knowing import Batch, Outcome, Tally, look_around, tally
 from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
 from evaluations.services.importing.previewing import (
     check_received,
     margin_of,
-    pairs_scored,
+    pairing_of,
     reading_of,
     refuse_archived,
 )
@@ -361,18 +362,8 @@ def pair_what_is_here(importing: Import, until: float | None) -> bool:
     return True
 
 
-def pairing_of(importing: Import) -> Pairing | None:
-    """Which pairs it makes: of responses as was asked for, of scored responses all."""
-    if importing.summary.get("pairs", importing.format == FileFormat.RESPONSES):
-        return read_pairing(importing.options["pair"])
-    return Pairing() if pairs_scored(importing) else None
-
-
 def pair_batch(importing: Import, items: Sequence[Entry | BadRow], pairing: Pairing) -> None:
-    rows = [row for item in items if isinstance(item, Entry) for row in item.rows]
-    keys = {row.query.key for row in rows if isinstance(row, ResponseRow)}
-    keys |= {row.query_key for row in rows if isinstance(row, ScoreRow)}
-    pairs = new_pairs(importing, sorted(keys), pairing)
+    pairs = new_pairs(importing, sorted(keys_to_pair(items)), pairing)
     while some := list(islice(pairs, rows_at_once())):
         written(importing, partial(write_pairs, importing, some))
     importing.summary["paired"] += len(items)

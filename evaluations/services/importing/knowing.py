@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -151,6 +151,11 @@ class Batch:
     def new_queries(self) -> list[QueryPart]:
         """Those that an entry brings which is not bad: what a bad one brought was taken out."""
         return [query.part for query in self.queries.values() if query.part]
+
+    @property
+    def new(self) -> Iterator[Sketch]:
+        """All that its entries bring."""
+        return chain.from_iterable(one for one in self.outcomes if not isinstance(one, BadRow))
 
     @property
     def bad(self) -> list[BadRow]:

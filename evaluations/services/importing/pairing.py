@@ -70,7 +70,6 @@ class Side:
 
     pk: int
     candidate: Candidate
-    candidate_id: int
     sha256: str
 
 
@@ -85,7 +84,7 @@ def pairs_of(
     ``ranking``: the names of the rated candidates, for pairs of neighbours.
     """
     ordered = sorted(responses, key=lambda response: (response.candidate.name, response.sha256))
-    pairs = [(one, other) for one, other in combinations(ordered, 2) if one.candidate_id != other.candidate_id]
+    pairs = [(one, other) for one, other in combinations(ordered, 2) if one.candidate.name != other.candidate.name]
     if pairing.way == BASELINE:
         return [pair for pair in pairs if pairing.baseline in (pair[0].candidate.name, pair[1].candidate.name)]
     if pairing.way == RANDOM:

@@ -14,6 +14,7 @@ from django.db import transaction
 from evaluations.domain import (
     BadRow,
     ColumnsUnknown,
+    FileFormat,
     ImportState,
     InputRefused,
     RaterKind,
@@ -26,7 +27,9 @@ from evaluations.formats.sources import HEAD_BYTES, is_packed
 from evaluations.models import Evaluation, Import, User
 from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
+from evaluations.services.importing.counting import CONFIRMED_ABOVE
 from evaluations.services.importing.fetching import limits
+from evaluations.services.importing.foreseeing import Foreseen, keys_to_pair
 from evaluations.services.importing.knowing import Around, Batch, look_around, tally
 from evaluations.services.importing.likening import Elsewhere
 from evaluations.services.importing.mapping import as_remembered
@@ -78,6 +81,7 @@ class Checked:
     unchanged: int = 0
     bad: int = 0
     turned: int = 0
+    paired: int = 0  # comparisons that will be made of responses
     elsewhere: int = 0  # queries that are here already under another id
     new: Counter[str] = field(default_factory=Counter)
     bad_rows: list[BadRow] = field(default_factory=list)
@@ -242,6 +246,13 @@ def pairs_scored(importing: Import) -> bool:
     return bool(importing.summary.get("scales")) and margin_of(importing) is not None
 
 
+def pairing_of(importing: Import) -> Pairing | None:
+    """Which pairs it makes: of responses as was asked for, of scored responses all."""
+    if importing.summary.get("pairs", importing.format == FileFormat.RESPONSES):
+        return read_pairing(importing.options["pair"])
+    return Pairing() if pairs_scored(importing) else None
+
+
 def reading_of(importing: Import) -> Reading:
     kind = importing.options["rater_kind"]
     return Reading(
@@ -269,7 +280,8 @@ def tell(importing: Import, checked: Checked) -> None:
     importing.summary = {
         "brings": checked.brings,
         "pairs": checked.pairs,
-        "new": +checked.new,
+        "new": +(checked.new + Counter(comparisons=checked.paired)),
+        "foreseen": checked.paired,
         "samples": checked.samples,
         "aspects": sorted(checked.aspects),
         "scales": as_told(checked.scales),
@@ -288,30 +300,49 @@ def sum_of(file: BinaryIO) -> str:
 
 def check(importing: Import, file: BinaryIO) -> Checked:
     around, elsewhere = look_around(importing.evaluation), Elsewhere(importing.evaluation)
-    with Seen() as counted, Seen() as seen:
+    with Seen() as counted, Seen() as seen, Foreseen() as foreseen:
         reading = reading_of(importing)
         contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
         form = contents.format
         checked = Checked(form.name, form.brings, form.pairs, form.note)
+        may_pair = form.pairs or margin_of(importing) is not None
         for items in in_batches(contents.entries, CHECKED_AT_ONCE):
             checked.read += len(items)
             batch = resolve(around, items, seen)
             checked.count(batch)
+            if may_pair:
+                foreseen.add(keys_to_pair(items), batch.new)
             elsewhere.add(batch.new_queries)
             batch.fall_apart()
             wanted = SAMPLES - len(checked.samples)
             checked.samples += map(sample, islice((item for item in items if isinstance(item, Entry)), wanted))
-            if importing.pk:
-                still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
-                if LEAVING.is_set():
-                    raise Leaving
+            say_how_far(importing, checked)
+        checked.aspects, checked.scales = around.imported_aspects, around.scales
+        refuse_unknown_baseline(read_pairing(importing.options["pair"]), checked, around)
+        refuse_unfitting(importing.evaluation, checked.scales, margin_of(importing))
+        foresee(importing, checked, foreseen)
     checked.elsewhere = elsewhere.number
-    checked.aspects, checked.scales = around.imported_aspects, around.scales
     if not set(UNNAMED) & set(around.candidates):
         checked.note = ""
-    refuse_unknown_baseline(read_pairing(importing.options["pair"]), checked, around)
-    refuse_unfitting(importing.evaluation, checked.scales, margin_of(importing))
     return checked
+
+
+def foresee(importing: Import, checked: Checked, foreseen: Foreseen) -> None:
+    """Count the comparisons that `pairing_of` will have made."""
+    if not checked.pairs and (margin_of(importing) is None or not checked.scales):
+        return
+    pairing = read_pairing(importing.options["pair"]) if checked.pairs else Pairing()
+    for number in foreseen.counts(importing.evaluation, pairing, importing.options["ranking"]):
+        checked.paired += number
+        say_how_far(importing, checked)
+
+
+def say_how_far(importing: Import, checked: Checked) -> None:
+    """Raises Stopped where somebody cancelled it, and Leaving."""
+    if importing.pk:
+        still_at_it(importing, ImportState.CHECKING, rows_read=checked.read)
+        if LEAVING.is_set():
+            raise Leaving
 
 
 def refuse_unknown_baseline(pairing: Pairing, checked: Checked, around: Around) -> None:
@@ -335,6 +366,8 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
             f"No rubric of this evaluation asks about {', '.join(brought)}: "
             f"a rubric named {IMPORTED} comes with these verdicts."
         )
+    if checked.paired > CONFIRMED_ABOVE:
+        yield f"That makes {checked.paired:,} comparisons at once: pair against a baseline or at random for fewer."
     yield from scaling.warnings_about(importing.evaluation, checked.scales, margin_of(importing))
 
 
