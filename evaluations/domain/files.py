@@ -185,7 +185,10 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """A row that brings one rater's number for one response, as the file has it."""
+    """A row that brings one rater's number for one response, as the file has it.
+
+    ``value`` is None where the judge failed; ``failure`` is then the state of its call.
+    """
 
     line: int
     query_key: str
@@ -193,10 +196,11 @@ class ScoreRow:
     rater: str
     rater_kind: RaterKind
     aspect: str
-    value: float
+    value: float | None
     lower_is_better: bool = False
     sample: int | None = None
     rationale: str = ""
+    failure: str = ""
 
 
 FOLLOW_UPS: Final = "follow_ups"  # of a query's metadata: what the user says after each response

@@ -4,6 +4,7 @@ Every item is a query under an id made of its words: the files count their items
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain import (
@@ -109,36 +110,48 @@ def chosen(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """A response, and the judge's number for each aspect; what could not be read is no score."""
+    """A response, and the judge's number for each aspect. Where no reply could be read the judge has failed."""
     values = record.values
     query = query_part(values, "input", reading)
     name = required_text(values, "generator_cand", MAX_KEY)
     row = ResponseRow(record.line, query, name, response(values, "output_cand"))
     judge = REWARD if mode_of(values) == REWARD and not reading.rater else judge_of(values, reading)
+    failure = ScoreRow(
+        line=record.line,
+        query_key=query.key,
+        candidate=name,
+        rater=judge,
+        rater_kind=reading.rater_kind or RaterKind.JUDGE,
+        aspect=DEFAULT_ASPECT,
+        value=None,
+        failure=CallState.UNREADABLE,
+    )
     scores = [
-        ScoreRow(
-            line=record.line,
-            query_key=query.key,
-            candidate=name,
-            rater=judge,
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+        replace(
+            failure,
             aspect=aspect_key({"aspect": aspect}, DEFAULT_ASPECT),
             value=required_number(answer, "score"),
             rationale=reason_of(answer),
+            failure="",
         )
         for aspect, answer in scored(values)
     ]
-    return row, *scores
+    is_judge = failure.rater_kind == RaterKind.JUDGE
+    return row, *(scores or ([failure] if is_judge and not answers_in(values) else []))
 
 
 def scored(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if mode_of(values) == REWARD:
-        answers: object = {REWARD: values.get("result")}
-    else:
-        answers = values.get("parsed_result")
-    for aspect, answer in answers.items() if isinstance(answers, dict) else ():
+    for aspect, answer in answers_in(values).items():
         if word_of(answer, "score") not in NO_VALUE:
             yield aspect, answer
+
+
+def answers_in(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """By aspect what the judge answered; nothing where that could not be read."""
+    if mode_of(values) == REWARD:
+        return {REWARD: values["result"]} if isinstance(values.get("result"), dict) else {}
+    parsed = values.get("parsed_result")
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def word_of(answer: object, field: str) -> str:

@@ -138,7 +138,7 @@ def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
             rater=judge_of(values, reading),
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
-            choice=CallState.FAILED if judgment == API_ERROR else winner(values, f"{game}_winner"),
+            choice=failure(judgment) if judgment == API_ERROR else winner(values, f"{game}_winner"),
             shown=shown,
             rationale="" if judgment == API_ERROR else judgment,
             created_at=when(values),
@@ -153,11 +153,11 @@ def winner(values: Mapping[str, Any], field: str) -> str:
 
 
 def single_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """A judge's score of one answer."""
+    """A judge's score of one answer. Where none could be read the judge has failed."""
     values = record.values
     value = required_number(values, "score")
-    if value == NO_SCORE:
-        raise RowRefused("score is -1: the judge gave none")
+    judgment = optional_text(values, "judgment")
+    has_failed = value == NO_SCORE
     question = required_text(values, "question_id").strip()
     return (
         ScoreRow(
@@ -167,10 +167,15 @@ def single_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             rater=judge_of(values, reading),
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
-            value=value,
-            rationale=optional_text(values, "judgment"),
+            value=None if has_failed else value,
+            rationale="" if judgment == API_ERROR else judgment,
+            failure=failure(judgment) if has_failed else "",
         ),
     )
+
+
+def failure(judgment: str) -> str:
+    return CallState.FAILED if judgment == API_ERROR else CallState.UNREADABLE
 
 
 def judge_of(values: Mapping[str, Any], reading: Reading) -> str:

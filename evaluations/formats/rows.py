@@ -41,6 +41,7 @@ QUERY_COLUMNS: Final = frozenset(
 COMPARISON_COLUMNS: Final = QUERY_COLUMNS | {"candidate_a", "response_a", "candidate_b", "response_b"}
 RESPONSE_COLUMNS: Final = QUERY_COLUMNS | {"candidate", "response"}
 CHOICES: Final = {word.lower(): str(word) for word in (*Choice, *FAILURE_STATES, INCONSISTENT)}
+FAILURES: Final = {str(word): str(word) for word in FAILURE_STATES}
 SHOWN: Final = {
     "": Shown.UNKNOWN,
     "true": Shown.SWAPPED,
@@ -129,20 +130,32 @@ def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
 
 def score_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
+    kind = rater_kind(values, reading)
+    failure = failure_told(values, kind)
     return (
         ScoreRow(
             line=record.line,
             query_key=query_key(values, reading),
             candidate=required_text(values, "candidate", MAX_KEY),
             rater=rater_name(values, reading),
-            rater_kind=rater_kind(values, reading),
+            rater_kind=kind,
             aspect=aspect_key(values, DEFAULT_ASPECT),
-            value=required_number(values, "value"),
+            value=None if failure else required_number(values, "value"),
             lower_is_better=reading.lower_is_better,
             sample=whole_number(values, "sample", MAX_SAMPLE),
             rationale=optional_text(values, "rationale"),
+            failure=failure,
         ),
     )
+
+
+def failure_told(values: Mapping[str, Any], kind: RaterKind) -> str:
+    """Which failure of a judge stands where a number is expected, or ""."""
+    given = values.get("value")
+    failure = FAILURES.get(given.strip().lower(), "") if isinstance(given, str) else ""
+    if failure and kind != RaterKind.JUDGE:
+        raise RowRefused(f"value “{failure}” can be a judge's only")
+    return failure
 
 
 def rater_name(values: Mapping[str, Any], reading: Reading) -> str:

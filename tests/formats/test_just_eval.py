@@ -82,6 +82,18 @@ def test_a_scored_response_is_the_generated_one_and_no_score_is_none() -> None:
     assert contents([GENERATION]).format.name == "just-eval"
 
 
+@pytest.mark.parametrize("parsed", [None, {}, "N/A"])
+def test_a_score_that_could_not_be_read_is_a_failure(parsed: object) -> None:
+    (_, failed) = rows({**SINGLE, "parsed_result": parsed})
+    assert isinstance(failed, ScoreRow)
+    assert (failed.value, failed.failure, failed.rater) == (None, "unreadable", "gpt-4-0314")
+
+
+def test_a_judge_that_says_of_all_aspects_that_none_applies_has_not_failed() -> None:
+    (response,) = rows({**SINGLE, "parsed_result": {"depth": {"score": "N/A", "reason": "A greeting."}}})
+    assert isinstance(response, ResponseRow)
+
+
 def test_a_reward_model_is_a_judge_of_its_own() -> None:
     config = {"mode": "reward", "gpt": "gpt-4-0314"}
     (score,) = only(ScoreRow, rows({**SINGLE, "eval_config": config, "result": {"score": -6.5}}))

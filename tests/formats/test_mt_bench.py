@@ -87,13 +87,21 @@ def test_a_score_is_of_one_turn_of_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("judgment", "failure", "rationale"),
+    [("I will not rate this.", "unreadable", "I will not rate this."), ("$ERROR$", "failed", "")],
+)
+def test_a_score_of_minus_1_is_a_failure_and_no_score(judgment: str, failure: str, rationale: str) -> None:
+    (score,) = only(ScoreRow, rows({**SINGLE, "score": -1, "judgment": judgment}))
+    assert (score.value, score.failure, score.rationale) == (None, failure, rationale)
+
+
+@pytest.mark.parametrize(
     ("record", "because"),
     [
         ({**PAIR, "g2_winner": "A"}, "g2_winner is “A” where model_1, model_2, tie or error is expected"),
         ({**PAIR, "judge": None}, "the judge has no name, or too long a one: give it one for the whole file"),
         ({**QUESTION, "turns": []}, "turns must be a list with a text for each turn"),
         ({**ANSWER, "choices": []}, "choices must be a list of objects"),
-        ({**SINGLE, "score": -1}, "score is -1: the judge gave none"),
     ],
 )
 def test_a_bad_judgment_says_why(record: dict[str, Any], because: str) -> None:

@@ -351,6 +351,14 @@ def test_a_value_that_is_no_finite_number_is_bad(value: object, because: str) ->
     assert reason({**SCORE, "value": value}) == because
 
 
+def test_a_judge_may_have_failed_where_a_number_is_expected() -> None:
+    (row,) = rows({**SCORE, "rater_kind": "judge", "value": " Unreadable", "rationale": "Well …"})
+    assert row == ScoreRow(
+        1, "q1", "alpha", "ann", RaterKind.JUDGE, "depth", None, sample=0, rationale="Well …", failure="unreadable"
+    )
+    assert reason({**SCORE, "value": "refused"}) == "value “refused” can be a judge's only"
+
+
 def test_a_zero_has_no_sign() -> None:
     (row,) = rows({**SCORE, "value": -0.0})
     assert isinstance(row, ScoreRow)

@@ -205,6 +205,14 @@ def test_an_export_holds_the_scores_and_what_they_make(evaluation: Evaluation) -
     assert (second["people"], second["judges"], second["gold"]) == ([], [], [])
 
 
+def test_an_export_counts_what_an_imported_judge_failed_to_score_and_to_choose(evaluation: Evaluation) -> None:
+    bring(evaluation, *scored(3, 1, **LOSS), score(value="refused", sample=1, **LOSS))
+    bring(evaluation, verdict(aspect="depth", choice="refused", **LOSS), verdict(aspect="form", choice="B", **LOSS))
+    first, _ = exported(evaluation)
+    (judge,) = first["judges"]
+    assert (judge["failures"], judge["choices"]["overall"]["choice"]) == ({"refused": 2}, "A")
+
+
 def test_a_spreadsheet_says_that_the_lower_score_is_better(evaluation: Evaluation) -> None:
     bring(evaluation, *scored(1, 2), *scored(3, 1, **LOSS), lower_is_better=True)
     cast = cast_of(evaluation)

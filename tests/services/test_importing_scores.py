@@ -9,6 +9,7 @@ from django.utils import timezone
 from evaluations.domain import ImportState, InputRefused, RaterKind
 from evaluations.models import (
     Aspect,
+    Call,
     Candidate,
     Comparison,
     Evaluation,
@@ -23,7 +24,7 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.importing.importing import begin, store
-from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, sweep_imports
+from evaluations.services.importing.sweeping import LEAST_AT_ONCE, SECONDS, cancel, sweep, sweep_imports
 from tests.importing import bring, check, comparison, jsonl, score, verdict
 from tests.making import make_evaluation, make_user
 
@@ -118,6 +119,38 @@ def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(evaluatio
     assert one_reason(evaluation, score(sample=7, value=0.1), score(sample=7, value=0.30000000000000004)) == (
         "the same score stands in line 1 with the value 0.1, not 0.30000000000000004"
     )
+
+
+def test_a_failure_to_score_is_a_call_without_an_answer(evaluation: Evaluation) -> None:
+    row = score(rater="gpt", rater_kind="judge", value="refused", rationale="I cannot.")
+    importing = bring(evaluation, row, {**row, "aspect": "style"}, {**row, "value": 3})
+    assert importing.summary["new"] == {"failures": 1, "scores": 1}
+    assert importing.summary["samples"][0]["scores"][0]["failure"] == "refused"
+    call = Call.objects.get()
+    assert (call.state, call.sample, call.rationale, call.comparison) == ("refused", 0, "I cannot.", None)
+    assert (call.response and call.response.candidate.name, call.judge.kind, call.source_import) == (
+        *("alpha", "imported"),
+        importing,
+    )
+    # It brings no aspect and is no part of a scale; the third row is the second sample of the first.
+    assert (Score.objects.get().sample, Aspect.objects.filter(key="style").exists()) == (1, False)
+    assert scales(evaluation) == [(1, "overall", 3, 3, 0, False)]
+    assert bring(evaluation, row, {**row, "aspect": "style"}, {**row, "value": 3}).rows_unchanged == 3
+    assert one_reason(evaluation, {**row, "value": "failed"}) == (
+        "the same score stands here already with the value refused, not failed"
+    )
+
+
+def test_a_cancelled_import_takes_its_failures_with_it(evaluation: Evaluation) -> None:
+    rows = [score(rater="gpt", rater_kind="judge", value="failed") for _ in range(90)]
+    importing = check(evaluation, jsonl(rows))
+    begin(importing, skip_bad=False, user=None)
+    assert store(importing, seconds=0)
+    assert Call.all_rows.exists()
+    assert not Call.objects.exists()
+    cancel(importing, user=None)
+    sweep(importing)
+    assert not Call.all_rows.exists()
 
 
 def test_a_contradiction_is_found_across_batches_of_a_file(evaluation: Evaluation) -> None:

@@ -95,6 +95,17 @@ def test_people_who_scored_agree_as_if_they_had_chosen(evaluation: Evaluation) -
     assert named == {("ann", "bob"): (1, 2), ("ann", "carl"): (2, 2), ("bob", "carl"): (1, 2)}
 
 
+def test_what_an_imported_judge_failed_to_score_is_counted_beside_its_choices(evaluation: Evaluation) -> None:
+    judge = {"rater": "gpt", "rater_kind": "judge"}
+    rows = [*scored(5, 2, **judge), *scored(2, 5, "q2", **judge), score("q3", value="unreadable", **judge)]
+    bring(evaluation, *rows, score("q3", "beta", 4, **judge), score("q4", value="failed", sample=1, **judge))
+    bring(evaluation, *scored(3, 1), *scored(3, 1, "q2"))
+    found = overall(evaluation).judges["gpt"]
+    # q1: A, q2: B. On q3 one of the two scores is missing, q4 was never scored.
+    assert (found.verdicts, found.failed.calls, found.failed.incomplete) == (2, 2, 2)
+    assert found.failed.by_state == {"unreadable": 1, "failed": 1}
+
+
 def test_several_samples_of_a_person_are_several_votes(evaluation: Evaluation) -> None:
     bring(evaluation, *scored(5, 2), *scored(1, 2), *scored(4, 2))
     people = overall(evaluation).human_human

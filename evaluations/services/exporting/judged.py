@@ -88,6 +88,7 @@ def with_scorers(
                 **choosing[pk],
                 "choices": {**choosing[pk]["choices"], **scoring[pk]["choices"]},
                 "rationales": {**choosing[pk]["rationales"], **scoring[pk]["rationales"]},
+                "failures": dict(Counter(choosing[pk]["failures"]) + Counter(scoring[pk]["failures"])),
             }
         )
         for pk in choosing.keys() & scoring.keys()

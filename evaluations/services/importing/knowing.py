@@ -281,7 +281,7 @@ def know_verdicts(around: Around, comparisons: Mapping[int, ComparisonSketch], r
 
 
 def know_scores(around: Around, responses: Mapping[int, ResponseSketch], rows: Sequence[Row]) -> None:
-    """The imported scores that the raters of this batch gave to its responses."""
+    """The imported scores and failures that the raters of this batch gave to its responses."""
     raters = raters_of(around, rows, ScoreRow)
     if not raters or not responses:
         return
@@ -291,6 +291,10 @@ def know_scores(around: Around, responses: Mapping[int, ResponseSketch], rows: S
         "response_id", "rater_id", "aspect__key", "sample", "value"
     ):
         responses[on].said[key_of_score(raters[rater], aspect, sample)] = (score_word(value), None)
+    judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
+    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), response__in=list(responses)).order_by()
+    for on_id, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
+        responses[on_id or 0].said[key_of_failure(judges[judge], shown, sample)] = (state, None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------

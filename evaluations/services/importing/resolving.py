@@ -210,7 +210,7 @@ def add_failure(added: Addition, told: VerdictRow, comparison: ComparisonSketch,
     """A judge's failure is a call without an answer: one for all aspects it was asked about."""
     aspect_meant(added, told)
     if is_new(added, comparison, key_of_failure(rater, told.shown, told.sample or 0), told.choice):
-        added.new.append(FailureSketch(rater, comparison, told))
+        added.new.append(FailureSketch(rater, comparison, told.shown, told.sample or 0, told.choice, told.rationale))
 
 
 def is_new(added: Addition, comparison: ComparisonSketch, key: SaidKey, word: str) -> bool:

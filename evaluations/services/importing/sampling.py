@@ -60,6 +60,7 @@ def sample_score(row: ScoreRow) -> dict[str, Any]:
         "kind": row.rater_kind,
         "aspect": row.aspect,
         "value": row.value,
+        "failure": row.failure,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
-from evaluations.domain import AspectSpec, InputRefused, RubricKind, RubricOrigin, RubricSpec, ScoreRow, ScoreRule
+from evaluations.domain import AspectSpec, InputRefused, RubricKind, RubricOrigin, RubricSpec, ScoreRule
 from evaluations.models import Aspect, Evaluation, Rubric, RubricAspect, Score, User
 from evaluations.services.importing.bringing import free_name
 from evaluations.services.preparing.preparing import add_rubric, freeze, next_version
@@ -28,10 +28,6 @@ class Scale:
 
 
 Scales = Mapping[str, Scale]
-
-
-def scale_of(row: ScoreRow) -> Scale:
-    return Scale(row.value, row.value, row.lower_is_better)
 
 
 def as_told(scales: Scales) -> dict[str, Any]:

@@ -86,9 +86,14 @@ class VerdictSketch:
 
 @dataclass(slots=True, eq=False)
 class FailureSketch:
+    """``shown``: a response alone has no order, and is stored as calls about it are."""
+
     rater: Rater
-    comparison: ComparisonSketch
-    told: VerdictRow
+    subject: ComparisonSketch | ResponseSketch
+    shown: str
+    sample: int
+    state: str
+    rationale: str
 
 
 @dataclass(slots=True, eq=False)
@@ -97,6 +102,7 @@ class ScoreSketch:
     response: ResponseSketch
     aspect: Aspect
     told: ScoreRow
+    value: float
 
 
 Sketch = QuerySketch | ResponseSketch | ComparisonSketch | VerdictSketch | FailureSketch | ScoreSketch

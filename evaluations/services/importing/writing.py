@@ -158,12 +158,13 @@ def write_failures(importing: Import, failures: Sequence[FailureSketch]) -> None
     Call.all_rows.bulk_create(
         Call(
             judge=one.rater.judge,
-            comparison_id=one.comparison.pk,
-            shown=one.told.shown,
-            sample=one.told.sample or 0,
+            comparison_id=one.subject.pk if isinstance(one.subject, ComparisonSketch) else None,
+            response_id=one.subject.pk if isinstance(one.subject, ResponseSketch) else None,
+            shown=one.shown,
+            sample=one.sample,
             source_import=importing,
-            state=one.told.choice,
-            rationale=one.told.rationale,
+            state=one.state,
+            rationale=one.rationale,
         )
         for one in failures
     )
@@ -192,7 +193,7 @@ def write_scores(importing: Import, scores: Sequence[ScoreSketch], now: datetime
     at = time_ready(now)
     rows = [
         (
-            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.told.value, one.told.sample or 0),
+            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.value, one.told.sample or 0),
             *(Stage.FIRST.value, importing.pk, one.told.rationale, "", ""),
         )
         for one in scores

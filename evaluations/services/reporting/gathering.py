@@ -64,7 +64,8 @@ class Gathered:
     def said(self, rater: Rater, aspect: Aspect) -> tuple[Verdicts, Unanswered]:
         """What a judge said on an aspect, and its calls without an answer on it."""
         if (rater.pk, aspect.pk) in self.preferred.verdicts:
-            return self.preferred.verdicts[rater.pk, aspect.pk], NO_CALLS
+            unanswered = self.preferred.unanswered.get(rater.pk, NO_CALLS)
+            return self.preferred.verdicts[rater.pk, aspect.pk], unanswered
         if rater.pk in self.judges:
             return self.judges[rater.pk].verdicts(aspect.place), self.judges[rater.pk].unanswered(aspect.place)
         scored = self.scored
@@ -72,6 +73,8 @@ class Gathered:
 
     def states(self, rater: Rater, unanswered: Unanswered) -> IntArray:
         """The state of each of these calls, once: a call on a response stands with every comparison it is in."""
+        if unanswered is self.preferred.unanswered.get(rater.pk):
+            return self.preferred.states[rater.pk]
         return unanswered.state if rater.pk in self.judges else self.scored.states.get(rater.pk, NOTHING)
 
     def repaired(self, rater: Rater) -> int:

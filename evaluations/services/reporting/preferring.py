@@ -15,7 +15,7 @@ from evaluations.domain import RaterKind, ScoreRule
 from evaluations.models import Comparison, Import, Rater, Score
 from evaluations.services.balloting import day_of
 from evaluations.services.importing.scaling import score_rules
-from evaluations.services.reporting.deriving import Sides, on_side, read_sides
+from evaluations.services.reporting.deriving import Sides, on_side, read_calls, read_sides
 from evaluations.services.reporting.packing import Rows, groups
 from evaluations.services.reporting.voting import (
     DRAWN_AT_RANDOM,
@@ -26,7 +26,7 @@ from evaluations.services.reporting.voting import (
 )
 from evaluations.stats import coding
 from evaluations.stats.coding import IntArray
-from evaluations.stats.consolidation import Verdicts
+from evaluations.stats.consolidation import Unanswered, Verdicts
 from evaluations.stats.deriving import FloatArray, choice_of_scores, from_scores, means
 from evaluations.stats.votes import Votes
 
@@ -38,12 +38,17 @@ NO_RULE: Final = ScoreRule()
 
 @dataclass(frozen=True)
 class Preferred:
-    """Votes by aspect id; verdicts by rater id and aspect id, and the rules by which they were derived."""
+    """Votes by aspect id; verdicts by rater id and aspect id, and the rules by which they were derived.
+
+    ``unanswered`` and ``states``: the failures that came with judges' scores, by rater id, as in `FromScores`.
+    """
 
     people: Mapping[int, PeopleRows] = field(default_factory=dict)
     gold: Mapping[int, PeopleRows] = field(default_factory=dict)
     verdicts: Mapping[tuple[int, int], Verdicts] = field(default_factory=dict)
     rules: Mapping[tuple[int, int], ScoreRule] = field(default_factory=dict)
+    unanswered: Mapping[int, Unanswered] = field(default_factory=dict)
+    states: Mapping[int, IntArray] = field(default_factory=dict)
 
     def has_tie(self, aspect: int) -> bool:
         """Whether scores on it make a tie anywhere: forced ranks make none."""
@@ -68,7 +73,10 @@ def read_preferred(
     rows = read_imported_scores(raters, sides)
     people, gold = (votes_of(rows, by_kind[kind], sides, rules) for kind in (RaterKind.HUMAN, RaterKind.GOLD))
     verdicts = verdicts_of(rows, by_kind[RaterKind.JUDGE], sides, rules)
-    return Preferred(people, gold, verdicts, {(rater, about): rules.get(about, NO_RULE) for rater, about in verdicts})
+    imported = [rater for rater in by_kind[RaterKind.JUDGE] if any(rater.pk == judge for judge, _ in verdicts)]
+    unanswered, states, _ = read_calls(sides, imported) if imported else ({}, {}, {})
+    told = {(rater, about): rules.get(about, NO_RULE) for rater, about in verdicts}
+    return Preferred(people, gold, verdicts, told, unanswered, states)
 
 
 def read_imported_scores(raters: Sequence[Rater], sides: Sides) -> Rows:
