@@ -30,6 +30,7 @@ USUAL: Final = Limits()
 # So many unreadable records at the start, or later without a good one between: it is the wrong file.
 PATIENCE: Final = 100
 LATER_PATIENCE: Final = 10_000
+LISTED: Final = 5  # columns, in a sentence
 SAVE_IT: Final = "save it as JSONL, CSV in UTF-8, or Parquet"
 REPACK: Final = "unpack it, or compress it with gzip or zstd"
 MAGIC: Final = {
@@ -134,13 +135,26 @@ def counted_through(
     number = 0
     for part, source in zip(names, chain([first], others), strict=False):
         if source.columns and first.columns and set(source.columns) != set(first.columns):
-            raise InputRefused(f"{part} in {name} has other columns than {names[0]}: bring them one by one.")
+            differs = difference(source.columns, first.columns)
+            raise InputRefused(f"{part} in {name} has other columns than {names[0]}: {differs}. Bring them one by one.")
         for record in source.records:
             if isinstance(record, Record):
                 yield replace(record, line=number + 1, index=number)
             else:
                 yield BadRow(number + 1, f"{record.reason} (line {record.line:,} of {part})")
             number += 1
+
+
+def difference(columns: Sequence[str], others: Sequence[str]) -> str:
+    """In words: which of the others are not there, and which are there alone."""
+    lacks, alone = set(others) - set(columns), set(columns) - set(others)
+    told = [f"lacks {quoted(sorted(lacks))}"] if lacks else []
+    return "it " + " and ".join([*told, *([f"has {quoted(sorted(alone))} besides"] if alone else [])])
+
+
+def quoted(columns: Sequence[str]) -> str:
+    shown = ", ".join(f"“{column[:40]}”" for column in columns[:LISTED])
+    return f"{shown} and {len(columns) - LISTED} more" if len(columns) > LISTED else shown
 
 
 def of_data(file: BinaryIO, head: bytes, name: str, limits: Limits) -> Source:

@@ -112,6 +112,20 @@ def test_the_splits_of_a_saved_data_set_are_told_apart() -> None:
     assert open_source(io.BytesIO(zipped(files)), "set.zip").columns == ("split", "a")
 
 
+@pytest.mark.parametrize(
+    ("second", "differs"),
+    [
+        (b"one,three\n1,2\n", "it lacks “two” and has “three” besides"),
+        (b"two\n1\n", "it lacks “one”"),
+        (b"two,one,a,b,c,d,e,f\n1,1,1,1,1,1,1,1\n", "it has “a”, “b”, “c”, “d”, “e” and 1 more besides"),
+    ],
+)
+def test_of_files_of_other_columns_it_is_said_which_differ(second: bytes, differs: str) -> None:
+    with pytest.raises(InputRefused) as refused:
+        values(zipped({"1.csv": b"one,two\n1,2\n", "2.csv": second}))
+    assert str(refused.value) == (f"2.csv in rows.file has other columns than 1.csv: {differs}. Bring them one by one.")
+
+
 def test_a_column_named_split_stays_as_it_is() -> None:
     files = {"dataset_dict.json": b"{}", "train/data.arrow": as_arrow_stream([{"split": "mine"}])}
     assert values(zipped(files)) == [{"split": "mine"}]

@@ -294,6 +294,29 @@ def test_rows_in_the_other_order_are_counted_ties_included(evaluation: Evaluatio
     ]
 
 
+UNNAMED: list[dict[str, Any]] = [
+    {"instruction": "Why?", "output_1": "{}", "output_2": "{}", "preference": 1, "annotator": "gpt"},
+    {"prompt": "Why?", "response_a": "{}", "response_b": "{}", "history": [{"judge_name": "gpt", "winner": "A"}]},
+    {"input_text": "Why?", "output_text_a": "{}", "output_text_b": "{}", "score": 1, "tags": []},
+    {"prompt": "Why?", "chosen": "{}", "rejected": "{}"},
+]
+
+
+@pytest.mark.parametrize("row", UNNAMED, ids=["alpaca-eval", "auto-arena", "llm-comparator", "preferences"])
+def test_candidates_that_a_file_does_not_name_stand_in_no_other_order(
+    evaluation: Evaluation, row: dict[str, Any]
+) -> None:
+    """They are named by their texts, half of them the other way round: the text that was preferred stays so."""
+    query, first, second = list(row)[:3]
+    rows = [{**row, query: f"Why {n}?", first: f"good {n}", second: f"bad {n}"} for n in range(12)]
+    importing = bring(evaluation, *rows)
+    assert not [note for note in importing.summary["notes"] if "other order" in note]
+    chosen = Verdict.objects.filter(choice="A").values_list("comparison__response_a__messages", flat=True)
+    turned = Verdict.objects.filter(choice="B").values_list("comparison__response_b__messages", flat=True)
+    assert len(chosen) in range(1, 12)
+    assert sorted(messages[0]["content"] for messages in [*chosen, *turned]) == sorted(f"good {n}" for n in range(12))
+
+
 def test_verdicts_without_names_speak_of_the_file_the_comparison_came_from(evaluation: Evaluation) -> None:
     bring(evaluation, comparison("0"), comparison("1", candidate_a="zeta"))
     bring(evaluation, {"idx": 0, "gpt_result": "1"}, {"idx": 1, "gpt_result": "1"})

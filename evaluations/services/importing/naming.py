@@ -33,7 +33,7 @@ class Addition:
     named: list[models.Model] = field(default_factory=list)
     imported_aspects: list[str] = field(default_factory=list)
     scales: list[tuple[str, Scale]] = field(default_factory=list)
-    turned: bool = False
+    turned: bool = False  # it names its candidates in the other order; where it names none there is no order
 
     def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
         table[key] = value

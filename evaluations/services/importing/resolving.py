@@ -21,6 +21,7 @@ from evaluations.domain import (
     messages_sha256,
     query_sha256,
 )
+from evaluations.formats.conversing import UNNAMED
 from evaluations.formats.reading import Entry, sorted_by_name, turned_round
 from evaluations.formats.seen import Seen
 from evaluations.formats.values import RowRefused
@@ -173,7 +174,7 @@ def add_comparison(added: Addition, row: ComparisonRow) -> None:
     first = add_response(added, query, row.candidate_a, row.response_a, {})
     second = add_response(added, query, row.candidate_b, row.response_b, {})
     turned = row.candidate_a > row.candidate_b
-    added.turned = added.turned or turned
+    added.turned = added.turned or (turned and row.candidate_a not in UNNAMED)
     a, b = (second, first) if turned else (first, second)
     key = (*a.key, *b.key)
     if key in query.comparisons:
@@ -191,7 +192,7 @@ def add_comparison(added: Addition, row: ComparisonRow) -> None:
 def add_verdict(added: Addition, row: VerdictRow) -> None:
     comparison = comparison_meant(added, row)
     told = as_stored(row, comparison)
-    added.turned = added.turned or told is not row
+    added.turned = added.turned or (told is not row and row.candidate_a not in UNNAMED)
     rater = rater_meant(added, told)
     if told.choice in FAILURES:
         add_failure(added, told, comparison, rater)
