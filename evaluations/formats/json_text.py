@@ -18,16 +18,38 @@ from evaluations.formats.streams import (
     blocks_of_lines,
     too_blank,
 )
+from evaluations.formats.values import key_said_twice
 
 # Under which keys of an object rows are looked for first.
 USUAL_KEYS: Final = frozenset({"data", "examples", "rows", "records", "items", "instances"})
 MAX_COLUMNWISE_BYTES: Final = 32 * MB
 BLANK: Final = re.compile(r"[ \t\r\n]*")
-DECODER: Final = json.JSONDecoder()
+DECODER: Final = json.JSONDecoder()  # of beginnings, where nothing becomes a row
+
+
+class Strict:
+    """Reads values and notes where a key stood twice in one object: the decoder itself would keep the last silently."""
+
+    def __init__(self) -> None:
+        self.twice: list[str] = []
+        self.read = json.JSONDecoder(object_pairs_hook=self._object).raw_decode
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            self.twice.append(key_said_twice(pairs))
+        return found
+
+    def why_bad(self) -> str:
+        """Of what was read last; what comes next is read anew."""
+        why = self.twice[0]
+        self.twice.clear()
+        return why
 
 
 def json_lines(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
-    read = DECODER.raw_decode
+    strict = Strict()
+    read, twice = strict.read, strict.twice
     index = number = 0
     written = 0  # the last line with something on it
     for block in blocks_of_lines(file, name):
@@ -40,13 +62,16 @@ def json_lines(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
                 written = number
                 values, end = read(text)
                 if end == len(text) and type(values) is dict:
-                    yield Record(number, index, values)
+                    yield BadRow(number, strict.why_bad()) if twice else Record(number, index, values)
                 else:
                     yield BadRow(number, why_no_record(text))
+                    twice.clear()
             except ValueError as error:
                 yield BadRow(number, what_breaks(error))
+                twice.clear()
             except RecursionError:
                 yield BadRow(number, "nested too deeply")
+                twice.clear()
             index += 1
         if number - written > MAX_BLANK_LINES:
             raise too_blank(name, written + 1)
@@ -98,7 +123,7 @@ def json_under(key: str, file: BinaryIO, name: str) -> Iterator[Record | BadRow]
     text.refuse_more("object")
 
 
-def entries_of_array(text: "Text", beside: Mapping[str, Any] | None) -> Iterator[Record]:
+def entries_of_array(text: "Text", beside: Mapping[str, Any] | None) -> Iterator[Record | BadRow]:
     text.take("[")
     index = 0
     while (letter := text.next_letter()) != "]":
@@ -110,7 +135,8 @@ def entries_of_array(text: "Text", beside: Mapping[str, Any] | None) -> Iterator
         if letter != "{":
             raise text.refusal("each entry of the array must be an object")
         line = text.line
-        yield Record(line, index, text.take_value(), beside)
+        values = text.take_value()
+        yield BadRow(line, text.strict.why_bad()) if text.strict.twice else Record(line, index, values, beside)
         index += 1
     text.take("]")
 
@@ -127,6 +153,7 @@ class Text:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
         self.line = 1
+        self.strict = Strict()
         self._file = file
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._window = ""
@@ -167,8 +194,9 @@ class Text:
     def take_value(self) -> Any:
         self.next_letter()
         while True:
+            self.strict.twice.clear()
             try:
-                value, end = DECODER.raw_decode(self._window, self._at)
+                value, end = self.strict.read(self._window, self._at)
             except json.JSONDecodeError as error:
                 if self._ended or len(self._window) - self._at > MAX_RECORD_BYTES:
                     raise self.refusal(f"not valid JSON ({error.msg.lower()})") from None
@@ -254,11 +282,17 @@ def may_be_columnwise(head: str) -> bool:
     return value.startswith("[") and not value[1:].lstrip().startswith(("{", "["))
 
 
-def columns_of(content: bytes) -> Mapping[str, list[Any]] | None:
+def columns_of(content: bytes, name: str) -> Mapping[str, list[Any]] | None:
     """The columns of an object that holds a list of one length for each; None where it does not."""
+    strict = Strict()
     try:
-        values = json.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig").strip()
+        values, end = strict.read(text)
     except (ValueError, RecursionError):
         return None
+    if end < len(text):
+        return None
+    if strict.twice:
+        raise InputRefused(f"{name} is one JSON object, and {strict.why_bad()}.")
     lists = isinstance(values, dict) and all(isinstance(column, list) for column in values.values())
     return values if lists and len({len(column) for column in values.values()}) == 1 else None

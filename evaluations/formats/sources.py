@@ -190,7 +190,7 @@ def of_lines(file: BinaryIO, text: str, name: str) -> Source:
     if not may_be_columnwise(text):
         return Source(None, json_lines(file, name))
     content = file.read(MAX_COLUMNWISE_BYTES)
-    if columns := columns_of(content):
+    if columns := columns_of(content, name):
         return Source(tuple(columns), json_columns(columns))
     return Source(None, json_lines(from_pieces(chain([content], pieces_of(file.read))), name))
 

@@ -4,7 +4,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -118,6 +119,19 @@ def response(values: Values, field: str) -> Messages:
     return [{"role": "assistant", "content": as_text(value, field)}]
 
 
+def key_said_twice(pairs: Sequence[tuple[str, object]]) -> str:
+    """What is to be said of the members of one object of which two have the same key."""
+    key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return f"the key “{key[:40]}” stands more than once in one object: which of them is meant is not clear"
+
+
+def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RowRefused(key_said_twice(pairs))
+    return found
+
+
 def from_json(value: object, field: str) -> object:
     """A structured value: as it stands in JSON, written as JSON in a cell of a CSV."""
     if not isinstance(value, str):
@@ -125,7 +139,7 @@ def from_json(value: object, field: str) -> object:
     if not value.strip():
         return None
     try:
-        found: object = json.loads(value)
+        found: object = json.loads(value, object_pairs_hook=object_of)
     except (ValueError, RecursionError):
         raise RowRefused(f"{field} is not valid JSON") from None
     refuse_unstorable(found, field)

@@ -110,6 +110,14 @@ def test_a_cell_of_a_csv_may_hold_messages_and_metadata_as_json() -> None:
     assert row.metadata == {"n": 1, "place": "here"}
 
 
+def test_json_in_a_cell_says_no_key_twice() -> None:
+    header = "query_id,query,candidate_a,response_a,candidate_b,response_b,metadata"
+    text = f'{header}\nq1,Why?,a,1,b,2,"{{""x"": 1, ""x"": 2}}"\n'
+    with Seen() as seen:
+        (bad,) = read_rows(io.BytesIO(text.encode()), "rows.csv", Reading(), seen).entries
+    assert bad == BadRow(2, "the key “x” stands more than once in one object: which of them is meant is not clear")
+
+
 def test_a_response_row_brings_one_candidates_response() -> None:
     (row,) = rows({"query_id": 7, "query": "Why?", "candidate": "alpha", "response": "Because.", "cluster": "c"})
     assert isinstance(row, ResponseRow)

@@ -237,6 +237,35 @@ class Repeated(Endless):
         return place
 
 
+TWICE = "the key “{}” stands more than once in one object: which of them is meant is not clear"
+
+
+@pytest.mark.parametrize(
+    ("row", "key"),
+    [
+        ('{"a": 1, "b": 2, "a": 3}', "a"),
+        ('{"a": {"b": [{"c": 1, "c": 1}]}}', "c"),
+    ],
+)
+def test_an_object_that_has_a_key_twice_is_a_bad_row_and_the_others_are_read(row: str, key: str) -> None:
+    good = '{"a": 1}'
+    for content in (f"{good}\n{row}\n{good}\n", f"[{good},\n{row},\n{good}]", f'{{"data": [{good},\n{row},\n{good}]}}'):
+        first, bad, last = read(content.encode())
+        assert [record.values for record in (first, last) if isinstance(record, Record)] == [{"a": 1}, {"a": 1}]
+        assert bad == BadRow(2, TWICE.format(key))
+
+
+def test_a_list_for_each_column_has_each_column_once() -> None:
+    with pytest.raises(InputRefused) as refused:
+        read(b'{"a": [1, 2], "b": [3, 4], "a": [5, 6]}')
+    assert str(refused.value).endswith(f"is one JSON object, and {TWICE.format('a')}.")
+
+
+def test_what_is_said_twice_in_a_line_that_is_no_row_is_not_held_against_the_next() -> None:
+    content = b'[{"a": 1, "a": 2}] \n{"a": 1, "a": 2} x\n{"a": 1}\n'
+    assert [isinstance(record, Record) for record in read(b'{"b": 1}\n' + content)] == [True, False, False, True]
+
+
 def test_an_object_longer_than_the_window_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_text, "BLOCK_BYTES", 8)
     rows: list[object] = [{"a": "x" * 1_000}, {"b": "é" * 500}]
