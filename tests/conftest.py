@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,16 @@ from hypothesis import settings
 from tests import product as products
 from tests.ballots import assert_recounted
 from tests.product import Product
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest first, so that none of them is left for one process at the end.
+
+    Those that wait for real workers, then those with most tests; a file stays together.
+    """
+    workers = {item.path for item in items if "worker" in item.keywords}
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in workers, -tests[item.path], str(item.path)))
+
 
 # How long an example takes says something about the machine only.
 settings.register_profile("judgeweb", deadline=None)
