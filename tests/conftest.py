@@ -16,6 +16,7 @@ from tests import product as products
 from tests.ballots import assert_recounted
 from tests.product import Product
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest first, so that none of them is left for one process at the end.
 
