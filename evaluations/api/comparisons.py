@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
@@ -104,12 +105,7 @@ def list_comparisons(request: HttpRequest, slug: str, paging: Query[Paging]) -> 
     evaluation = access.evaluation_for(user, slug)
     wanted = filters_in(request, user, evaluation)
     found = find(evaluation, wanted, after=after_of(paging), size=paging.limit)
-    rows = list(
-        Comparison.all_rows.filter(pk__in=found.ids)
-        .select_related("query", "response_a__candidate", "response_b__candidate")
-        .only(*LISTED)
-        .order_by("pk")
-    )
+    rows = list(with_sides(Comparison.all_rows.filter(pk__in=found.ids)))
     if access.may(user, Action.REVIEW, evaluation) and any(one.tells_what_others_chose for one in wanted):
         note_seen(user, evaluation, few_told_apart(evaluation, wanted) or rows)
     return ComparisonPage(
@@ -117,6 +113,12 @@ def list_comparisons(request: HttpRequest, slug: str, paging: Query[Paging]) -> 
         next=written(found.goes_on) if found.goes_on else None,
         is_whole=found.is_whole,
     )
+
+
+def with_sides(found: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
+    """As a list shows them, in the order of their ids."""
+    related = found.select_related("query", "response_a__candidate", "response_b__candidate")
+    return related.only(*LISTED).order_by("pk")
 
 
 def filters_in(request: HttpRequest, user: User, evaluation: Evaluation) -> list[Filter]:

@@ -1,24 +1,37 @@
 """The report: the same numbers as `manage.py report --json`, for what this person may see; and its plots as files."""
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
 from django.utils.http import content_disposition_header
+from ninja import Query
 
 from evaluations import access
 from evaluations.access import Action
 from evaluations.api.admission import person
+from evaluations.api.comparisons import listed, with_sides
 from evaluations.api.forms import checked, refuse_unknown
 from evaluations.api.operations import Operations
+from evaluations.api.paging import Paging, after_of, written
 from evaluations.api.problems import Fault, Problem
-from evaluations.domain import Part, PlotFormat, Rules, Scope
+from evaluations.api.schemas.comparisons import ComparisonPage
+from evaluations.domain import Choice, Part, PlotFormat, RaterKind, Rules, Scope
 from evaluations.forms.report import ReportForm
-from evaluations.models import Evaluation, User
+from evaluations.models import Evaluation, Rater, User
 from evaluations.services.reporting.narrowing import few_of
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.plotting import aspects_with, file_of, part_of_plot, plot_on_paper
-from evaluations.services.reporting.reporting import ALL_PARTS, BY_ASPECT, Report, make_report, report_for
+from evaluations.services.reporting.reporting import (
+    ALL_PARTS,
+    BY_ASPECT,
+    Report,
+    comparisons_in_cell,
+    make_report,
+    report_for,
+)
 
 operations = Operations(tags=["report"])
 OF_JUDGES: Final = (Part.BIAS, Part.JUDGES)
@@ -76,6 +89,12 @@ AS: Final = {
     "required": False,
     "schema": {"type": "string", "enum": [one.value for one in PlotFormat], "default": PlotFormat.CSV.value},
 }
+OF_CELL: Final = {"judge_choice": "what the judge said", "human_choice": "what most people said"}
+A_CHOICE: Final = {"type": "string", "enum": [one.value for one in Choice]}
+CHOICES: Final = [
+    {"name": name, "in": "query", "required": True, "description": words, "schema": A_CHOICE}
+    for name, words in OF_CELL.items()
+]
 FILE: Final = {
     "responses": {
         200: {"description": "the plot", "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
@@ -116,6 +135,36 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     file = file_of(plot.told_of(of_what(user, evaluation, form)), PlotFormat(wanted))
     disposition = content_disposition_header(True, file.name) or ""
     return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
+
+
+@operations.get_one("/evaluations/{slug:slug}/report/cell", Scope.READ, ComparisonPage, extra=asked(*CHOICES))
+def list_cell(request: HttpRequest, slug: str, paging: Query[Paging]) -> ComparisonPage:
+    """The comparisons that one cell of a judge's confusion matrix counts: one `judge`, one `aspect`, both choices."""
+    user = person(request)
+    evaluation = access.evaluation_for(user, slug)
+    if not access.may_see_judges(user, evaluation):
+        raise Problem("forbidden", "The choices of judges are not shown to reviewers of this evaluation.")
+    form = form_of(request, user, evaluation, (*OF_CELL, "cursor", "limit"))
+    rules, comparisons = form.rules(), access.open_comparisons(user, evaluation)
+    judge = judge_asked_for(evaluation, form)
+    said: tuple[str, str] = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
+    ids = comparisons_in_cell(evaluation, comparisons, form.cleaned_data["aspect"], judge.pk, *said, rules=rules)
+    start = bisect_right(ids, after_of(paging))
+    shown = ids[start : start + paging.limit]
+    rows = list(with_sides(comparisons.filter(pk__in=shown)))
+    if access.may(user, Action.REVIEW, evaluation):
+        note_seen(user, evaluation, few_of(comparisons, evaluation, rules) or rows)
+    more = written(shown[-1]) if len(ids) > start + len(shown) else None
+    return ComparisonPage(items=listed(user, evaluation, rows), next=more, is_whole=True)
+
+
+def judge_asked_for(evaluation: Evaluation, form: ReportForm) -> Rater:
+    names = form.cleaned_data["judge"]
+    if len(names) != 1:
+        fault = Fault("query.judge", "Name one judge.")
+        raise Problem("invalid", "A cell is of one judge.", faults=[fault])
+    found: Rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.JUDGE, name=names[0])
+    return found
 
 
 def form_of(request: HttpRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]) -> ReportForm:

@@ -31,7 +31,7 @@ SAME: Final = {
     "people_role": "change_role",
     "people_remove": "remove_person",
     "people_link": "make_member_link",
-    "comparisons": "list_comparisons",
+    "comparisons": "list_comparisons list_cell",
     "comparison_new": "add_one_comparison",
     "comparison": "get_comparison get_verdicts",
     "guidelines": "get_guidelines",

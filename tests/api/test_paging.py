@@ -35,12 +35,13 @@ from evaluations.models import (
     Tag,
     Tagging,
     User,
+    Verdict,
     Webhook,
 )
 from evaluations.services.reviewing.tallying import tally
 from tests.asking import Asking, token_for
 from tests.everything import Marked, make_everything
-from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import person_says
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +83,13 @@ def more_comparisons(marked: Marked, number: int) -> None:
         rater = Rater.objects.create(evaluation=marked.evaluation, kind="human", name=f"{choice}{number}")
         person_says(rater, comparison, {"clarity": choice})
     tally([comparison.pk])
+
+
+def more_in_cell(marked: Marked, number: int) -> None:
+    comparison = make_comparison(marked.evaluation, candidates=(f"one {number}", f"two {number}"))
+    call = another(Call, comparison=comparison)
+    another(Verdict, comparison=comparison, call=call, rater=Rater.objects.get(kind="judge"))
+    person_says(make_human(marked.evaluation), comparison, {"clarity": "A"})
 
 
 def more_alike(marked: Marked, number: int) -> None:
@@ -131,6 +139,7 @@ def more_calls(marked: Marked, number: int) -> None:
 AT = "/evaluations/{slug}"
 LISTS: dict[str, tuple[str, Callable[[Marked, int], None]]] = {
     "list_comparisons": (f"{AT}/comparisons", more_comparisons),
+    "list_cell": (f"{AT}/report/cell?judge=judge&aspect=clarity&judge_choice=A&human_choice=A", more_in_cell),
     "list_tags": (f"{AT}/tags", more_comparisons),
     "list_disagreements": (f"{AT}/disagreements", more_comparisons),
     "list_duplicates": (f"{AT}/duplicates", more_alike),

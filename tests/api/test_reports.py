@@ -6,11 +6,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from evaluations.domain import Role
+from evaluations.domain import Reveal, Role
 from evaluations.models import Evaluation
 from tests.asking import Asking, token_for
 from tests.importing import bring, comparison, verdict
-from tests.making import make_member
+from tests.making import make_comparison, make_human, make_member
+from tests.saying import judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -75,3 +76,50 @@ def test_a_reviewer_names_no_rater_and_no_candidate(votes: Evaluation, asked: st
     reviewer = Asking(token_for(make_member(votes, Role.REVIEWER, "rita")))
     assert reviewer.get("/evaluations/study/report").status_code == 200
     assert reviewer.get(f"/evaluations/study/report?{asked}").status_code == 422
+
+
+# ---- one cell of a judge's confusion matrix
+
+
+CELL = "/evaluations/study/report/cell?aspect=clarity&judge=longest"
+
+
+@pytest.fixture
+def judged(evaluation: Evaluation) -> list[int]:
+    """Judge and people: A and A, B and A, A and B, and A and A again."""
+    made = [make_comparison(evaluation, query=f"Question {number}") for number in range(4)]
+    for one, judge, person in zip(made, "ABAA", "AABA", strict=True):
+        judge_says(one, as_stored={"clarity": judge}, swapped={"clarity": judge})
+        person_says(make_human(evaluation), one, {"clarity": person})
+    return [one.pk for one in made]
+
+
+def test_a_cell_lists_the_comparisons_that_it_counts(asking: Asking, judged: list[int]) -> None:
+    first = asking.get(f"{CELL}&judge_choice=A&human_choice=A&limit=1").json()
+    second = asking.get(f"{CELL}&judge_choice=A&human_choice=A&limit=1&cursor={first['next']}").json()
+    assert [one["id"] for one in (*first["items"], *second["items"])] == [judged[0], judged[3]]
+    assert second["next"] is None
+    other = asking.get(f"{CELL}&judge_choice=A&human_choice=B").json()
+    assert [one["id"] for one in other["items"]] == [judged[2]]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "aspect=clarity&judge_choice=A&human_choice=A",
+        "aspect=clarity&judge=longest&judge_choice=C&human_choice=A",
+        "aspect=charm&judge=longest&judge_choice=A&human_choice=A",
+        "aspect=clarity&judge=longest&judge_choice=A&human_choice=A&failed=x",
+        "aspect=clarity&judge=longest&judge_choice=A&human_choice=A&colour=red",
+    ],
+)
+def test_a_cell_that_no_report_has_is_refused(asked: str, asking: Asking, judged: list[int]) -> None:
+    assert asking.get(f"/evaluations/study/report/cell?{asked}").status_code == 422
+
+
+def test_a_cell_is_of_judges_and_so_not_for_those_who_may_not_see_them(
+    judged: list[int], evaluation: Evaluation
+) -> None:
+    Evaluation.objects.update(reveal=Reveal.NEVER)
+    reviewing = Asking(token_for(make_member(evaluation, Role.REVIEWER)))
+    assert reviewing.get(f"{CELL}&judge_choice=A&human_choice=A").status_code == 403
