@@ -139,6 +139,7 @@ REASONS: Final = {
     "calibration": "given in a calibration round, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
     "undone_meanwhile": "the review was undone while the file was written",
+    "failed": "a judge was to score a response and has failed",
 }
 JSONL: Final = "application/x-ndjson"
 CSV: Final = "text/csv; charset=utf-8"

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, Value, load_dataset
 
 from evaluations.domain import deciding
 from evaluations.formats import dpo_out, kto_out, messages_out
@@ -154,6 +156,35 @@ def test_messages_hold_the_preferred_conversation_and_no_silence() -> None:
     assert record["messages"] == TURNS + SEVERAL
     assert record["model"] == "alpha"
     assert (account.rows, dict(account.excluded)) == (1, {"empty_response": 1, "no_label": 1})
+
+
+TURN = {"role": Value("string"), "content": Value("string")}
+TEXT, CHAT = Value("string"), [TURN]
+
+
+@pytest.mark.parametrize(
+    ("write", "types"),
+    [
+        (dpo_out.lines, {"prompt": CHAT, "chosen": CHAT, "rejected": CHAT}),
+        (partial(dpo_out.lines, layout=Layout.PLAIN), {"prompt": TEXT, "chosen": TEXT, "rejected": TEXT}),
+        (partial(dpo_out.lines, layout=Layout.IMPLICIT), {"chosen": CHAT, "rejected": CHAT}),
+        (kto_out.lines, {"prompt": CHAT, "completion": CHAT, "label": Value("bool")}),
+        (partial(kto_out.lines, layout=Layout.PLAIN), {"prompt": TEXT, "completion": TEXT, "label": Value("bool")}),
+    ],
+    ids=["dpo", "dpo plain", "dpo implicit", "kto", "kto plain"],
+)
+def test_load_dataset_finds_the_types_that_trl_expects(write: Any, types: dict[str, Any], tmp_path: Path) -> None:
+    """TRL takes a list of turns for a conversation, and text for text: one type for all rows, whatever they hold."""
+    rows = [labelled("A"), labelled("B", query=None, messages=TURNS, response_a=SEVERAL), labelled("A", response_b="")]
+    path = tmp_path / "written.jsonl"
+    path.write_bytes(b"".join(write(rows, ASPECTS, SAFETY, Account())))
+    read = load_dataset("json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
+    found = {column: read.features[column] for column in types}
+    assert {column: getattr(kind, "feature", kind) for column, kind in found.items()} == {
+        column: kind[0] if isinstance(kind, list) else kind for column, kind in types.items()
+    }
+    assert TRL & set(read.column_names) == set(types)
+    assert len(read) == len(rows) * (2 if "label" in types else 1)
 
 
 @pytest.mark.parametrize(

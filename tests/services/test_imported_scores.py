@@ -15,6 +15,7 @@ from evaluations.services.adjudicating.disagreeing import Kind, Wanted, find
 from evaluations.services.adjudicating.hearing import voices_on
 from evaluations.services.exporting.collecting import cast_of
 from evaluations.services.exporting.composing import rows
+from evaluations.services.exporting.exporting import begin, write
 from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.labelling import labels
 from evaluations.services.reporting.browsing import progress
@@ -211,6 +212,10 @@ def test_an_export_counts_what_an_imported_judge_failed_to_score_and_to_choose(e
     first, _ = exported(evaluation)
     (judge,) = first["judges"]
     assert (judge["failures"], judge["choices"]["overall"]["choice"]) == ({"refused": 2}, "A")
+    export = begin(evaluation, written_as="scores", user=None)
+    list(write(export, Comparison.objects.filter(evaluation=evaluation)))
+    export.refresh_from_db()
+    assert (export.rows, export.counts["excluded"], "comparisons" in export.counts) == (2, {"failed": 1}, False)
 
 
 def test_a_spreadsheet_says_that_the_lower_score_is_better(evaluation: Evaluation) -> None:

@@ -89,6 +89,17 @@ def test_every_download_is_recorded_and_makes_later_reviews_not_blind(owner: Use
     assert has_seen_verdicts(owner, comparison)
 
 
+def test_the_record_of_scores_speaks_of_no_comparisons(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    for written_as, told in (("jsonl", "1 from 1 comparison,"), ("scores", "0,")):
+        post(owner, written_as).getvalue()
+        export = Export.objects.latest("pk")
+        Export.objects.filter(pk=export.pk).update(bytes=5_000)
+        text = signed_in(owner).get(reverse("export", args=[evaluation.slug, export.pk])).content.decode()
+        assert f'<dt>Rows</dt><dd class="number">{told}' in text
+
+
 def test_an_unfinished_export_has_no_file(owner: User, evaluation: Evaluation) -> None:
     export = exporting.begin(evaluation, written_as="jsonl", user=owner)
     assert signed_in(owner).get(reverse("export_file", args=["study", export.pk])).status_code == 404

@@ -202,7 +202,7 @@ def foresee(
         for row in reading(leaving.needs, chosen, those, wanted, tally):
             if monotonic() > until:
                 whole = False
-                tally.comparisons -= 1
+                tally.comparisons = max(0, tally.comparisons - 1)  # of scores none are counted
                 return
             yield row
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from evaluations.domain import PickedBy, ScoreRule, Stage
+from evaluations.domain import FAILURE_STATES, PickedBy, ScoreRule, Stage
 from evaluations.formats.preferred import Account
 from evaluations.formats.verdicts_out import ScoreOut
-from evaluations.models import Comparison, Response, RubricAspect, Score
+from evaluations.models import Call, Comparison, Response, RubricAspect, Score
 from evaluations.services.exporting.collecting import CHUNK, Cast
 from evaluations.services.exporting.listing import from_whom, moment
 from evaluations.services.importing.scaling import score_rules
@@ -61,7 +61,10 @@ def score_rows(comparisons: "QuerySet[Comparison]", cast: Cast, account: Account
     """
     rules = rules_of(cast)
     for chunk in in_chunks(comparisons):
-        scores = read([one.pk for one in chunk], cast)
+        ids = [one.pk for one in chunk]
+        scores = read(ids, cast)
+        if failed := number_failed(ids, cast):
+            account.excluded["failed"] += failed
         for one in chunk:
             for row in of_response(one, scores.get(one.pk, ()), rules, cast, account):
                 yield one.cluster, row
@@ -84,6 +87,14 @@ def read(ids: Sequence[int], cast: Cast) -> Mapping[int, list[Given]]:
         if one.rater_id in cast.raters and one.aspect_id in cast.aspects:
             given[one.response_id].append(one)
     return given
+
+
+def number_failed(ids: Sequence[int], cast: Cast) -> int:
+    """How often a judge was to score one of these responses and has failed."""
+    if not cast.scorers:
+        return 0
+    judges = [rater.judge_id for rater in cast.scorers]
+    return Call.objects.filter(response__in=ids, judge__in=judges, state__in=FAILURE_STATES).count()
 
 
 def of_response(one: Answer, given: Sequence[Given], rules: Rules, cast: Cast, account: Account) -> Iterator[ScoreOut]:

@@ -69,7 +69,8 @@ def rubric_told(version: RubricVersion) -> dict[str, Any]:
 
 def counts_of(tally: Tally) -> dict[str, Any]:
     return {
-        "comparisons": tally.comparisons,
+        # Scores are of responses: where they are exported no comparisons are counted.
+        **({"comparisons": tally.comparisons} if tally.comparisons or not tally.rows else {}),
         "rows": tally.rows,
         "labels": dict(sorted(tally.sources.items())),
         "excluded": dict(sorted(tally.excluded.items())),
