@@ -327,12 +327,16 @@ def give_comparisons(request: HttpRequest, slug: str, body: Giving) -> Given:
     user = person(request)
     evaluation = access.evaluation_for(user, slug, Action.MANAGE)
     people = PeopleForm({"people": body.people}, people=access.reviewers(evaluation)).chosen()
+    refuse_strange(evaluation, body.comparisons)
     comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=body.comparisons))
-    if len(comparisons) < len(set(body.comparisons)):
-        fault = Fault("body.comparisons", "One of these is no comparison here.")
-        raise Problem("invalid", "One of these is no comparison here. Nothing was done.", faults=[fault])
     given = assign(evaluation, comparisons, people, user)
     return Given(comparisons=given.number, reviewed_already=given.reviewed, waiting_already=given.waiting)
+
+
+def refuse_strange(evaluation: Evaluation, ids: Sequence[int]) -> None:
+    if Comparison.objects.filter(evaluation=evaluation, pk__in=ids).count() < len(set(ids)):
+        fault = Fault("body.comparisons", "One of these is no comparison here.")
+        raise Problem("invalid", "One of these is no comparison here. Nothing was done.", faults=[fault])
 
 
 # ---- tags ----------------------------------------------------------------------------------
@@ -351,6 +355,7 @@ def put_tag(request: HttpRequest, slug: str, body: Tagging) -> TagStep:
     """Put a tag on comparisons; it is made where there is none of that name."""
     user = person(request)
     evaluation = access.evaluation_for(user, slug, Action.TAG)
+    refuse_strange(evaluation, body.comparisons)
     return step_told(tagging.tag(evaluation, body.comparisons, body.name, user=user))
 
 
@@ -358,6 +363,7 @@ def put_tag(request: HttpRequest, slug: str, body: Tagging) -> TagStep:
 def take_tag(request: HttpRequest, slug: str, body: Tagging) -> TagStep:
     user = person(request)
     evaluation = access.evaluation_for(user, slug, Action.TAG)
+    refuse_strange(evaluation, body.comparisons)
     return step_told(tagging.untag(evaluation, body.comparisons, body.name, user=user))
 
 
