@@ -39,6 +39,7 @@ MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
 BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
 LIMIT_SECONDS: Final = 60.0
 AHEAD_SECONDS: Final = 0.15  # longer than a claim takes, on a busy machine too
+HELD_SECONDS: Final = 0.25  # until a share that had run out is looked at again
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,10 @@ class Pace:
 
 @dataclass
 class Capacity:
-    """One endpoint as one process finds it. ``takers``: who asks there, and how many each has in flight."""
+    """One endpoint as one process finds it. ``takers``: who asks there, and how many each has in flight.
+
+    ``valid_until``: from then on nothing is sent, for others may have taken this process's share of the limits.
+    """
 
     limits: Limits = field(default_factory=Limits)
     window: Window = field(default_factory=Window)
@@ -262,9 +266,11 @@ class Capacity:
     number: int = 0
     latency: float = 0.0
     tokens_a_call: float = 0.0
+    valid_until: float = math.inf
 
-    def set_limits(self, limits: Limits, now: float) -> None:
+    def set_limits(self, limits: Limits, now: float, valid_until: float = math.inf) -> None:
         """A stated number of requests at once is where it begins, too: whoever set it knows the server."""
+        self.valid_until = valid_until
         most = CEILING if limits.max_in_flight is None else limits.max_in_flight
         if self.number == 0 and limits.max_in_flight is not None:
             self.window.size = max(most, 1)
@@ -282,8 +288,8 @@ class Capacity:
         return int(min(self.window.size, self.window.most))
 
     def wait(self, now: float) -> float:
-        """Seconds until time alone allows one more request."""
-        waits = [self.pace.wait(now)]
+        """Seconds until time alone allows one more request, or until that is to be asked again."""
+        waits = [self.pace.wait(now), HELD_SECONDS if now >= self.valid_until else 0.0]
         if self.requests is not None:
             waits.append(self.requests.wait(now, 1))
         if self.tokens is not None:

@@ -10,10 +10,16 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
+from evaluations.domain import RunState
 from evaluations.judge.adapting import Limits
 from evaluations.models import Endpoint, Worker
+from evaluations.models.runs import WORKER_ALIVE
 from evaluations.services.judging import attending, sharing
+from evaluations.services.judging.running import start_run
 from evaluations.services.judging.sharing import share_of
+from tests.judges import make_judge, work_off
+from tests.llm_server import llm_server
+from tests.making import make_comparison, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +123,78 @@ def test_a_worker_that_could_not_report_for_long_comes_back_as_a_newcomer() -> N
     report("one")
     sharing.take_place("one")
     assert sharing.STANDING.settled_at is None
+
+
+def late(seconds: float) -> None:
+    """As if this process had last reported so long ago, by its own clock."""
+    assert sharing.STANDING.reported_at is not None
+    sharing.STANDING.reported_at -= seconds
+    sharing.apply_shares()
+
+
+def test_a_worker_whose_report_is_late_sends_and_claims_nothing_before_others_take_it_for_dead() -> None:
+    assert WORKER_ALIVE.total_seconds() > sharing.STALE_SECONDS
+    report("one")
+    sharing.take_place("one")
+    taker = sharing.capacity_of(endpoint(max_in_flight=8)).join()
+    now = time.monotonic()
+    assert (taker.wait(now), taker.soon(now)) == (0, 8)
+    assert taker.wait(now + sharing.STALE_SECONDS) > 0  # nothing was told to it meanwhile
+    assert taker.soon(now + sharing.STALE_SECONDS) == 0
+    report("one")
+    sharing.take_place("one")
+    sharing.apply_shares()
+    assert taker.soon(time.monotonic()) == 8
+
+
+def test_a_worker_that_was_late_sends_nothing_until_the_others_know_that_it_is_back() -> None:
+    report("one")
+    report("two")
+    sharing.take_place("one")
+    taker = sharing.capacity_of(endpoint(max_in_flight=8)).join()
+    late(sharing.STALE_SECONDS)
+    report("one")
+    sharing.take_place("one")
+    sharing.apply_shares()
+    assert taker.soon(time.monotonic()) == 0  # the other may have the whole limit in use
+    Worker.objects.filter(name="one").update(started_at=Now() - timedelta(seconds=3))
+    report("two")
+    sharing.take_place("one")
+    sharing.apply_shares()
+    assert taker.soon(time.monotonic()) == 4
+
+
+def test_a_report_counts_from_when_it_was_begun() -> None:
+    report("one")
+    began = time.monotonic() - sharing.STALE_SECONDS
+    sharing.take_place("one", began)
+    assert sharing.capacity_of(endpoint(max_in_flight=8)).wait(time.monotonic()) > 0
+
+
+def test_where_there_is_no_limit_there_is_no_share_that_ends() -> None:
+    report("one")
+    sharing.take_place("one")
+    taker = sharing.capacity_of(endpoint()).join()
+    late(sharing.STALE_SECONDS + 1)
+    assert taker.wait(time.monotonic()) == 0
+
+
+def test_a_worker_that_cannot_report_starts_no_call() -> None:
+    evaluation = make_evaluation()
+    for number in range(3):
+        make_comparison(evaluation, query=f"Question {number}?")
+    with llm_server() as server:
+        run = start_run(make_judge(evaluation, server.base_url, max_in_flight=2), user=None)
+        report("one")
+        sharing.take_place("one")
+        late(sharing.STALE_SECONDS)
+        assert work_off(run, seconds=1).state == RunState.RUNNING
+        assert not server.asked
+        report("one")
+        sharing.take_place("one")
+        sharing.apply_shares()
+        assert work_off(run).state == RunState.DONE
+        assert server.asked
 
 
 def test_without_a_limit_on_places_nothing_is_ever_counted() -> None:

@@ -41,6 +41,7 @@ def attend(leaving: threading.Event) -> None:
     name = own_name()
     while not leaving.is_set() or sharing.in_flight():
         close_old_connections()
+        began = time.monotonic()
         try:
             report_worker(
                 name,
@@ -49,7 +50,7 @@ def attend(leaving: threading.Event) -> None:
                 version=settings.VERSION,
                 in_flight=sharing.in_flight(),
             )
-            sharing.take_place(name)
+            sharing.take_place(name, began)
             sharing.apply_shares()
         except Error as error:
             logger.warning("The heartbeat was not stored: %s", error)

@@ -3,8 +3,12 @@
 The living workers divide the limits of an endpoint by rank of their names. One that has just come
 counts what all have in flight instead (`must_count`), until every other has noticed it and what
 they sent before that has ended. So the shares of all never add up to more than the limit.
+
+One that could not report in time may be taken for dead, and its share be given away. It sends nothing more
+(`share_ends_at`) from before the others take it for dead until it has reported and every other has noticed it.
 """
 
+import math
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,19 +23,23 @@ from evaluations.models.runs import WorkerQuerySet
 
 # By then a request that was sent before its sender noticed the newcomer has ended.
 SETTLING_SECONDS: Final = settings.REQUEST_TIMEOUT_SECONDS + 5
-# A report that old may be taken for a dead worker's by others.
+# From a report on; a good while before others take this worker for dead, so that what is being sent is on its way.
 STALE_SECONDS: Final = 15.0
 NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
 
 
 @dataclass
 class Standing:
-    """This process among the living workers, as of its last report. Times are of the monotonic clock."""
+    """This process among the living workers, as of its last report. Times are of the monotonic clock.
+
+    ``is_back``: it was late, and others may not have noticed yet that it lives.
+    """
 
     rank: int = 0
     workers: int = 1
     reported_at: float | None = None
     settled_at: float | None = None
+    is_back: bool = False
 
 
 @dataclass
@@ -65,7 +73,16 @@ def apply_shares() -> None:
 
 
 def apply_share(shared: Shared) -> None:
-    shared.capacity.set_limits(share_of(shared.limits, STANDING.rank, STANDING.workers), time.monotonic())
+    share = share_of(shared.limits, STANDING.rank, STANDING.workers)
+    until = math.inf if shared.limits == Limits() else share_ends_at()
+    shared.capacity.set_limits(share, time.monotonic(), until)
+
+
+def share_ends_at() -> float:
+    """When this process must stop sending if it cannot report again; one that never reported counts instead."""
+    if STANDING.is_back:
+        return -math.inf
+    return math.inf if STANDING.reported_at is None else STANDING.reported_at + STALE_SECONDS
 
 
 def share_of(limits: Limits, rank: int, workers: int) -> Limits:
@@ -92,18 +109,24 @@ def in_flight() -> int:
     return sum(shared.capacity.in_flight for shared in list(KNOWN.values()))
 
 
-def take_place(name: str) -> None:
-    """After each report of this process: who else lives, and whether all of them know of it."""
+def take_place(name: str, reported_at: float | None = None) -> None:
+    """After each report of this process: who else lives, and whether all of them know of it.
+
+    ``reported_at``: when the report was begun, for it may have taken long to be stored; without it now.
+    """
     now = time.monotonic()
+    reported_at = now if reported_at is None else reported_at
     others = Worker.objects.alive().exclude(name=name)
     names = sorted([*others.values_list("name", flat=True), name])
     STANDING.rank, STANDING.workers = names.index(name), len(names)
-    if STANDING.reported_at is None or now - STANDING.reported_at > STALE_SECONDS:
+    was_late = STANDING.reported_at is not None and now - STANDING.reported_at >= STALE_SECONDS
+    if STANDING.reported_at is None or was_late:
         Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
-        STANDING.settled_at = None
-    STANDING.reported_at = now
+        STANDING.settled_at, STANDING.is_back = None, was_late
+    STANDING.reported_at = reported_at
     if STANDING.settled_at is None and is_known_to(name, others):
         STANDING.settled_at = now + (SETTLING_SECONDS if len(names) > 1 else 0)
+        STANDING.is_back = False
 
 
 def is_known_to(name: str, others: WorkerQuerySet) -> bool:
@@ -120,3 +143,4 @@ def idle_workers() -> int:
 def forget_standing() -> None:
     """This process is no worker any more."""
     STANDING.rank, STANDING.workers, STANDING.reported_at, STANDING.settled_at = 0, 1, None, None
+    STANDING.is_back = False
