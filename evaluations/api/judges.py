@@ -26,6 +26,7 @@ from evaluations.api.telling import messages_told
 from evaluations.domain import JudgeKind, Scope, Shown
 from evaluations.forms.judge_new import JudgeForm
 from evaluations.models import Evaluation, Judge, Run
+from evaluations.services.judging.drafting import preview_of_made_up
 from evaluations.services.judging.judging import create_judge, preview
 from evaluations.services.judging.running import start_run
 from evaluations.services.judging.trying import Subject, only_this, subject_of, trial_of
@@ -67,14 +68,22 @@ def get_judge(request: HttpRequest, slug: str, pk: int) -> JudgeWhole:
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, PromptTold)
 def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[About]) -> PromptTold:
-    """The exact messages that it is sent about a comparison, or about the first."""
-    judge = judge_for(access.evaluation_for(person(request), slug), pk)
-    subject = subject_for(judge, asked.subject)
-    seen = preview(judge, subject, asked.shown)
+    """The exact messages that it is sent about a comparison, or about the first.
+
+    A reviewer, who is not to know which response is A, is told them about made-up texts: `subject` is then null.
+    """
+    user = person(request)
+    judge = judge_for(access.evaluation_for(user, slug), pk)
+    if asked.subject is None and not access.may(user, Action.SEE_ALL, judge.evaluation):
+        subject, seen = None, preview_of_made_up(judge, asked.shown)
+    else:
+        access.evaluation_for(user, slug, Action.SEE_ALL)
+        subject = subject_for(judge, asked.subject)
+        seen = preview(judge, subject, asked.shown)
     if seen is None:
         raise Http404
     return PromptTold(
-        subject=subject.pk,
+        subject=subject.pk if subject else None,
         shown=asked.shown,
         messages=messages_told(seen.messages),
         reply_schema=seen.schema,

@@ -13,6 +13,7 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import FAILURE_STATES, JudgeKind, Shown
 from evaluations.models import Comparison, Evaluation, Judge, Response, Run, User
+from evaluations.services.judging.drafting import preview_of_made_up
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.judging import preview
 from evaluations.services.judging.trying import Subject, Trial, call_about, neighbours, only_this, subject_of
@@ -37,16 +38,24 @@ def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> 
         "runs": latest_runs(row),
         "tried": tried,
     }
-    if row.kind == JudgeKind.LLM and (subject := subject_asked(request.GET, row)):
-        context |= prompt_shown(request, row, subject, order_asked(request.GET))
+    if row.kind == JudgeKind.LLM:
+        context |= prompt_for(request, row)
     return render(request, "judge/judge.html", context)
 
 
+def prompt_for(request: HttpRequest, row: Judge) -> dict[str, Any]:
+    """About what was asked for; about something made up for whoever is not to know which response is A."""
+    shown = order_asked(request.GET)
+    if not access.may(cast(User, request.user), Action.SEE_ALL, row.evaluation):
+        return {"is_made_up": True, "shown": shown, "orders": ORDERS, "preview": preview_of_made_up(row, shown)}
+    subject = subject_asked(request.GET, row)
+    return prompt_shown(request, row, subject, shown) if subject else {}
+
+
 def prompt_shown(request: HttpRequest, row: Judge, subject: Subject, shown: Shown) -> dict[str, Any]:
-    """The exact messages, the way to others, and for those who may see it what is known of an answer."""
+    """The exact messages, the way to others, and what is known of an answer."""
     user, (before, after) = cast(User, request.user), neighbours(row, subject)
-    sees_calls = access.may(user, Action.SEE_ALL, row.evaluation)
-    call = call_about(row, subject, shown) if sees_calls else None
+    call = call_about(row, subject, shown)
     may_try = access.may(user, Action.MANAGE, row.evaluation)
     return {
         "subject": subject,

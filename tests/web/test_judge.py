@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluations import access
 from evaluations.domain import CallState, Role, RunState
-from evaluations.models import Call, Comparison, Evaluation, Judge, Query, Response, Run, User
+from evaluations.models import Call, Candidate, Comparison, Evaluation, Judge, Query, Response, Run, User
 from evaluations.services.judging.pricing import set_price
 from evaluations.services.preparing.preparing import begin_builtin
 from tests.bouts import NOWHERE
@@ -211,16 +211,37 @@ def test_a_try_does_not_choose_the_judge_that_reviewers_see(client: Client, eval
 # ---- who may
 
 
-def test_a_reviewer_reads_the_prompt_and_sees_nothing_of_any_answer(client: Client, evaluation: Evaluation) -> None:
+def test_a_reviewer_reads_the_prompt_of_made_up_texts_and_sees_nothing_of_any_answer(
+    client: Client, evaluation: Evaluation
+) -> None:
     with llm_server() as server:
         judge = make_judge(evaluation, server.base_url)
         run = tried(client, judge, subject=Comparison.objects.order_by("shuffle")[0].pk)
     client.force_login(make_member(evaluation, Role.REVIEWER))
     shown = page(client, judge)
     assert "[[begin response A " in shown
+    assert "Filled with a made-up question" in shown
     assert "Try it" not in shown
     assert client.get(reverse("judge_tried", args=["study", judge.pk]), {"run": run.pk}).status_code == 403
     assert client.post(reverse("judge_try", args=["study", judge.pk])).status_code == 403
+
+
+@pytest.mark.parametrize("builtin", ["six-aspect", "summary-rating"])
+def test_a_reviewer_learns_of_no_text_whether_it_is_a_or_whose_it_is(
+    client: Client, evaluation: Evaluation, builtin: str
+) -> None:
+    version = begin_builtin(evaluation, builtin=builtin, name="another", user=None)
+    judge = make_judge(evaluation, NOWHERE, version=version)
+    subject = Response.objects.latest("pk") if judge.is_pointwise else Comparison.objects.latest("pk")
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    for shown in ("as_stored", "swapped"):
+        text = page(client, judge, subject=subject.pk, shown=shown)
+        assert "When does the office open" in text
+        assert "At nine." in text
+        assert not [one for one in Query.objects.all() if one.text in text]
+        assert not [one for one in Candidate.objects.all() if one.name in text]
+    client.force_login(make_member(evaluation, Role.VIEWER))
+    assert subject.query.text in page(client, judge, subject=subject.pk)
 
 
 def test_a_run_of_another_judge_or_of_many_calls_is_no_try(client: Client, evaluation: Evaluation) -> None:

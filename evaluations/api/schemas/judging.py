@@ -265,7 +265,7 @@ class JudgeNew(Sent):
 
 
 class PromptTold(Schema):
-    subject: int
+    subject: int | None
     shown: Shown
     messages: list[Message]
     reply_schema: str

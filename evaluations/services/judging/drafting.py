@@ -10,10 +10,10 @@ from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
 from evaluations.judge.replying import wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
-from evaluations.services.judging.judging import Preview, pair_texts, previewed
+from evaluations.services.judging.judging import Preview, pair_texts, previewed, previewed_for
 from evaluations.services.preparing.preparing import with_known_names
 
-# Where nothing was imported yet.
+# Where nothing was imported yet, and for whoever may not know which response of a comparison is A.
 MADE_UP: Final = PairTexts(
     messages=[{"role": "user", "content": "When does the office open on Monday?"}],
     response_a=[{"role": "assistant", "content": "At nine."}],
@@ -75,6 +75,11 @@ def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
     shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
     requests = previewed(spec, texts, Shown.AS_STORED, key_in_use(evaluation), shape, two_steps=wants_two_steps(spec))
     return Look(requests, comparison)
+
+
+def preview_of_made_up(judge: Judge, shown: Shown) -> Preview | None:
+    """What this judge would be sent about a made-up comparison; None for a judge that is sent nothing."""
+    return previewed_for(judge, first_of(MADE_UP) if judge.is_pointwise else MADE_UP, shown)
 
 
 def key_in_use(evaluation: Evaluation) -> str:

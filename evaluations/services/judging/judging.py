@@ -260,11 +260,16 @@ class Preview:
 
 def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Preview | None:
     """The exact messages about this in this order; None for a judge that is sent nothing."""
+    return previewed_for(judge, texts_of(subject), shown)
+
+
+def previewed_for(judge: Judge, texts: PairTexts | ResponseTexts, shown: Shown) -> Preview | None:
+    """The same about any texts of the judge's kind."""
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
     shape, two_steps = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step(judge, spec)
-    return previewed(spec, texts_of(subject), shown, judge.fence_key, shape, two_steps=two_steps)
+    return previewed(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
 
 
 def previewed(
