@@ -150,11 +150,16 @@ def score_row(record: Record, reading: Reading) -> tuple[Row, ...]:
 
 
 def failure_told(values: Mapping[str, Any], kind: RaterKind) -> str:
-    """Which failure of a judge stands where a number is expected, or ""."""
-    given = values.get("value")
-    failure = FAILURES.get(given.strip().lower(), "") if isinstance(given, str) else ""
+    """Which failure of a judge stands beside an empty value, or where a number is expected; else ""."""
+    beside, value = optional_text(values, "failure").strip(), values.get("value")
+    word = beside or (value.strip() if isinstance(value, str) else "")
+    failure = FAILURES.get(word.lower(), "")
+    if beside and value not in (None, ""):
+        raise RowRefused("has both a value and a failure: one of them")
+    if beside and not failure:
+        raise RowRefused(f"failure “{beside[:40]}” is none of {', '.join(FAILURES)}")
     if failure and kind != RaterKind.JUDGE:
-        raise RowRefused(f"value “{failure}” can be a judge's only")
+        raise RowRefused(f"{'failure' if beside else 'value'} “{failure}” can be a judge's only")
     return failure
 
 

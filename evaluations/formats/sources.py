@@ -228,8 +228,17 @@ def refuse_what_is_no_text(head: bytes, name: str) -> None:
     if head.count(0) * 3 > len(head) and not (any(head[:64:2]) and any(head[1:64:2])):
         raise InputRefused(f"{name} is UTF-16 without a byte order mark, it seems: save it as UTF-8.")
     control = sum(byte < 32 and byte not in b"\t\n\r\f" for byte in head)
-    if control > 8 and control * 20 > len(head):
+    if control > 8 and control * 20 > len(head) and (0 in head or not begins_as_utf8(head)):
         raise InputRefused(f"{name} is a binary file, not text: {SAVE_IT}.")
+
+
+def begins_as_utf8(head: bytes) -> bool:
+    """What is cut off in the middle of a letter does too."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def without_hope_refused(records: Iterator[Record | BadRow], name: str, limits: Limits) -> Iterator[Record | BadRow]:

@@ -46,7 +46,7 @@ class VerdictOut(FromWhom):
 
 
 class ScoreOut(FromWhom):
-    """What one rater gave one response.
+    """What one rater gave one response; where a judge failed a null and which failure it was.
 
     ``lower_is_better`` and ``margin`` are true of the whole file where it is imported: they are said there again.
     """
@@ -54,7 +54,8 @@ class ScoreOut(FromWhom):
     query_id: str
     candidate: str
     aspect: str
-    value: float
+    value: float | None
+    failure: str | None
     sample: int
     stage: str
     final_value: float | None
@@ -72,8 +73,8 @@ VERDICT_COLUMNS: Final = (
     *("final_choice", "rationale", "note", "created_at", "blind", *OF_HOW, "split"),
 )
 SCORE_COLUMNS: Final = (
-    *("query_id", "candidate", *OF_RATER, "aspect", "value", "sample", "stage", "final_value", "lower_is_better"),
-    *("margin", "rationale", "note", "created_at", *OF_HOW, "split"),
+    *("query_id", "candidate", *OF_RATER, "aspect", "value", "failure", "sample", "stage", "final_value"),
+    *("lower_is_better", "margin", "rationale", "note", "created_at", *OF_HOW, "split"),
 )
 
 
@@ -139,7 +140,6 @@ REASONS: Final = {
     "calibration": "given in a calibration round, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
     "undone_meanwhile": "the review was undone while the file was written",
-    "failed": "a judge was to score a response and has failed",
 }
 JSONL: Final = "application/x-ndjson"
 CSV: Final = "text/csv; charset=utf-8"

@@ -364,7 +364,12 @@ def test_a_judge_may_have_failed_where_a_number_is_expected() -> None:
     assert row == ScoreRow(
         1, "q1", "alpha", "ann", RaterKind.JUDGE, "depth", None, sample=0, rationale="Well …", failure="unreadable"
     )
+    (beside,) = rows({**SCORE, "rater_kind": "judge", "value": None, "failure": "unreadable", "rationale": "Well …"})
+    assert beside == row
     assert reason({**SCORE, "value": "refused"}) == "value “refused” can be a judge's only"
+    assert reason({**SCORE, "value": "", "failure": "failed"}) == "failure “failed” can be a judge's only"
+    assert reason({**SCORE, "failure": "failed"}) == "has both a value and a failure: one of them"
+    assert reason({**SCORE, "value": None, "failure": "gone"}).startswith("failure “gone” is none of unreadable, ")
 
 
 def test_a_zero_has_no_sign() -> None:

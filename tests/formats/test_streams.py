@@ -237,6 +237,12 @@ class Repeated(Endless):
         return place
 
 
+def test_a_text_full_of_control_characters_is_read_all_the_same() -> None:
+    (row,) = read(b"name,text\n\x1f\x08\x1f\x08\x1f,\x08\x1f\x08\x1f\x08\n")
+    assert isinstance(row, Record)
+    assert row.values == {"name": "\x1f\x08\x1f\x08\x1f", "text": "\x08\x1f\x08\x1f\x08"}
+
+
 TWICE = "the key “{}” stands more than once in one object: which of them is meant is not clear"
 
 

@@ -8,7 +8,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -18,8 +18,9 @@ from evaluations.models import Comparison, Evaluation, Export, Import
 from evaluations.services.adjudicating.adjudicating import adjudicate
 from evaluations.services.exporting import exporting
 from evaluations.services.exporting.wanting import Wanted
+from evaluations.services.importing.importing import begin, store
 from evaluations.services.reviewing.tallying import tally_import
-from tests.importing import bring, comparison, score, verdict
+from tests.importing import bring, check, comparison, score, verdict
 from tests.making import make_evaluation, make_member
 from tests.saying import aspect_of
 
@@ -31,6 +32,7 @@ ASPECTS = ("style", "form")
 SCORED = "rank"
 MARGIN = 0.5
 JUDGE = "gpt"
+GRADER = "reward"
 SIZE = 48
 FAILED = "unreadable"
 
@@ -46,6 +48,7 @@ class Case:
     votes: dict[tuple[str, str], str] = field(default_factory=dict)  # by person and aspect
     judged: dict[str, dict[str, str] | None] = field(default_factory=dict)  # by order; None: it failed
     scores: dict[str, tuple[float, float]] = field(default_factory=dict)  # by person: of alpha, of beta
+    graded: dict[str, float | str] = field(default_factory=dict)  # by candidate: a judge's score, or that it failed
     settled: str = ""  # on style
 
 
@@ -68,6 +71,9 @@ def dealt(seed: int) -> list[Case]:
             for order in ("as_stored", "swapped"):
                 failed = rng.random() < 0.15
                 case.judged[order] = None if failed else {aspect: rng.choice(words) for aspect in ASPECTS}
+        if rng.random() < 0.5:
+            grades: list[float | str] = [1.0, 2.0, 3.0, FAILED, "refused"]
+            case.graded = {name: rng.choice(grades) for name in (ALPHA, BETA)}
         cases.append(case)
     return cases
 
@@ -94,8 +100,8 @@ def stored(evaluation: Evaluation, rows: Sequence[dict[str, Any]], **options: An
     tally_import(Import.objects.get(pk=importing.pk))
 
 
-def made(cases: Sequence[Case], seed: int) -> Evaluation:
-    evaluation, rng = make_evaluation(slug="study"), random.Random(seed)
+def made(cases: Sequence[Case], seed: int, slug: str = "study") -> Evaluation:
+    evaluation, rng = make_evaluation(slug=slug), random.Random(seed)
     rows, said, scored = [], [], []
     for case in cases:
         a, b = sides(rng)
@@ -118,10 +124,13 @@ def made(cases: Sequence[Case], seed: int) -> Evaluation:
         for person, pair in case.scores.items():
             for name, value in zip((ALPHA, BETA), pair, strict=True):
                 scored.append(score(case.key, name, value, rater=person, aspect=SCORED))
+        for name, grade in case.graded.items():
+            scored.append(score(case.key, name, grade, rater=GRADER, rater_kind="judge", aspect=SCORED))
     for some in (rows, said):
         stored(evaluation, some)
-    stored(evaluation, scored, derive_pairs=MARGIN)
-    ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
+    if scored:
+        stored(evaluation, scored, derive_pairs=MARGIN)
+    ada = make_member(evaluation, Role.ADJUDICATOR, f"ada-{slug}")
     for case in [one for one in cases if label(one, "style") == (None, "split", votes(one, "style"))][:4]:
         one = Comparison.objects.get(evaluation=evaluation, query__key=case.key)
         adjudicate(one, aspect_of(evaluation, "style"), choice="B", reason="So.", version=0, user=ada)
@@ -140,15 +149,20 @@ def study(request: pytest.FixtureRequest) -> tuple[list[Case], Evaluation]:
 
 def votes(case: Case, aspect: str) -> Counter[str]:
     if aspect == SCORED:
-        return Counter(
-            TIE if abs(one - other) <= MARGIN else ALPHA if one > other else BETA for one, other in case.scores.values()
-        )
+        return Counter(preferred(one, other) for one, other in case.scores.values())
     return Counter(won for (_, about), won in case.votes.items() if about == aspect)
 
 
+def preferred(one: float, other: float) -> str:
+    return TIE if abs(one - other) <= MARGIN else ALPHA if one > other else BETA
+
+
 def judged(case: Case, aspect: str) -> str | None:
-    """Its one verdict: missing where an order has no answer, a tie where the orders differ."""
-    if aspect == SCORED or not case.judged or None in case.judged.values():
+    """A judge's one verdict: missing where an order has no answer, a tie where the orders differ."""
+    if aspect == SCORED:
+        one, other = case.graded.get(ALPHA), case.graded.get(BETA)
+        return preferred(one, other) if isinstance(one, float) and isinstance(other, float) else None
+    if not case.judged or None in case.judged.values():
         return None
     told = {choices[aspect] for choices in case.judged.values() if choices}
     return told.pop() if len(told) == 1 else TIE
@@ -326,9 +340,9 @@ def test_annotations_of_alpaca_eval(study: Study) -> None:
             said.append((JUDGE, number[spoken] if spoken else None))
         said += [(who, number[case.votes[who, "style"]]) for who in PEOPLE if (who, "style") in case.votes]
         rows += [{"query_id": case.key, **texts, "annotator": who, "preference": given} for who, given in said]
-    export, written = exported(evaluation, "alpaca-eval", aspect="style")
-    assert only(json.loads(written), rows) == rows
-    assert export.rows == len(rows)
+    _, written = exported(evaluation, "alpaca-eval", aspect="style")
+    # What the other judge failed to score is no answer on style; nor is it said of which aspect it was.
+    assert only([row for row in json.loads(written) if row["annotator"] != GRADER], rows) == rows
 
 
 def test_judgments_and_votes_of_mt_bench(study: Study) -> None:
@@ -391,18 +405,37 @@ def as_named(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["query_id"], row["rater"], aspect, won, row["shown_swapped"]
 
 
+def as_graded(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["query_id"], row["candidate"], row["rater"], row["value"] if row["failure"] is None else row["failure"]
+
+
+@pytest.mark.parametrize("written_as", ["scores", "scores-csv"])
+def test_scores_with_failures_are_read_as_they_were_written(study: Study, written_as: str) -> None:
+    cases, evaluation = study
+    written = exported(evaluation, "scores")[1]
+    again = made([replace(case, scores={}, graded={}) for case in cases], 0, slug="again")
+    checked = check(again, exported(evaluation, written_as)[1], name=f"scores.{written_as[-3:]}", derive_pairs=MARGIN)
+    begin(checked, skip_bad=False, user=None)
+    store(checked)
+    columns = ("query_id", "candidate", "rater", "aspect", "value", "failure", "sample", "margin", "rationale")
+    assert Counter(tuple(row[column] for column in columns) for row in lines(exported(again, "scores")[1])) == Counter(
+        tuple(row[column] for column in columns) for row in lines(written)
+    )
+
+
 def test_verdicts_and_scores_in_long_form(study: Study) -> None:
     cases, evaluation = study
     written = lines(exported(evaluation, "verdicts")[1])
     assert Counter(map(as_named, written)) == in_long_form(cases)
-    scores = Counter(
+    scores: Counter[tuple[Any, ...]] = Counter(
         (case.key, name, who, value)
         for case in cases
         for who, pair in case.scores.items()
         for name, value in zip((ALPHA, BETA), pair, strict=True)
     )
+    scores.update((case.key, name, GRADER, grade) for case in cases for name, grade in case.graded.items())
     rows = lines(exported(evaluation, "scores")[1])
-    assert Counter((row["query_id"], row["candidate"], row["rater"], row["value"]) for row in rows) == scores
+    assert Counter(map(as_graded, rows)) == scores
     assert {(row["aspect"], row["margin"], row["lower_is_better"]) for row in rows} == {(SCORED, MARGIN, False)}
 
 
@@ -423,7 +456,8 @@ def test_under_other_names_people_say_the_same(study: Study) -> None:
     assert sorted(of_alias.values()) == sorted(PEOPLE)
     assert all(alias.startswith("reviewer-") for alias in of_alias)
     scores = lines(exported(evaluation, "scores", anonymised=True)[1])
-    assert Counter((of_alias[row["rater"]], row["query_id"]) for row in scores) == Counter(
+    people = [row for row in scores if row["rater_kind"] == "human"]
+    assert Counter((of_alias[row["rater"]], row["query_id"]) for row in people) == Counter(
         {(who, case.key): 2 for case in cases for who in case.scores}
     )
     (adjudicator,) = {

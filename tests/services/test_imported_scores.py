@@ -213,9 +213,15 @@ def test_an_export_counts_what_an_imported_judge_failed_to_score_and_to_choose(e
     (judge,) = first["judges"]
     assert (judge["failures"], judge["choices"]["overall"]["choice"]) == ({"refused": 2}, "A")
     export = begin(evaluation, written_as="scores", user=None)
-    list(write(export, Comparison.objects.filter(evaluation=evaluation)))
+    written = b"".join(write(export, Comparison.objects.filter(evaluation=evaluation)))
     export.refresh_from_db()
-    assert (export.rows, export.counts["excluded"], "comparisons" in export.counts) == (2, {"failed": 1}, False)
+    told = [json.loads(line) for line in written.splitlines()]
+    assert [(row["candidate"], row["sample"], row["value"], row["failure"], row["aspect"]) for row in told] == [
+        ("alpha", 0, 3.0, None, "overall"),
+        ("alpha", 1, None, "refused", "overall"),
+        ("beta", 0, 1.0, None, "overall"),
+    ]
+    assert (export.rows, export.counts["excluded"], "comparisons" in export.counts) == (3, {}, False)
 
 
 def test_a_spreadsheet_says_that_the_lower_score_is_better(evaluation: Evaluation) -> None:

@@ -12,7 +12,7 @@ from evaluations.formats.preferred import Account
 from evaluations.formats.verdicts_out import ScoreOut
 from evaluations.models import Call, Comparison, Response, RubricAspect, Score
 from evaluations.services.exporting.collecting import CHUNK, Cast
-from evaluations.services.exporting.listing import from_whom, moment
+from evaluations.services.exporting.listing import NO_ASPECT, from_whom, moment
 from evaluations.services.importing.scaling import score_rules
 
 
@@ -45,6 +45,18 @@ class Given(NamedTuple):
     number: int | None
 
 
+class Failure(NamedTuple):
+    """A judge's call about a response that ended without a score."""
+
+    response_id: int
+    rater_id: int
+    sample: int
+    state: str
+    rationale: str
+    created_at: datetime
+
+
+FAILED: Final = ("response_id", "judge__raters", "sample", "state", "rationale", "created_at")
 ANSWER: Final = ("pk", "query__key", "query__cluster", "candidate__name")
 GIVEN: Final = (
     *("response_id", "rater_id", "aspect_id", "stage", "value", "sample", "review_id", "call_id"),
@@ -59,15 +71,15 @@ def score_rows(comparisons: "QuerySet[Comparison]", cast: Cast, account: Account
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
-    rules = rules_of(cast)
+    rules, aspects = rules_of(cast), spoken_of(cast)
     for chunk in in_chunks(comparisons):
         ids = [one.pk for one in chunk]
-        scores = read(ids, cast)
-        if failed := number_failed(ids, cast):
-            account.excluded["failed"] += failed
+        scores, failures = read(ids, cast), read_failed(ids, cast)
         for one in chunk:
             for row in of_response(one, scores.get(one.pk, ()), rules, cast, account):
                 yield one.cluster, row
+            for call in sorted(failures.get(one.pk, ()), key=lambda call: cast.order[call.rater_id]):
+                yield one.cluster, failure(one, call, aspects[call.rater_id], rules, cast)
 
 
 def in_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[Answer]]:
@@ -89,12 +101,49 @@ def read(ids: Sequence[int], cast: Cast) -> Mapping[int, list[Given]]:
     return given
 
 
-def number_failed(ids: Sequence[int], cast: Cast) -> int:
-    """How often a judge was to score one of these responses and has failed."""
+def read_failed(ids: Sequence[int], cast: Cast) -> Mapping[int, list[Failure]]:
+    """The calls of judges that were to score these responses and have failed."""
+    failures: dict[int, list[Failure]] = defaultdict(list)
     if not cast.scorers:
-        return 0
+        return failures
     judges = [rater.judge_id for rater in cast.scorers]
-    return Call.objects.filter(response__in=ids, judge__in=judges, state__in=FAILURE_STATES).count()
+    calls = Call.objects.filter(response__in=ids, judge__in=judges, state__in=FAILURE_STATES)
+    for row in calls.order_by("sample", "pk").values_list(*FAILED):
+        one = Failure._make(row)
+        if one.rater_id in cast.raters:
+            failures[one.response_id].append(one)
+    return failures
+
+
+def spoken_of(cast: Cast) -> Mapping[int, int]:
+    """By rater id an aspect that a judge scored: a failure is of all, and stands under one."""
+    some = next(iter(cast.aspects), 0)
+    told = {}
+    for rater in cast.scorers:
+        first = Score.objects.filter(rater=rater, aspect__in=list(cast.aspects)).order_by("response", "aspect").first()
+        told[rater.pk] = first.aspect_id if first else some
+    return told
+
+
+def failure(one: Answer, call: Failure, aspect: int, rules: Rules, cast: Cast) -> ScoreOut:
+    version = cast.judges[call.rater_id].rubric_version_id
+    rule = rules.get((version, aspect), ScoreRule())
+    return {
+        "query_id": one.query_id,
+        "candidate": one.candidate,
+        "aspect": cast.aspects.get(aspect, NO_ASPECT),
+        "value": None,
+        "failure": call.state,
+        "sample": call.sample,
+        "stage": str(Stage.FINAL),
+        "final_value": None,
+        "lower_is_better": rule.lower_is_better,
+        "margin": rule.margin,
+        "rationale": call.rationale,
+        "note": "",
+        "created_at": moment(call.created_at),
+        **from_whom(call.rater_id, None, cast),
+    }
 
 
 def of_response(one: Answer, given: Sequence[Given], rules: Rules, cast: Cast, account: Account) -> Iterator[ScoreOut]:
@@ -123,6 +172,7 @@ def score(one: Answer, said: Given, final: Given | None, sample: int, rules: Rul
         "candidate": one.candidate,
         "aspect": cast.aspects[said.aspect_id],
         "value": said.value,
+        "failure": None,
         "sample": sample,
         "stage": str(Stage.FIRST if said.review_id else Stage.FINAL),
         "final_value": (final.value if final else None) if said.review_id else said.value,
