@@ -1,8 +1,10 @@
 """Which servers may be reached, and which secrets may be sent to them."""
 
 import ipaddress
+import queue
 import re
 import socket
+import threading
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,6 +45,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 GIVEN_OUT: Final = ipaddress.ip_network("2000::/3")
 # Addresses of the other family inside: what they lead to is not to be seen from them.
 TRANSLATED: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
+# The system's own patience with a name server that is silent can be minutes.
+LOOK_UP_SECONDS: Final = 5.0
 
 
 class NotReachable(ValueError):
@@ -66,15 +70,17 @@ def checked_hook_url(given: str) -> str:
 def reachable_address(url: str, allowed: Sequence[Network]) -> str:
     """The number under which the server of this address may be asked.
 
-    Raises NotReachable where its name leads to nothing, or anywhere into a private network that is not allowed.
+    Raises NotReachable where its name leads to nothing, or to nothing in time, or anywhere into a private network
+    that is not allowed.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
-        found = socket.getaddrinfo(host, parts.port or 443, type=socket.SOCK_STREAM)
+        numbers = numbers_of(host, parts.port or 443)
+    except TimeoutError:
+        raise NotReachable(f"The name {host} was not found within {LOOK_UP_SECONDS:.0f} seconds.") from None
     except (OSError, UnicodeError):
         raise NotReachable(f"The name {host} leads to no address.") from None
-    numbers = list(dict.fromkeys(str(one[4][0]) for one in found))
     for number in numbers:
         if not may_be_reached(ipaddress.ip_address(number.partition("%")[0]), allowed):
             raise NotReachable(
@@ -82,6 +88,31 @@ def reachable_address(url: str, allowed: Sequence[Network]) -> str:
                 "networks by JUDGEWEB_WEBHOOK_NETWORKS."
             )
     return numbers[0]
+
+
+def numbers_of(host: str, port: int) -> list[str]:
+    """What the name leads to. TimeoutError where that takes too long, OSError or UnicodeError where it is nothing.
+
+    Looked up in a thread of its own: nothing but leaving it behind ends a look-up before the system gives up.
+    """
+    found: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            found.put(error)
+        else:
+            found.put(list(dict.fromkeys(str(row[4][0]) for row in rows)))
+
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
+    try:
+        answer = found.get(timeout=LOOK_UP_SECONDS)
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def may_be_reached(address: Address, allowed: Sequence[Network]) -> bool:

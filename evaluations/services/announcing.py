@@ -1,16 +1,20 @@
 """What webhooks may have to be told, noted in the transaction of the change itself.
 
 Only that something happened is noted here: whether there is anything to tell, and in which words, is found out in
-the background, so that nobody who saves waits for it.
+the background, so that nobody who saves waits for it. And nobody's work is lost for it: what cannot be noted is
+logged, and the change stands.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from django.db import models
+from django.db import models, transaction
 
 from evaluations.domain import HookKind
 from evaluations.models import Announcement, Evaluation, Pick, Review, Webhook
+
+logger = logging.getLogger(__name__)
 
 Subjects = Iterator[tuple[HookKind, int]]
 
@@ -43,11 +47,20 @@ def announce(verb: str, about: models.Model, evaluation: Evaluation | None) -> N
     if subjects is None or evaluation is None:
         return
     listening = list(Webhook.objects.filter(evaluation=evaluation, stopped_at__isnull=True))
-    if listening:
-        noted = list(subjects(about))
-        Announcement.objects.bulk_create(
-            Announcement(webhook=webhook, kind=kind, subject=subject)
-            for webhook in listening
-            for kind, subject in noted
-            if kind in webhook.wanted
-        )
+    if not listening:
+        return
+    try:
+        with transaction.atomic():
+            note(listening, subjects(about))
+    except Exception:
+        logger.exception("webhooks of %s: “%s” of %s %s was not noted", evaluation.slug, verb, about._meta, about.pk)
+
+
+def note(listening: Sequence[Webhook], subjects: Subjects) -> None:
+    noted = list(subjects)
+    Announcement.objects.bulk_create(
+        Announcement(webhook=webhook, kind=kind, subject=subject)
+        for webhook in listening
+        for kind, subject in noted
+        if kind in webhook.wanted
+    )

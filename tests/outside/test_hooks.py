@@ -4,6 +4,7 @@ import ipaddress
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from evaluations.domain import InputRefused
-from evaluations.outside import hooks
+from evaluations.outside import addresses, hooks
 from evaluations.outside.addresses import NotReachable, checked_hook_url, may_be_reached, reachable_address
 from evaluations.outside.hooks import Message, new_secret, send, signature
 
@@ -167,6 +168,25 @@ def test_a_name_that_leads_to_a_private_address_among_public_ones_is_refused(mon
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: found)
     with pytest.raises(NotReachable, match=r"leads to 10\.0\.0\.1, which is no public address"):
         reachable_address("https://rebinding.example/", [])
+
+
+def test_a_name_server_that_is_silent_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: [answered.wait(60)][:0])
+    monkeypatch.setattr(addresses, "LOOK_UP_SECONDS", 0.1)
+    began = time.monotonic()
+    answer = send(message("https://silent.example/"), [])
+    answered.set()
+    assert answer.error == "The name silent.example was not found within 0 seconds."
+    assert time.monotonic() - began < 10
+
+
+def test_a_name_that_is_none_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **options: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert send(message("https://nowhere.example/"), []).error == "The name nowhere.example leads to no address."
 
 
 def test_the_address_of_this_machine_is_refused_without_a_request(receiver: Receiver) -> None:

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from evaluations.domain import DeliveryState, InputRefused, PickedBy, Role, RunState
-from evaluations.models import Announcement, Delivery, DeliveryTry, Evaluation, Round, Run, Webhook
+from evaluations.domain import SAVED_REVIEW_STATES, DeliveryState, InputRefused, PickedBy, Role, RunState
+from evaluations.models import Announcement, Delivery, DeliveryTry, Evaluation, Event, Review, Round, Run, Webhook
 from evaluations.outside.hooks import Answer, Message
+from evaluations.services import announcing
 from evaluations.services.adjudicating import disagreeing
 from evaluations.services.judging.running import finish, stop
 from evaluations.services.notifying import delivering, subscribing, telling
@@ -160,6 +161,45 @@ def test_a_round_is_told_when_its_last_review_is_saved(evaluation: Evaluation, w
 
 def round_of(evaluation: Evaluation) -> Round:
     return make_round(evaluation, name="First", strategy=PickedBy.RANDOM, size=2, user=None)
+
+
+@pytest.mark.parametrize("fault", [KeyError("a fault of ours"), DatabaseError("disk full")])
+def test_a_note_that_fails_does_not_fail_what_it_is_of(
+    evaluation: Evaluation, webhook: Webhook, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def failing(*args: Any) -> None:
+        Announcement.objects.create(webhook=webhook, kind="run.finished", subject=1)
+        raise fault
+
+    monkeypatch.setattr(announcing, "note", failing)
+    ann, comparison = make_member(evaluation, Role.REVIEWER, "ann"), make_comparison(evaluation)
+    review = save_first(ann, comparison, choices=ALL_A, version=0)
+    assert Review.objects.get(pk=review.pk).state in SAVED_REVIEW_STATES
+    assert Event.objects.filter(object_type="review", object_id=review.pk).exists()
+    assert not Announcement.objects.exists()  # not half a note either
+
+
+def test_what_cannot_be_told_holds_up_nothing_else(
+    evaluation: Evaluation, webhook: Webhook, caplog: pytest.LogCaptureFixture
+) -> None:
+    Announcement.objects.create(webhook=webhook, kind="run.finished", subject=999_999)
+    Announcement.objects.create(webhook=webhook, kind="disagreement.opened", subject=999_999)
+    subscribing.send_test(webhook, user=None)
+    assert tell_noted() == 1
+    assert [one["type"] for one in bodies()] == ["test"]
+    assert "run.finished of 999999 cannot be told" in caplog.text
+    assert not Announcement.objects.exists()
+
+
+def test_what_the_database_would_not_tell_is_told_later(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*args: Any) -> None:
+        raise DatabaseError("disk full")
+
+    subscribing.send_test(webhook, user=None)
+    with monkeypatch.context() as patched:
+        patched.setattr(telling, "told", failing)
+        assert tell_noted() == 0
+    assert tell_noted() == 1
 
 
 def test_a_change_that_is_taken_back_is_not_told(evaluation: Evaluation, webhook: Webhook) -> None:

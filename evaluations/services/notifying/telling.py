@@ -5,12 +5,13 @@ review blind.
 """
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -23,6 +24,8 @@ from evaluations.services.reviewing.overseeing import progress_of
 
 Data = dict[str, Any]
 Subject = tuple[int, str, int]  # webhook, kind, and what it is about
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 500
 TOLD_ONCE: Final = (HookKind.ROUND_REVIEWED, HookKind.DISAGREEMENT_OPENED)
@@ -37,7 +40,19 @@ def tell_noted() -> int:
     if not noted:
         return 0
     webhooks = Webhook.objects.select_related("evaluation").in_bulk({webhook for webhook, _, _ in noted})
-    return sum(told(webhooks[subject[0]], subject, ids) for subject, ids in noted.items())
+    return sum(told_or_left(webhooks[subject[0]], subject, ids) for subject, ids in noted.items())
+
+
+def told_or_left(webhook: Webhook, subject: Subject, ids: list[int]) -> bool:
+    """What cannot be told holds up nothing else: it is logged and dropped, or where the database failed kept."""
+    try:
+        return told(webhook, subject, ids)
+    except DatabaseError:
+        logger.exception("webhook %s: %s of %s is not told yet", *subject)
+    except Exception:
+        logger.exception("webhook %s: %s of %s cannot be told", *subject)
+        Announcement.objects.filter(pk__in=ids).delete()
+    return False
 
 
 def told(webhook: Webhook, subject: Subject, ids: list[int]) -> bool:
