@@ -4,6 +4,7 @@ Nothing here asks the product what it thinks. A study is dealt out at random, as
 do, half of its rows with the sides exchanged; what each export must hold is reckoned from the names.
 """
 
+import io
 import json
 import random
 from collections import Counter, defaultdict
@@ -16,6 +17,8 @@ import pytest
 from evaluations.domain import Role, Split
 from evaluations.models import Comparison, Evaluation, Export, Import
 from evaluations.services.adjudicating.adjudicating import adjudicate
+from evaluations.services.archiving.backing_up import back_up
+from evaluations.services.archiving.restoring import restore
 from evaluations.services.exporting import exporting
 from evaluations.services.exporting.wanting import Wanted
 from evaluations.services.importing.importing import begin, store
@@ -492,3 +495,21 @@ def test_no_cluster_and_no_query_is_in_two_parts(study: Study, seed: str) -> Non
         rows = lines(exported(evaluation, written_as, split=split, **wanted)[1])
         assert rows
         assert {row["query_id"]: row["split"] for row in rows}.items() <= part_of.items()
+
+
+@pytest.mark.parametrize(
+    ("written_as", "wanted"),
+    [
+        ("jsonl", {}),
+        ("verdicts", {}),
+        ("scores", {}),
+        ("dpo", {"combine": "majority_of_aspects"}),
+        ("mt-bench", {"aspect": "form"}),
+        ("llm-comparator", {"aspect": "style"}),
+    ],
+)
+def test_a_restored_study_leaves_in_the_same_bytes(study: Study, written_as: str, wanted: dict[str, Any]) -> None:
+    """Failures to score and an adjudication included."""
+    _, evaluation = study
+    restored = restore(io.BytesIO(b"".join(back_up(evaluation))), name="study.zip", slug="elsewhere").evaluation
+    assert exported(restored, written_as, **wanted)[1] == exported(evaluation, written_as, **wanted)[1]
