@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +12,13 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 
 from evaluations.domain import BatchState, ImportState, InputRefused, Reading, Rules, RunState
 from evaluations.models import Batch, Call, Endpoint, Evaluation, Event, Import, Run, User
+from evaluations.services.archiving import restoring
 from evaluations.services.archiving.backing_up import back_up
 from evaluations.services.archiving.restoring import Restored, restore
 from evaluations.services.archiving.tables import LEFT_OUT, MATCHED, TABLES
@@ -23,6 +28,7 @@ from evaluations.services.judging.running import start_run
 from evaluations.services.reporting.reporting import report_for
 from tests.everything import make_everything
 from tests.making import make_comparison, make_evaluation
+from tests.product import ROOT, environment_for
 from tests.saying import ALL_A, ALL_B, ALL_TIE, judge_says, make_judge, person_says
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +128,19 @@ def test_what_was_restored_exports_and_reports_the_same() -> None:
     told, again = map(report_in_words, (original, restored))
     assert again.replace(restored.slug, "") == told.replace(original.slug, "")
     assert "krippendorff_alpha" in told
+
+
+def test_a_site_with_a_database_of_its_own_gives_it_back_the_same(tmp_path: Path) -> None:
+    """An SQLite database: on PostgreSQL this is the way to the other database and back."""
+    original, out, back = study(), tmp_path / "out.zip", tmp_path / "back.zip"
+    out.write_bytes(backup_of(original))
+    there = environment_for(tmp_path / "there", DATABASE_URL="")
+    for command in (["migrate"], ["restore", str(out)], ["backup", original.slug, "--out", str(back)]):
+        subprocess.run([sys.executable, "manage.py", *command, "-v", "0"], cwd=ROOT, env=there, check=True, timeout=120)
+    restored = restored_from(back.read_bytes()).evaluation
+    assert exported(restored) == exported(original)
+    told, again = map(report_in_words, (original, restored))
+    assert again.replace(restored.slug, "") == told.replace(original.slug, "")
 
 
 def test_what_comparisons_repeat_of_their_responses_is_that_of_the_copy() -> None:
@@ -245,6 +264,40 @@ def with_manifest(content: bytes, **said: Any) -> bytes:
 )
 def test_a_manifest_that_cannot_be_followed_is_refused(said: dict[str, Any], why: str) -> None:
     assert why in refused(with_manifest(backup_of(study()), **said))
+
+
+def files_stored() -> set[Path]:
+    return {path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()}
+
+
+def test_an_upload_that_is_missing_or_damaged_is_found_before_anything_is_stored() -> None:
+    content = backup_of(study())
+    [name] = [one for one in zipfile.ZipFile(io.BytesIO(content)).namelist() if one.startswith("files/")]
+    with_another = with_manifest(content, files={"files/9/none.jsonl": {"import": 1}})
+    assert "its file files/9/none.jsonl is missing or damaged" in refused(with_another)
+    stored = changed(content, "", bytes)  # as it is, without compression
+    damaged = stored.replace(b'{"query_id": "q0"', b'{"query_id": "q9"', 1)
+    assert damaged != stored
+    assert f"its file {name} is missing or damaged. Nothing was stored." in refused(damaged)
+
+
+def test_a_file_is_never_stored_outside_its_folder() -> None:
+    evaluation = study()
+    Import.objects.filter(evaluation=evaluation).update(file_name="../../elsewhere.jsonl")
+    before = files_stored()
+    assert "named so that it would lie elsewhere" in refused(backup_of(evaluation))
+    assert files_stored() == before
+    assert not list(Path(settings.MEDIA_ROOT).parent.glob("*elsewhere*"))
+
+
+def test_no_file_stays_of_a_restore_that_failed_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*args: Any) -> None:
+        raise IntegrityError("rows that contradict each other")
+
+    content, before = backup_of(study()), files_stored()
+    monkeypatch.setattr(restoring, "read_by_hand", failing)
+    assert "its rows contradict each other" in refused(content)
+    assert files_stored() == before
 
 
 def test_a_slug_that_is_taken_is_refused() -> None:

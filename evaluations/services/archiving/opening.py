@@ -17,6 +17,7 @@ from evaluations.services.archiving.tables import Table
 MANIFEST: Final = "manifest.json"
 MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
 MAX_LINE_BYTES: Final = 256 * 1024 * 1024
+READ_AT_ONCE: Final = 1024 * 1024
 BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, OSError)
 
 
@@ -66,6 +67,16 @@ class Backup:
             raise self.damaged(table) from None
         if number != told["rows"] or digest.hexdigest() != told["sha256"]:
             raise self.damaged(table)
+
+    def look_through_uploads(self) -> None:
+        """Read each once, so that a damaged one is found before anything is stored."""
+        for name in self.manifest["files"]:
+            try:
+                with self._zip.open(name) as file:
+                    while file.read(READ_AT_ONCE):
+                        pass
+            except (*BROKEN, ValueError, KeyError):
+                raise self.refusal(f"its file {name} is missing or damaged") from None
 
     def upload(self, name: str) -> "File[bytes]":
         return File(self._zip.open(name))

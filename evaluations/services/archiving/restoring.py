@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import Any, BinaryIO, Final
 from uuid import UUID
 
+from django.core.exceptions import SuspiciousFileOperation
 from django.db import DataError, IntegrityError, connection, models, transaction
+from django.db.models.fields.files import FieldFile
 from django.utils.text import slugify
 
 from evaluations.domain import InputRefused, Role
@@ -74,9 +76,12 @@ def restore(file: BinaryIO, *, name: str, slug: str = "", owner: User | None = N
     backup = Backup(file, name)
     try:
         spans = look_through(backup)
-        return stored(backup, spans, slug or backup.manifest["evaluation"]["slug"], owner)
+        backup.look_through_uploads()
+        return stored_with_uploads(backup, spans, slug or backup.manifest["evaluation"]["slug"], owner)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise backup.refusal("its manifest is damaged") from None
+    except SuspiciousFileOperation:
+        raise backup.refusal("a file in it is named so that it would lie elsewhere") from None
     except (IntegrityError, DataError) as error:
         raise backup.refusal(f"its rows contradict each other ({' '.join(str(error).split())[:200]})") from error
 
@@ -109,8 +114,19 @@ def refuse_columns(backup: Backup, table: Table, columns: list[str]) -> None:
         raise backup.refusal(f"its table of {table.model._meta.verbose_name_plural} has a column “{unknown[0]}”")
 
 
+def stored_with_uploads(backup: Backup, spans: Spans, slug: str, owner: User | None) -> Restored:
+    """Where the rows are not stored after all, no file that belongs to them stays either."""
+    kept: list[FieldFile] = []
+    try:
+        return stored(backup, spans, slug, owner, kept)
+    except BaseException:
+        for file in kept:
+            file.storage.delete(str(file.name))
+        raise
+
+
 @transaction.atomic
-def stored(backup: Backup, spans: Spans, slug: str, owner: User | None) -> Restored:
+def stored(backup: Backup, spans: Spans, slug: str, owner: User | None, kept: list[FieldFile]) -> Restored:
     manifest = backup.manifest
     refuse_slug(slug)
     matched, made, people = accounts_for(manifest["people"])
@@ -123,7 +139,7 @@ def stored(backup: Backup, spans: Spans, slug: str, owner: User | None) -> Resto
         setattr(evaluation, column, moved.id_of(model, manifest["evaluation"][column]))
     evaluation.save(update_fields=["review_rubric", "shown_judge"])
     add_members(evaluation, manifest["members"], people, owner)
-    keep_uploads(backup, moved)
+    keep_uploads(backup, moved, kept)
     read_by_hand(evaluation)
     told = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
     record("restored", evaluation, user=owner, evaluation=evaluation, after=told)
@@ -312,8 +328,9 @@ MENDED: Final[Mapping[type[models.Model], Callable[[list[Any], list[str], Moved]
 # ---- files -----------------------------------------------------------------------------------
 
 
-def keep_uploads(backup: Backup, moved: Moved) -> None:
+def keep_uploads(backup: Backup, moved: Moved, kept: list[FieldFile]) -> None:
     for name, told in backup.manifest["files"].items():
         row = Import.objects.get(pk=told["import"] + moved.distances[Import])
         with backup.upload(name) as content:
             row.file.save(row.file_name, content)
+            kept.append(row.file)
