@@ -178,7 +178,7 @@ def kept_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_scores_are_rows_of_their_own_and_mean_the_same_elsewhere(evaluation: Evaluation) -> None:
-    """A person in a review, somebody's ranks in a file, a judge: the lower rank is the better one."""
+    """A person in a review, somebody's ranks in a file, a judge that failed once: the lower rank is the better one."""
     bring(evaluation, comparison(key="q1"))
     (made,) = Comparison.objects.all()
     person_scores(make_human(evaluation, "ann"), made, {"clarity": (4.0, 2.0)}, final={"clarity": (3.0, 3.0)})
@@ -186,17 +186,19 @@ def test_scores_are_rows_of_their_own_and_mean_the_same_elsewhere(evaluation: Ev
     scorer_says(scorer, made.response_a, 5)
     scorer_says(scorer, made.response_b, "failed")
     bring(evaluation, score(candidate="alpha", value=2, rater="ben"), lower_is_better=True)
-    columns = ("rater", "candidate", "aspect", "value", "final_value", "stage", "lower_is_better", "margin")
+    columns = ("rater", "candidate", "aspect", "value", "final_value", "stage", "lower_is_better", "margin", "failure")
     told = [tuple(row[name] for name in columns) for row in listed(evaluation, "scores")]
     assert told == [
-        ("ann", "alpha", "clarity", 4.0, 3.0, "first", False, 0.5),
-        ("ben", "alpha", "overall", 2.0, 2.0, "final", True, 0.0),
-        ("scorer", "alpha", "overall", 5.0, 5.0, "final", False, 0.0),
-        ("ann", "beta", "clarity", 2.0, 3.0, "first", False, 0.5),
+        ("ann", "alpha", "clarity", 4.0, 3.0, "first", False, 0.5, None),
+        ("ben", "alpha", "overall", 2.0, 2.0, "final", True, 0.0, None),
+        ("scorer", "alpha", "overall", 5.0, 5.0, "final", False, 0.0, None),
+        ("ann", "beta", "clarity", 2.0, 3.0, "first", False, 0.5, None),
+        ("scorer", "beta", "overall", None, None, "final", False, 0.0, "failed"),
     ]
     copy = make_evaluation(slug="copy")
     brought(copy, exported(evaluation, "jsonl"))
     brought(copy, exported(evaluation, "scores-csv"), name="scores.csv")
-    assert [(row["rater"], row["value"]) for row in listed(copy, "scores")] == [
-        (row["rater"], row["value"]) for row in listed(evaluation, "scores")
+    kept = [
+        [(row["rater"], row["value"], row["failure"]) for row in listed(one, "scores")] for one in (evaluation, copy)
     ]
+    assert kept[0] == kept[1]
