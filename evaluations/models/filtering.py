@@ -1,9 +1,9 @@
 """From a filter to comparisons. Every door, report, run and export asks here, so that all mean the same ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Case, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, When
@@ -108,6 +108,41 @@ def quick_conditions(evaluation: Evaluation, wanted: Filter) -> Iterator[Conditi
         yield flagged(evaluation)
 
 
+def few_that(evaluation: Evaluation, wanted: Filter) -> tuple[int, ...] | None:
+    """All comparisons that one part of the filter means, where an index tells at once that they are few; else None.
+
+    The other parts are then asked of these alone, however many comparisons there are.
+    """
+    for found in told_at_once(evaluation, wanted):
+        if found is not None and len(found) <= FEW:
+            return tuple(sorted(set(found)))
+    return None
+
+
+def told_at_once(evaluation: Evaluation, wanted: Filter) -> Iterator[Collection[int] | None]:
+    """By each part that has an index of its own the first comparisons, or none where they are told to be many."""
+    for name in wanted.tags:
+        tag = named(Tag, evaluation, "tag", name)
+        yield first_of(Tagging.objects.filter(tag=tag).values_list("comparison_id", flat=True))
+    if wanted.disagreement == DisagreementState.SETTLED:
+        settled = Adjudication.objects.filter(aspect__evaluation=evaluation)
+        yield first_of(settled.values_list("comparison_id", flat=True))
+    if wanted.source:
+        brought = Comparison.all_rows.filter(source_import=import_of(evaluation, wanted.source))
+        yield first_of(brought.values_list("pk", flat=True))
+    if wanted.flagged:
+        yield few_flagged(evaluation)
+    if wanted.category:
+        queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
+        few = first_of(queries.values_list("pk", flat=True))
+        asked = Comparison.all_rows.filter(query__in=few).values_list("pk", flat=True)
+        yield first_of(asked) if len(few) <= FEW else None
+
+
+def first_of(ids: "QuerySet[Any, int]") -> list[int]:
+    return list(ids.order_by()[: FEW + 1])
+
+
 def slow_conditions(evaluation: Evaluation, wanted: Filter) -> Iterator[Condition]:
     """What is read off much more than it finds: best asked of few."""
     if wanted.text:
@@ -132,16 +167,28 @@ def tagged(tag: int, among: Among) -> Q:
 
 def flagged(evaluation: Evaluation) -> Condition:
     """By way of the texts that are suspect, of which alone there is an index: seldom more than a few."""
-    queries = Query.all_rows.filter(evaluation=evaluation).exclude(flags="").order_by().values_list("pk", flat=True)
+    found = few_flagged(evaluation)
+    if found is not None:
+        return constant(Q(pk__in=found))
+    queries, responses = (texts.values("pk") for texts in suspect(evaluation))
+    return constant(Q(query__in=queries) | Q(response_a__in=responses) | Q(response_b__in=responses))
+
+
+def suspect(evaluation: Evaluation) -> "tuple[QuerySet[Query], QuerySet[Response]]":
+    queries = Query.all_rows.filter(evaluation=evaluation).exclude(flags="").order_by()
     responses = Response.all_rows.filter(query__evaluation=evaluation).exclude(flags="").order_by()
-    few = list(queries[: FEW + 1]), list(responses.values_list("pk", flat=True)[: FEW + 1])
+    return queries, responses
+
+
+def few_flagged(evaluation: Evaluation) -> set[int] | None:
+    """The comparisons of suspect texts; None where those texts are many."""
+    few = [first_of(texts.values_list("pk", flat=True)) for texts in suspect(evaluation)]
     if max(map(len, few)) > FEW:
-        those = Q(query__in=queries) | Q(response_a__in=responses.values("pk"))
-        return constant(those | Q(response_b__in=responses.values("pk")))
+        return None
     found: set[int] = set()
     for column, ids in (("query", few[0]), ("response_a", few[1]), ("response_b", few[1])):
         found.update(Comparison.all_rows.filter(**{f"{column}__in": ids}).values_list("pk", flat=True))
-    return lambda among: Q(pk__in=found)
+    return found
 
 
 def named(model: type, evaluation: Evaluation, what: str, name: str) -> int:

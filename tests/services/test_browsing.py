@@ -1,13 +1,17 @@
 """Finding comparisons, and how far raters have come with them."""
 
+from itertools import combinations_with_replacement
+from typing import Any
+
 import pytest
 
-from evaluations.domain import CallState, Filter, ImportState
-from evaluations.models import Query
+from evaluations.domain import CallState, Choice, Filter, ImportState
+from evaluations.models import Adjudication, Comparison, Evaluation, Import, Query, Response, Tag, Tagging, filtering
 from evaluations.models.filtering import comparisons_in
-from evaluations.services.reporting.browsing import Progress, categories, progress
-from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, person_says
+from evaluations.services.reporting import browsing
+from evaluations.services.reporting.browsing import Progress, categories, find, progress
+from tests.making import make_comparison, make_evaluation, make_human, make_user
+from tests.saying import ALL_A, ALL_B, aspect_of, import_votes, judge_says, make_import, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +35,104 @@ def test_filters_hold_together() -> None:
     make_comparison(evaluation, query="Sing of Rome", category="poems", candidates=("alpha", "gamma"))
     make_comparison(evaluation, query="Sing of Troy", category="poems", candidates=("alpha", "beta"))
     assert list(comparisons_in(evaluation, Filter(text="TROY", category="poems", candidate="gamma"))) == [wanted]
+
+
+# ---- page by page --------------------------------------------------------------------------------
+
+NUMBER = 24
+# Each filter, and on which of the comparisons it holds.
+HOLDS: dict[str, tuple[dict[str, Any], set[int]]] = {
+    "candidate": ({"candidate": "gamma"}, set(range(0, NUMBER, 5))),
+    "category": ({"category": "poems"}, {3, 4, 10, 23}),
+    "rare tag": ({"tags": ("rare",)}, {3}),
+    "common tag": ({"tags": ("common",)}, set(range(0, NUMBER, 3))),
+    "no tag": ({"tags": ("unused",)}, set()),
+    "both tags": ({"tags": ("rare", "common")}, {3}),
+    "flagged": ({"flagged": True}, {4, 11, 12}),
+    "settled": ({"disagreement": "settled"}, {3, 7}),
+    "import": ({"source": 1}, {7, 8, 9, 10}),
+    "words": ({"text": "needle"}, {3, 12, 13}),
+    "saved": ({"reviews": "saved"}, set(range(0, NUMBER, 4))),
+    "no review": ({"reviews": "none"}, set(range(NUMBER)) - set(range(0, NUMBER, 4))),
+    "judge chose": ({"rater": "judge:longest", "aspect": "clarity", "choice": "A"}, set(range(0, NUMBER, 2))),
+}
+
+
+@pytest.fixture
+def filled() -> Evaluation:
+    evaluation = make_evaluation()
+    brought, tags = make_import(evaluation), {}
+    for name in ("rare", "common", "unused"):
+        tags[name] = Tag.objects.create(evaluation=evaluation, name=name)
+    clarity = aspect_of(evaluation, "clarity")
+    for number in range(NUMBER):
+        one = make_comparison(
+            evaluation,
+            query=f"{'Needle' if number in HOLDS['words'][1] else 'Straw'} {number}",
+            category="poems" if number in HOLDS["category"][1] else "facts",
+            candidates=("alpha", "gamma" if number % 5 == 0 else "beta"),
+        )
+        for name in ("rare", "common"):
+            if number in HOLDS[f"{name} tag"][1]:
+                Tagging.objects.create(tag=tags[name], comparison=one)
+        if number in HOLDS["settled"][1]:
+            Adjudication.objects.create(
+                comparison=one, aspect=clarity, user=make_user(), choice=Choice.A, reason="So it is."
+            )
+        if number in HOLDS["import"][1]:
+            Comparison.objects.filter(pk=one.pk).update(source_import=brought, origin="imported")
+        if number in HOLDS["flagged"][1]:
+            (Response if number == 4 else Query).objects.filter(
+                pk=one.response_b_id if number == 4 else one.query_id
+            ).update(flags="forged_verdict")
+        if number in HOLDS["saved"][1]:
+            person_says(make_human(evaluation), one, {"clarity": "B"})
+        judge_says(one, as_stored={"clarity": "A" if number % 2 == 0 else "B"})
+    make_comparison(make_evaluation(), category="poems")
+    return evaluation
+
+
+def every_page(evaluation: Evaluation, wanted: list[Filter], *, backwards: bool) -> list[int]:
+    ids, place = list[int](), 10**9 if backwards else 0
+    while True:
+        found = find(evaluation, wanted, after=place, size=3, backwards=backwards)
+        assert found.is_whole
+        assert len(found.ids) <= 3
+        ids += found.ids
+        if found.goes_on is None:
+            return ids
+        place = found.goes_on
+
+
+@pytest.mark.parametrize("few", [0, 2, 400], ids=["nothing is few", "two are few", "all are few"])
+def test_every_two_filters_find_what_both_hold_on_whichever_way_it_is_looked_for(
+    few: int, filled: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filtering, "FEW", few)
+    monkeypatch.setattr(browsing, "FIRST_PIECE", 5)
+    monkeypatch.setattr(browsing, "FEW_LEFT", 2)
+    ids = list(Comparison.objects.filter(evaluation=filled).order_by("pk").values_list("pk", flat=True))
+    source = Import.objects.get(evaluation=filled).pk
+    wrong = []
+    for (one, (said, holds)), (other, (more, too)) in combinations_with_replacement(HOLDS.items(), 2):
+        wanted = [Filter(**{**part, **({"source": source} if "source" in part else {})}) for part in (said, more)]
+        meant = [ids[number] for number in sorted(holds & too)]
+        for backwards in (False, True):
+            found = every_page(filled, wanted, backwards=backwards)
+            if found != (meant[::-1] if backwards else meant):
+                wrong.append((one, other, backwards, found, meant))
+    assert wrong == []
+
+
+def test_a_filter_that_finds_few_is_answered_whole_however_little_time_there_is(
+    filled: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browsing, "FIRST_PIECE", 1)
+    for name in ("rare tag", "category", "flagged", "settled"):
+        said, holds = HOLDS[name]
+        found = find(filled, [Filter(**said)], seconds=0)
+        assert (len(found.ids), found.is_whole) == (len(holds), True), name
+    assert not find(filled, [Filter(reviews="saved")], seconds=0).is_whole
 
 
 def test_raters_are_counted_once_however_much_they_said() -> None:

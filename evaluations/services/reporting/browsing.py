@@ -20,7 +20,7 @@ from evaluations.models import (
     Score,
     Verdict,
 )
-from evaluations.models.filtering import Among, Condition, quick_conditions, slow_conditions
+from evaluations.models.filtering import Among, Condition, few_that, quick_conditions, slow_conditions
 from evaluations.services.importing.preferring import preferences
 
 FIRST_PIECE: Final = 4_000
@@ -66,9 +66,10 @@ def find(
 ) -> Found:
     """The next comparisons that every filter means, by id; ``backwards`` those before ``after``, nearest first.
 
-    Piece by piece, each longer than the last: what says something of comparisons is looked up within a piece
-    alone, so that two filters that each find much and together nothing cost no more than both, one after
-    the other. Where so many seconds are over it says how far it came.
+    Where one part of a filter means few comparisons, the rest is asked of these. Else piece by piece, each longer
+    than the last: what says something of comparisons is looked up within a piece alone, so that two filters that
+    each find much and together nothing cost no more than both, one after the other. Where so many seconds are over
+    it says how far it came.
     """
     quick = [condition for one in wanted for condition in quick_conditions(evaluation, one)]
     slow = [condition for one in wanted for condition in slow_conditions(evaluation, one)]
@@ -76,6 +77,9 @@ def find(
     if not (quick or slow):
         ids = list(in_order(rows, after or None, None, backwards)[: size + 1])
         return Found(ids[:size], ids[size - 1] if len(ids) > size else None)
+    few = next((those for one in wanted if (those := few_that(evaluation, one)) is not None), None)
+    if few is not None:
+        return of_few(rows, few, (*quick, *slow), after or None, size, backwards)
     began, found, place, length = time.monotonic(), list[int](), after or None, FIRST_PIECE
     while True:
         end = end_of_piece(evaluation, place, length, backwards)
@@ -89,6 +93,23 @@ def find(
         place, length = end, min(length * 4, LONGEST_PIECE)
         if time.monotonic() - began > seconds:
             return Found(found, place, is_whole=False)
+
+
+def of_few(
+    rows: "QuerySet[Comparison]",
+    few: tuple[int, ...],
+    conditions: Sequence[Condition],
+    place: int | None,
+    size: int,
+    backwards: bool,
+) -> Found:
+    """Those of a few that every condition means."""
+    if not few:
+        return Found([], None)
+    among = Among(ids=few)
+    meant = rows.filter(among.where("pk"), *(condition(among) for condition in conditions))
+    ids = list(in_order(meant, place, None, backwards)[: size + 1])
+    return Found(ids[:size], ids[size - 1] if len(ids) > size else None)
 
 
 def in_piece(
