@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evaluations.access import SAW_VERDICTS
 from evaluations.domain import Filter, Role
-from evaluations.models import Comparison, Evaluation, Event, Round, Slice, Tag, Tagging, TagWork
+from evaluations.models import Comparison, Evaluation, Event, Round, Slice, Tag, Tagging, TagWork, filtering
 from evaluations.services.preparing import tagging
 from evaluations.services.preparing.slicing import save_slice
 from evaluations.services.preparing.tagging import tag
@@ -79,6 +79,7 @@ def test_pieces_change_nothing_in_either_direction(
     as_owner: Client, evaluation: Evaluation, four: list[Comparison], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(browsing, "FIRST_PIECE", 1)
+    monkeypatch.setattr(filtering, "FEW", 0)  # else the two of them would be asked for at once
     wanted = [Filter(category="poems")]
     forwards = browsing.find(evaluation, wanted)
     backwards = browsing.find(evaluation, wanted, after=four[3].pk + 1, backwards=True)
