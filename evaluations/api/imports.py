@@ -1,6 +1,6 @@
 """Files come in: uploaded, checked, stored or discarded."""
 
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
@@ -116,17 +116,7 @@ def raw_file(request: HttpRequest, name: str) -> "UploadedFile[bytes]":
 
 
 def received(evaluation: Evaluation, form: ImportForm, user: User) -> Import:
-    upload: UploadedFile[bytes] = form.cleaned_data["file"]
-    importing = take(
-        evaluation,
-        cast(BinaryIO, upload),
-        upload.size or 0,
-        file_name=upload.name or "upload",
-        reading=form.reading(),
-        user=user,
-        pair=form.pairing(),
-        derive_pairs=form.cleaned_data["derive_pairs"],
-    )
+    importing = take(evaluation, user=user, **form.options())
     if importing.state == ImportState.CHECKING:
         nudge(store_import, importing.pk)
     return importing

@@ -30,10 +30,10 @@ from evaluations.api.schemas.pairs import (
     Way,
 )
 from evaluations.api.schemas.shared import Name
-from evaluations.domain import InputRefused, Scope
+from evaluations.domain import Scope
 from evaluations.forms.make_pairs import PairsForm
-from evaluations.services.importing.counting import CONFIRMED_ABOVE, count_pairs
-from evaluations.services.importing.coupling import couple
+from evaluations.services.importing.counting import CONFIRMED_ABOVE
+from evaluations.services.importing.coupling import count_ways, couple
 from evaluations.services.importing.likening import (
     AT_ONCE,
     Overlap,
@@ -46,8 +46,7 @@ from evaluations.services.importing.likening import (
     repeated_responses,
     same_responses,
 )
-from evaluations.services.importing.pairing import ADJACENT, read_pairing
-from evaluations.services.importing.rating import Ranking, ranking_of
+from evaluations.services.importing.pairing import read_pairing
 from evaluations.tasks import nudge, store_import
 
 operations = Operations(tags=["pairs"])
@@ -74,28 +73,23 @@ def count_new_pairs(request: HttpRequest, slug: str, asked: Query[Counting]) -> 
     evaluation = access.evaluation_for(person(request), slug, Action.MANAGE)
     form = PairsForm(evaluation, {"pair": "all", **asked.model_dump()})
     checked(form, "query")
-    ways, ranking, why = form.ways(), Ranking((), ""), ""
-    try:
-        ranking = ranking_of(evaluation)
-    except InputRefused as refused:
-        why = str(refused)
-        ways.pop(ADJACENT)
-    pairings = {way: read_pairing(as_told) for way, as_told in ways.items()}
-    counted = count_pairs(evaluation, list(pairings.values()), ranking.names)
+    ways = count_ways(evaluation, form.ways())
     return PairsTold(
-        items=[
-            PairsCounted(
-                pair=cast(Way, way),
-                baseline=pairing.baseline or None,
-                pairs_each=pairing.number or None,
-                comparisons=counted[str(pairing)],
-            )
-            for way, pairing in pairings.items()
-        ],
-        ranking=list(ranking.names),
-        ranked_by=ranking.by,
-        unranked_because=why,
+        items=[way_told(way, as_told, ways.counted[way]) for way, as_told in ways.told.items()],
+        ranking=list(ways.ranking.names),
+        ranked_by=ways.ranking.by,
+        unranked_because=ways.unranked,
         confirmed_above=CONFIRMED_ABOVE,
+    )
+
+
+def way_told(way: str, as_told: str, comparisons: int) -> PairsCounted:
+    pairing = read_pairing(as_told)
+    return PairsCounted(
+        pair=cast(Way, way),
+        baseline=pairing.baseline or None,
+        pairs_each=pairing.number or None,
+        comparisons=comparisons,
     )
 
 

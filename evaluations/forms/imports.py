@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, BinaryIO, TypedDict, cast
 
 from django import forms
 from django.conf import settings
@@ -32,6 +32,17 @@ PAIRINGS = [
     (RANDOM, "some pairs of each query, drawn at random"),
     (ADJACENT, "each candidate against its neighbours by rating"),
 ]
+
+
+class Options(TypedDict):
+    """How a file is taken, as ``fitting.take`` asks for it."""
+
+    file: BinaryIO
+    size: int
+    file_name: str
+    reading: Reading
+    pair: str
+    derive_pairs: float | None
 
 
 class ImportForm(forms.Form):
@@ -107,6 +118,17 @@ class ImportForm(forms.Form):
         if cleaned.get("pair") == RANDOM and not cleaned.get("pairs_each"):
             self.add_error("pairs_each", "Say how many.")
         return cleaned
+
+    def options(self) -> Options:
+        upload: UploadedFile[bytes] = self.cleaned_data["file"]
+        return {
+            "file": cast(BinaryIO, upload),
+            "size": upload.size or 0,
+            "file_name": upload.name or "upload",
+            "reading": self.reading(),
+            "pair": self.pairing(),
+            "derive_pairs": self.cleaned_data["derive_pairs"],
+        }
 
     def reading(self) -> Reading:
         kind = self.cleaned_data["rater_kind"]

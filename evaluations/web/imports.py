@@ -1,9 +1,8 @@
 """Files come in: the list of imports, a new one, and one from its check to its last row."""
 
-from typing import BinaryIO, Final, cast
+from typing import Final, cast
 
 from django.contrib import messages
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -55,17 +54,7 @@ def import_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def received(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    upload: UploadedFile[bytes] = form.cleaned_data["file"]
-    importing = take(
-        evaluation,
-        cast(BinaryIO, upload),
-        upload.size or 0,
-        file_name=upload.name or "upload",
-        reading=form.reading(),
-        user=cast(User, request.user),
-        pair=form.pairing(),
-        derive_pairs=form.cleaned_data["derive_pairs"],
-    )
+    importing = take(evaluation, user=cast(User, request.user), **form.options())
     if importing.state == ImportState.CHECKING:
         nudge(store_import, importing.pk)
     return importing

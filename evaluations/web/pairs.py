@@ -12,10 +12,8 @@ from evaluations.access import Action
 from evaluations.domain import InputRefused
 from evaluations.forms.make_pairs import PairsForm
 from evaluations.models import Evaluation, User
-from evaluations.services.importing.counting import CONFIRMED_ABOVE, count_pairs
-from evaluations.services.importing.coupling import couple
-from evaluations.services.importing.pairing import ADJACENT, read_pairing
-from evaluations.services.importing.rating import Ranking, ranking_of
+from evaluations.services.importing.counting import CONFIRMED_ABOVE
+from evaluations.services.importing.coupling import count_ways, couple
 from evaluations.tasks import nudge, store_import
 
 
@@ -38,22 +36,16 @@ def pairs(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def shown(request: HttpRequest, evaluation: Evaluation, form: PairsForm, status: int) -> HttpResponse:
-    ways, ranking, why = form.ways(), Ranking((), ""), ""
-    try:
-        ranking = ranking_of(evaluation)
-    except InputRefused as refused:
-        why = str(refused)
-        ways.pop(ADJACENT)
-    counted = count_pairs(evaluation, [read_pairing(way) for way in ways.values()], ranking.names)
+    ways = count_ways(evaluation, form.ways())
     labels = dict(form.fields["pair"].choices)  # type: ignore[attr-defined]
     context = {
         "page": "imports",
         "evaluation": evaluation,
         "form": form,
-        "counts": [(labels[way], told, counted[told]) for way, told in ways.items()],
-        "ranking": ranking,
-        "why": why,
-        "most": max(counted.values(), default=0),
+        "counts": [(labels[way], as_told, ways.counted[way]) for way, as_told in ways.told.items()],
+        "ranking": ways.ranking,
+        "why": ways.unranked,
+        "most": max(ways.counted.values(), default=0),
         "asks_above": CONFIRMED_ABOVE,
     }
     is_fragment = request.htmx and request.method == "POST"  # type: ignore[attr-defined]

@@ -125,10 +125,10 @@ class Heartbeat:
     due: float = field(default_factory=lambda: monotonic() + BEAT_SECONDS)
 
     def beat(self) -> None:
-        if monotonic() < self.due:
-            return
         if self.export.in_background and pacing.LEAVING.is_set():
             raise Handed
+        if monotonic() < self.due:
+            return
         writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
         if not writing.update(seen_at=Now(), reached=self.tally.comparisons):
             raise Stopped

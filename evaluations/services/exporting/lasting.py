@@ -1,6 +1,5 @@
 """Exports that a worker writes, those that a killed process left behind, and old files that are to go."""
 
-from contextlib import closing
 from datetime import timedelta
 from typing import Final
 
@@ -11,7 +10,6 @@ from django.db.models.functions import Now
 from evaluations.domain import ExportState, InputRefused
 from evaluations.models import Comparison, Evaluation, Export, User
 from evaluations.services.exporting.exporting import Handed, Stopped, remove_file, write
-from evaluations.services.pacing import LEAVING
 from evaluations.services.recording import record
 
 ATTEMPTS: Final = 3
@@ -37,11 +35,8 @@ def go_on(export: Export) -> bool:
     export.refresh_from_db()
     comparisons = Comparison.objects.filter(evaluation=export.evaluation)
     try:
-        # Closed before it is put back: its file must be gone when the next one begins.
-        with closing(write(export, comparisons)) as blocks:
-            if all(not LEAVING.is_set() for _ in blocks):
-                return False
-        return put_back(export)
+        for _ in write(export, comparisons):
+            pass
     except Handed:
         return put_back(export)
     except Stopped:

@@ -1,5 +1,8 @@
 """Pairs of responses that are here already, made in the background like a file: all of them at once, or none."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from django.db import transaction
 
 from evaluations.domain import PAIRS, ImportState, InputRefused
@@ -8,8 +11,30 @@ from evaluations.services.importing.counting import count_pairs, refuse_too_many
 from evaluations.services.importing.importing import BEGAN_STORING, refuse_beside_another
 from evaluations.services.importing.pairing import ADJACENT, BASELINE, read_pairing
 from evaluations.services.importing.previewing import refuse_archived
-from evaluations.services.importing.rating import ranking_of
+from evaluations.services.importing.rating import Ranking, ranking_of
 from evaluations.services.recording import record
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What each way of pairing would make. ``unranked``: why neighbours by rating cannot be told, if so."""
+
+    told: dict[str, str]
+    counted: dict[str, int]
+    ranking: Ranking
+    unranked: str
+
+
+def count_ways(evaluation: Evaluation, ways: Mapping[str, str]) -> Ways:
+    """How many comparisons each way would make, given as it would be asked for; none is made."""
+    told, ranking, unranked = dict(ways), Ranking((), ""), ""
+    try:
+        ranking = ranking_of(evaluation)
+    except InputRefused as refused:
+        unranked = str(refused)
+        told.pop(ADJACENT, None)
+    counted = count_pairs(evaluation, [read_pairing(way) for way in told.values()], ranking.names)
+    return Ways(told, {way: counted[as_told] for way, as_told in told.items()}, ranking, unranked)
 
 
 def couple(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
