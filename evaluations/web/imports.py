@@ -12,8 +12,8 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import ImportState, InputRefused
-from evaluations.forms.imports import ImportForm
+from evaluations.domain import FileFormat, ImportState, InputRefused
+from evaluations.forms.imports import FORMATS, ImportForm
 from evaluations.models import Evaluation, Import, User
 from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
@@ -23,6 +23,7 @@ from evaluations.tasks import nudge, store_import
 from evaluations.web.paging import page_of
 
 STOP_POLLING: Final = 286
+READ_AS: Final = {name: told for name, told in FORMATS if name != FileFormat.AUTO}
 
 
 @never_cache
@@ -87,6 +88,7 @@ def shown(request: HttpRequest, importing: Import, error: str = "") -> HttpRespo
         "busy": importing.state in BUSY,
         "progress": progress(importing) if importing.state in BUSY else None,
         "pairs_scored": pairs_scored(importing),
+        "read_as": READ_AS.get(importing.format),
         "error": error,
     }
     return render(request, "import/import.html", context, status=422 if error else 200)

@@ -83,8 +83,14 @@ def test_a_file_is_shown_before_anything_of_it_is_stored(manager: Client, evalua
     assert "Store 5 rows" in text
     assert "That makes" in text
     assert "5 queries, 10 responses, 5 comparisons" in " ".join(text.split())
+    assert "Read as comparisons – a query and two responses in each row." in text
     assert "Why <strong>blue</strong>?" in text
     assert not Comparison.all_rows.exists()
+
+
+def test_the_page_says_which_format_was_recognised(manager: Client, evaluation: Evaluation) -> None:
+    upload(manager, evaluation, jsonl([{"prompt": "Why?", "chosen": "So.", "rejected": "No."}]))
+    assert "Read as preferences – chosen and rejected" in page(manager, "import", Import.objects.get())
 
 
 def test_comparisons_of_responses_are_counted_before_any_is_made(manager: Client, evaluation: Evaluation) -> None:
