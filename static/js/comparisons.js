@@ -32,6 +32,8 @@ const tell = () => {
   whole.checked = chosen === all.length;
   whole.indeterminate = chosen > 0 && chosen < all.length;
   document.querySelector("[data-chosen]")?.replaceChildren(chosen ? `: ${chosen}` : ": none yet");
+  document.querySelector("[data-number-chosen]").replaceChildren(chosen ? ` · ${chosen} chosen` : "");
+  document.querySelector("#act").classList.toggle("held", chosen > 0);
 };
 
 document.addEventListener("change", (event) => {

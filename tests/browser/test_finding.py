@@ -46,8 +46,10 @@ def test_one_box_chooses_the_page_and_shows_when_it_is_not_whole(owner_page: Pag
     assert all(box.is_checked() for box in boxes.all())
     boxes.first.uncheck()
     assert whole.evaluate("box => box.indeterminate")
+    expect(owner_page.locator("#act")).to_be_in_viewport()
     owner_page.get_by_text("Do something with the chosen ones").click()
     expect(owner_page.locator("[data-chosen]")).to_have_text(f": {boxes.count() - 1}")
+    expect(owner_page.locator("[data-number-chosen]")).to_have_text(f" · {boxes.count() - 1} chosen")
 
 
 def test_a_file_with_a_long_name_makes_no_page_wider_than_its_window(owner_page: Page) -> None:
