@@ -37,6 +37,14 @@ def test_it_writes_the_file_and_says_how_many_rows_and_which_checksum(
     assert told["file"] == {"name": export.file_name, "sha256": export.sha256, "bytes": export.bytes, "rows": 1}
 
 
+def test_what_was_left_out_is_said_in_words(
+    evaluation: Evaluation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "pairs.jsonl")
+    call_command("export", "study", "--format", "dpo", "--aspect", "clarity", "--out", out)
+    assert capsys.readouterr().out.splitlines()[1:] == ["left out: 1 – an aspect that is needed has no label"]
+
+
 def refused(*arguments: str) -> str:
     with pytest.raises(CommandError) as error:
         call_command("export", *arguments)

@@ -69,8 +69,8 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from error
         self.stdout.write(f"Wrote {out}: rows {export.rows:,}, SHA-256 {export.sha256}")
-        for reason, count in export.counts["excluded"].items():
-            self.stdout.write(f"left out: {count:,} {reason}")
+        for reason, count in exporting.in_words(export.format, export.counts["excluded"]):
+            self.stdout.write(f"left out: {count:,} – {reason}")
 
 
 def settings_of_all() -> dict[str, set[str]]:
