@@ -41,12 +41,14 @@ from evaluations.models import (
     Endpoint,
     Evaluation,
     Judge,
+    Label,
     Query,
     Rater,
     Response,
     Review,
     Verdict,
 )
+from evaluations.models.many import refresh_statistics
 from evaluations.services.balloting import made_of
 from evaluations.services.exporting import exporting
 from evaluations.services.exporting.wanting import Wanted
@@ -82,6 +84,7 @@ def make_study(comparisons: int) -> None:
             judge_all(made, judge, raters[0])
             review_all(made[::10], raters[1], evaluation)
             tally([one.pk for one in made[::10]])
+    refresh_statistics(Query, Response, Comparison, Call, Verdict, Review, Label, Ballot)
 
 
 def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], numbers: range) -> list[Comparison]:

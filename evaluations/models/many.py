@@ -7,14 +7,20 @@ the database's own must be named.
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, connection, models
 
 Rows = Sequence[Sequence[Any]]
+Row = TypeVar("Row", bound=models.Model)
+# The name of the sequence is looked up once, and not for every number: OFFSET keeps the planner from doing so.
+NEXT_IDS: Final = """
+SELECT nextval(ids.name)
+FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS name OFFSET 0) AS ids, generate_series(1, %s)
+"""
 # What PostgreSQL and SQLite say of a row whose like is there.
 TWICE: Final = frozenset({"23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"})
 
@@ -39,6 +45,14 @@ def insert_ready(model: type[models.Model], columns: tuple[str, ...], ready: Row
             cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", ready)
 
 
+def among(found: "models.QuerySet[Row]", column: str, texts: Collection[str]) -> "models.QuerySet[Row]":
+    """Those of which this column is one of so many texts: one parameter, where the ORM takes each by itself."""
+    name = f"{connection.ops.quote_name(found.model._meta.db_table)}.{connection.ops.quote_name(column)}"
+    if connection.vendor == "postgresql":
+        return found.extra(where=[f"{name} = ANY(%s)"], params=[list(texts)])
+    return found.extra(where=[f"{name} IN (SELECT value FROM json_each(%s))"], params=[json.dumps(list(texts))])
+
+
 def update_many(model: type[models.Model], columns: tuple[str, ...], rows: Rows) -> None:
     """Give each row its own values by one statement; the first column is its id."""
     if not rows:
@@ -61,8 +75,7 @@ def reserve_ids(model: type[models.Model], number: int) -> Sequence[int]:
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            sequence = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
-            cursor.execute(sequence, [table, number])
+            cursor.execute(NEXT_IDS, [table, number])
             return [pk for (pk,) in cursor.fetchall()]
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
         last = (cursor.fetchone() or (0,))[0]

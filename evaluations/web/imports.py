@@ -1,5 +1,6 @@
 """Files come in: the list of imports, a new one, and one from its check to its last row."""
 
+from collections.abc import Mapping
 from typing import Final, cast
 
 from django.contrib import messages
@@ -23,7 +24,7 @@ from evaluations.tasks import nudge, store_import
 from evaluations.web.paging import page_of
 
 STOP_POLLING: Final = 286
-READ_AS: Final = {name: told for name, told in FORMATS if name != FileFormat.AUTO}
+READ_AS: Final[Mapping[str, str]] = {name: told for name, told in FORMATS if name != FileFormat.AUTO}
 
 
 @never_cache

@@ -62,6 +62,7 @@ from evaluations.services.importing.sweeping import (
     looked_up_at_once,
     rows_at_once,
     still_at_it,
+    still_storing,
     sweep,
     sweep_imports,
 )
@@ -305,14 +306,7 @@ def write(importing: Import, named: Sequence[models.Model], counted: Tally, read
         "new": Counter(importing.summary["new"]) + counted.new,
         "made": {name: [*importing.summary["made"].get(name, []), *made.get(name, ())] for name in NAMED},
     }
-    still_at_it(
-        importing,
-        ImportState.STORING,
-        rows_stored=F("rows_stored") + counted.stored,
-        rows_unchanged=F("rows_unchanged") + counted.unchanged,
-        rows_bad=F("rows_bad") + counted.bad,
-        summary=summary,
-    )
+    still_storing(importing, counted, summary)
     write_ready(importing, ready)
     importing.summary = summary
 

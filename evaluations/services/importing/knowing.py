@@ -40,6 +40,7 @@ from evaluations.models import (
     Score,
     Verdict,
 )
+from evaluations.models.many import among
 from evaluations.models.material import finished_imports
 from evaluations.services.importing.scaling import Scale
 from evaluations.services.importing.sketching import (
@@ -206,7 +207,8 @@ def key_of_query(row: Row) -> str:
 
 def know_queries(batch: Batch, keys: Collection[str], rows: Sequence[Row]) -> None:
     around = batch.around
-    found = Query.all_rows.filter(around.visible, evaluation=around.evaluation, key__in=keys).order_by()
+    visible = Query.all_rows.filter(around.visible, evaluation=around.evaluation).order_by()
+    found = among(visible, "key", keys)
     # Where rows say which texts they are about; else they are not read, for they are long.
     texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
     columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
