@@ -8,8 +8,17 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
+from evaluations.domain import (
+    BACKUP,
+    MADE_ACCOUNT,
+    MAY_REVIEW,
+    SAVED_REVIEW_STATES,
+    Reveal,
+    ReviewState,
+    Role,
+    RoundKind,
+)
 from evaluations.domain import DOWNLOADED as DOWNLOADED
-from evaluations.domain import MADE_ACCOUNT, MAY_REVIEW, SAVED_REVIEW_STATES, Reveal, ReviewState, Role, RoundKind
 from evaluations.domain import SAW_VERDICTS as SAW_VERDICTS
 from evaluations.models import Comparison, Evaluation, Event, Membership, Pick, Review, User
 
@@ -26,6 +35,8 @@ class Action(StrEnum):
     OWN = "decide who takes part in this evaluation"
 
 
+# Everything by name, drafts and what only importers see included: for those who own it.
+OWNERS_FORMATS: Final = frozenset({BACKUP})
 EVERYONE: Final = frozenset(Role)
 ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.LOOK: EVERYONE,
@@ -59,6 +70,11 @@ def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evalu
     if taking_part.role not in ALLOWED[action]:
         raise PermissionDenied(f"Your role does not let you {action}. Ask an owner of “{evaluation.name}”.")
     return evaluation
+
+
+def needed_for_export(written_as: str) -> Action:
+    """To make an export in this format, and to take its file."""
+    return Action.OWN if written_as in OWNERS_FORMATS else Action.EXPORT
 
 
 def reviewers(evaluation: Evaluation) -> "QuerySet[User]":

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import FileResponse, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -85,12 +84,14 @@ def list_export_formats(request: HttpRequest) -> FormatList:
 def make_export(request: HttpRequest, slug: str, body: ExportNew) -> ExportTold:
     """Write the comparisons that you may see into a file: a short one now, a long one in the background.
 
+    A `backup` holds the whole evaluation, for owners alone, and is always written in the background.
+
     Ask for the export until its `state` is `done`, then fetch the file.
     """
     user = person(request)
-    evaluation = access.evaluation_for(user, slug, Action.EXPORT)
+    evaluation = access.evaluation_for(user, slug, access.needed_for_export(body.format))
     comparisons, wanted = access.open_comparisons(user, evaluation), wanted_in(evaluation, body)
-    is_long = exporting.narrowed(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
+    is_long = exporting.is_long(evaluation, body.format, comparisons, wanted)
     export = exporting.begin(evaluation, written_as=body.format, user=user, wanted=wanted, in_background=is_long)
     if is_long:
         nudge(write_export, export.pk)
@@ -155,6 +156,7 @@ def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBas
     """The file of a finished export; with `Range: bytes=1000-` what is missing of an interrupted download."""
     user = person(request)
     export = export_for(request, slug, pk, state=ExportState.DONE)
+    access.evaluation_for(user, slug, access.needed_for_export(export.format))
     file = exporting.kept(export)
     record(DOWNLOADED, export, user=user, evaluation=export.evaluation)
     answer = part_of(request, file, export.sha256) or FileResponse(file)

@@ -48,6 +48,7 @@ from evaluations.domain.events import (
     SAW_VERDICTS,
 )
 from evaluations.domain.files import (
+    BACKUP,
     FOLLOW_UPS,
     PAIRS,
     BadRow,
@@ -196,6 +197,7 @@ from evaluations.domain.splits import (
 __all__ = [
     "ACTIVE_RUN_STATES",
     "ANY_FAILURE",
+    "BACKUP",
     "BASELINE_REMARK",
     "BITS",
     "CHARACTERS_A_TOKEN",

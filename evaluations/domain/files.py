@@ -34,6 +34,8 @@ class FileFormat(StrEnum):
 
 # What stands for a format where comparisons are made of responses that are here, without a file.
 PAIRS = "pairs"
+# The export that holds an evaluation whole.
+BACKUP: Final = "backup"
 
 
 class ImportState(StrEnum):

@@ -26,6 +26,7 @@ class Needs(StrEnum):
     EVERYTHING = "everything"
     VERDICTS = "verdicts"  # `verdicts_out.VerdictOut`
     SCORES = "scores"  # `verdicts_out.ScoreOut`
+    TABLES = "tables"  # no rows of these kinds, but files of a ZIP: the whole evaluation, for whoever owns it
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,8 @@ class Leaving:
     one_aspect: bool = False
     settings: tuple[Setting, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Everything is in it, so that nothing is asked, chosen or left out."""
+        return self.needs == Needs.TABLES

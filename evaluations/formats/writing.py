@@ -5,6 +5,7 @@ from typing import Final
 
 from evaluations.formats import (
     alpaca_eval_out,
+    backup_out,
     csv_out,
     dpo_out,
     hugging_face_out,
@@ -32,5 +33,6 @@ LEAVING: Final[Mapping[str, Leaving]] = {
         *mt_bench_out.FORMATS,
         alpaca_eval_out.FORMAT,
         llm_comparator_out.FORMAT,
+        backup_out.FORMAT,
     )
 }

@@ -15,7 +15,7 @@ from evaluations.domain import (
     split_from,
 )
 from evaluations.models import Evaluation, Slice
-from evaluations.services.exporting.wanting import Wanted, format_of, offered
+from evaluations.services.exporting.wanting import ANYTHING, Wanted, format_of, offered
 
 POLICIES: Final = [
     (LabelPolicy.PEOPLE_THEN_JUDGES, "people, and judges where no person voted"),
@@ -32,14 +32,15 @@ TWO_CHOICES: Final = "Choose what makes the choice, or write a rule: one of the 
 SHARES: Final = "train=80,dev=10,test=10"
 
 
-def formats() -> list[tuple[str, str]]:
-    return [(one.name, f"{one.title} – {one.purpose}") for one in offered()]
+def formats(*, owns: bool) -> list[tuple[str, str]]:
+    some = [one for one in offered() if owns or not one.is_whole]
+    return [(one.name, f"{one.title} – {one.purpose}") for one in some]
 
 
 class ExportForm(forms.Form):
     """The fields of a format that is not chosen are not asked; what is sent for them is passed over."""
 
-    written_as = forms.ChoiceField(label="Format", choices=formats, initial="jsonl", widget=forms.RadioSelect)
+    written_as = forms.ChoiceField(label="Format", initial="jsonl", widget=forms.RadioSelect)
     aspect = forms.ChoiceField(label="The choice is the label of", required=False)
     combine = forms.CharField(
         label="or a rule of your own",
@@ -75,9 +76,10 @@ class ExportForm(forms.Form):
         help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
     )
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, within: str = "") -> None:
-        """``within``: the slice that is chosen already, where there is such a one."""
+    def __init__(self, data: Any, *, evaluation: Evaluation, owns: bool = False, within: str = "") -> None:
+        """``owns``: offers the whole of it, too. ``within``: the slice that is chosen already, where there is one."""
         super().__init__(data)
+        self.choose("written_as", formats(owns=owns))
         self.evaluation = evaluation
         slices = Slice.objects.filter(evaluation=evaluation).order_by("name")
         self.slices: dict[str, NamedFilter] = {one.name: one.named for one in slices}
@@ -114,11 +116,16 @@ class ExportForm(forms.Form):
         choice = ["aspect", *(["combine"] if combines else [])] if self.leaving.wants_choice else []
         return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.leaving.settings))]
 
+    @property
+    def is_whole(self) -> bool:
+        """Everything is in it, so that nothing else is asked."""
+        return bool(self.leaving.is_whole)
+
     def of_rows(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("slice", "policy", "anonymised")]
+        return [] if self.is_whole else [self[name] for name in ("slice", "policy", "anonymised")]
 
     def of_split(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("part", "split", "shares", "seed")]
+        return [] if self.is_whole else [self[name] for name in ("part", "split", "shares", "seed")]
 
     def is_split(self) -> bool:
         return bool(self.data.get("part") or self.data.get("split"))
@@ -147,6 +154,8 @@ class ExportForm(forms.Form):
         return ("", chosen.removeprefix(DERIVED)) if chosen.startswith(DERIVED) else (chosen, rule)
 
     def wanted(self) -> Wanted:
+        if self.is_whole:
+            return ANYTHING
         told = self.cleaned_data
         aspect, combine = self.choice()
         return Wanted(

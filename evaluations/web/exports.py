@@ -19,6 +19,7 @@ from evaluations.access import Action
 from evaluations.domain import DOWNLOADED, ExportState, InputRefused
 from evaluations.forms.exports import ExportForm
 from evaluations.models import Evaluation, Export, User
+from evaluations.services.archiving.backing_up import refuse_busy
 from evaluations.services.exporting import collecting, exporting, lasting, manifesting
 from evaluations.services.recording import record
 from evaluations.tasks import nudge, write_export
@@ -35,7 +36,9 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.EXPORT)
     listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
     page = page_of(request, listed, newest_first=True)
-    return render(request, "exports/exports.html", {"page": "exports", "evaluation": evaluation, "exports": page})
+    owns = access.may(cast(User, request.user), Action.OWN, evaluation)
+    context = {"page": "exports", "evaluation": evaluation, "exports": page, "owns": owns}
+    return render(request, "exports/exports.html", context)
 
 
 @never_cache
@@ -45,7 +48,8 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
     user = cast(User, request.user)
     evaluation = access.evaluation_for(user, slug, Action.EXPORT)
     sent = request.POST if request.method == "POST" else None
-    form = ExportForm(sent, evaluation=evaluation, within=request.GET.get("slice", ""))
+    owns = access.may(user, Action.OWN, evaluation)
+    form = ExportForm(sent, evaluation=evaluation, owns=owns, within=request.GET.get("slice", ""))
     if request.method != "POST" or request.POST.get("step") == "look":
         return described(request, evaluation, form)
     if not form.is_valid():
@@ -53,8 +57,8 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
     comparisons = access.open_comparisons(user, evaluation)
     try:
         wanted = form.wanted()
-        is_long = exporting.narrowed(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
         written_as = form.cleaned_data["written_as"]
+        is_long = exporting.is_long(evaluation, written_as, comparisons, wanted)
         export = exporting.begin(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
     except InputRefused as refused:
         form.add_error(None, str(refused))
@@ -73,7 +77,6 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
 def described(request: HttpRequest, evaluation: Evaluation, form: ExportForm, status: int = 200) -> HttpResponse:
     """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
     those = collecting.cast_of(evaluation)
-    comparisons = access.open_comparisons(cast(User, request.user), evaluation)
     context = {
         "page": "exports",
         "evaluation": evaluation,
@@ -85,13 +88,23 @@ def described(request: HttpRequest, evaluation: Evaluation, form: ExportForm, st
     asked = form if form.is_bound else ExportForm({"written_as": "jsonl", **opening(form)}, evaluation=evaluation)
     if asked.is_valid():
         try:
-            written_as, wanted = asked.cleaned_data["written_as"], asked.wanted()
-            context["foreseen"] = exporting.foresee(evaluation, written_as, wanted, comparisons, LOOKED_AHEAD_SECONDS)
+            context["foreseen"] = foreseen(request, evaluation, asked)
         except InputRefused as refused:
             context["refused"] = str(refused)
     is_fragment = bool(request.headers.get("HX-Request")) and request.POST.get("step") == "look"
     template = "export_new/_form.html" if is_fragment else "export_new/export_new.html"
     return render(request, template, context, status=status)
+
+
+def foreseen(request: HttpRequest, evaluation: Evaluation, asked: ExportForm) -> exporting.Foreseen | None:
+    """What would be in it; of a backup nothing is counted."""
+    if asked.is_whole:
+        refuse_busy(evaluation)
+        return None
+    comparisons = access.open_comparisons(cast(User, request.user), evaluation)
+    return exporting.foresee(
+        evaluation, asked.cleaned_data["written_as"], asked.wanted(), comparisons, LOOKED_AHEAD_SECONDS
+    )
 
 
 def opening(form: ExportForm) -> dict[str, str]:
@@ -134,7 +147,8 @@ def shown(request: HttpRequest, export: Export, error: str = "") -> HttpResponse
         "busy": export.state in lasting.OPEN,
         "progress": progress(export),
         "excluded": exporting.in_words(export.format, export.counts.get("excluded", {})),
-        "may_remove": access.may(user, Action.OWN, export.evaluation),
+        "owns": access.may(user, Action.OWN, export.evaluation),
+        "may_take": access.may(user, access.needed_for_export(export.format), export.evaluation),
         "error": error,
     }
     return render(request, "export/export.html", context, status=422 if error else 200)
@@ -190,6 +204,7 @@ def export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
     """The file of a finished export, once more, or the rest of it."""
     user = cast(User, request.user)
     export = get_object_or_404(Export, pk=export_for(request, slug, pk).pk, state=ExportState.DONE)
+    access.evaluation_for(user, slug, access.needed_for_export(export.format))
     try:
         file = exporting.kept(export)
     except InputRefused as refused:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.conf import settings
+from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
@@ -32,6 +32,12 @@ from tests.product import ROOT, environment_for
 from tests.saying import ALL_A, ALL_B, ALL_TIE, judge_says, make_judge, person_says
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def own_folder(settings: LazySettings, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For uploads: other processes of the same run store theirs meanwhile."""
+    settings.MEDIA_ROOT = str(tmp_path_factory.mktemp("media"))
 
 
 def backup_of(evaluation: Evaluation) -> bytes:

@@ -6,7 +6,7 @@ The same evaluation gives the same bytes: who made the file, and when, stands in
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -28,6 +28,13 @@ ROWS_AT_ONCE: Final = 2_000
 EVALUATION_REFERS_TO: Final = ("review_rubric_id", "shown_judge_id")
 
 
+Noted = Callable[[int], None]
+
+
+def unnoted(rows: int) -> None:
+    """Nobody waits to hear of it."""
+
+
 @dataclass
 class Gathered:
     """What was found while the tables were read. ``people``: ids of everyone a row names."""
@@ -39,11 +46,16 @@ class Gathered:
 
 def back_up(evaluation: Evaluation) -> Iterator[bytes]:
     """The bytes of the ZIP. Everything is read as of one moment, while others go on working."""
+    return zipped(members(evaluation))
+
+
+def members(evaluation: Evaluation, noted: Noted = unnoted) -> Iterator[tuple[str, Path | bytes]]:
+    """The files of the ZIP by name. ``noted`` is told of every so many rows that were read, within the one moment."""
     refuse_busy(evaluation)
     with tempfile.TemporaryDirectory(prefix="judgeweb-backup-") as folder:
         with one_moment():
-            manifest = read_tables(evaluation, Path(folder))
-        yield from zipped(files_of(evaluation, Path(folder), manifest))
+            manifest = read_tables(evaluation, Path(folder), noted)
+        yield from files_of(evaluation, Path(folder), manifest)
 
 
 def refuse_busy(evaluation: Evaluation) -> None:
@@ -73,11 +85,11 @@ def one_moment() -> Iterator[None]:
                 cursor.execute("ROLLBACK")
 
 
-def read_tables(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
+def read_tables(evaluation: Evaluation, folder: Path, noted: Noted) -> dict[str, Any]:
     """Each table into a file of the folder. Returns the manifest."""
     gathered = Gathered()
     for table in TABLES:
-        read_table(evaluation, table, folder, gathered)
+        read_table(evaluation, table, folder, gathered, noted)
     row = Evaluation.objects.get(pk=evaluation.pk)
     members = Membership.objects.filter(evaluation=evaluation).order_by("pk")
     gathered.people.update(members.values_list("user", flat=True))
@@ -107,7 +119,7 @@ def in_json(value: Any) -> Any:
     return json.loads(json.dumps(value, cls=ExactEncoder))
 
 
-def read_table(evaluation: Evaluation, table: Table, folder: Path, gathered: Gathered) -> None:
+def read_table(evaluation: Evaluation, table: Table, folder: Path, gathered: Gathered, noted: Noted) -> None:
     """Its rows, a line each; the first line has the columns. Nothing is written of a table without rows."""
     emptied = [(table.columns.index(column), value) for column, value in table.emptied]
     people = places_of(table, User)
@@ -125,6 +137,9 @@ def read_table(evaluation: Evaluation, table: Table, folder: Path, gathered: Gat
                 digest.update(written)
                 file.write(written)
             rows += 1
+            if rows % ROWS_AT_ONCE == 0:
+                noted(ROWS_AT_ONCE)
+    noted(rows % ROWS_AT_ONCE)
     if rows:
         gathered.tables[table.name] = {"rows": rows, "sha256": digest.hexdigest()}
     else:

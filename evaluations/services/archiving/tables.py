@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db import models
 from django.db.models import Case, F, Q, QuerySet, When
 
-from evaluations.domain import ImportState
+from evaluations.domain import BACKUP, DOWNLOADED, ExportState, ImportState
 from evaluations.models import (
     Adjudication,
     Alias,
@@ -88,10 +88,19 @@ class Table:
         return self.model._meta.concrete_fields
 
     def rows(self, evaluation: Evaluation) -> "QuerySet[Any, tuple[Any, ...]]":
-        """All of them in the order of their ids; nothing of an import that is not done."""
+        """All of them in the order of their ids; nothing of an import that is not done, or of an export.
+
+        That a backup was made is left out, too: else the next one would be another.
+        """
         found = whole(self.model).filter(**{self.path: evaluation.pk})
         if self.model is Import:
             found = found.filter(state=ImportState.DONE)
+        elif self.model is Export:
+            found = found.exclude(format=BACKUP).exclude(state__in=(ExportState.WAITING, ExportState.UNFINISHED))
+        elif self.model is Event:
+            backups = Export.objects.filter(evaluation=evaluation, format=BACKUP).values("pk")
+            of_backups = Q(object_type="export", object_id__in=backups)
+            found = found.exclude(of_backups & ~Q(verb=DOWNLOADED))  # whoever has one has seen everything
         elif any(field.name == "source_import" for field in self.fields):
             found = found.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE))
         return found.order_by("pk").values_list(*(self.read(field, evaluation) for field in self.fields))

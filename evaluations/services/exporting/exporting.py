@@ -2,30 +2,34 @@
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Final
+from typing import Final, cast
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.base import ContentFile
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain import ExportState, InputRefused
 from evaluations.formats.exported import LabelledRow
-from evaluations.formats.leaving import Needs, Row, Tally
+from evaluations.formats.leaving import Needs, Row, Rows, Tally
 from evaluations.formats.writing import LEAVING
 from evaluations.models import Comparison, Evaluation, Export, User
 from evaluations.models.filtering import narrowed_to
 from evaluations.services import pacing
+from evaluations.services.archiving.backing_up import members, refuse_busy
 from evaluations.services.exporting import collecting, composing, labelled
 from evaluations.services.exporting.agreeing import agreed
 from evaluations.services.exporting.aliasing import aliases_of
 from evaluations.services.exporting.listing import verdict_rows
 from evaluations.services.exporting.listing_scores import score_rows
-from evaluations.services.exporting.manifesting import counts_of, facts_of, foundation
+from evaluations.services.exporting.manifesting import about, counts_of, facts_of, foundation
 from evaluations.services.exporting.wanting import (
     ANYTHING,
     Wanted,
@@ -42,6 +46,7 @@ from evaluations.services.reporting.splitting import in_part, parting
 BLOCK_BYTES: Final = 64 * 1024
 HELD_SECONDS: Final = 0.25
 BEAT_SECONDS: Final = 1.0
+GOES_ON: Final = "UPDATE evaluations_export SET seen_at = CURRENT_TIMESTAMP, reached = %s WHERE id = %s AND state = %s"
 BROKEN_OFF: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
 SAID: Final[Mapping[Needs, Callable[["QuerySet[Comparison]", collecting.Cast, Tally], Iterator[tuple[str, Row]]]]] = {
     Needs.VERDICTS: verdict_rows,
@@ -70,6 +75,8 @@ def begin(
     leaving = format_of(written_as)
     wanted = settled(evaluation, leaving, wanted)
     assert wanted.policy is not None
+    if leaving.is_whole:
+        refuse_busy(evaluation)
     chosen = narrowed(evaluation, Comparison.objects.filter(evaluation=evaluation), wanted)
     export = Export.objects.create(
         evaluation=evaluation,
@@ -81,12 +88,19 @@ def begin(
         options=options_of(wanted),
         state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
         in_background=in_background,
-        expected=chosen.count() if in_background else None,
+        expected=chosen.count() if in_background and not leaving.is_whole else None,
         seen_at=None if in_background else timezone.now(),
     )
     told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
     record("began", export, user=user, evaluation=evaluation, after=told)
     return export
+
+
+def is_long(evaluation: Evaluation, written_as: str, comparisons: "QuerySet[Comparison]", wanted: Wanted) -> bool:
+    """Whether a worker writes it, and nobody waits for it."""
+    if format_of(written_as).is_whole:
+        return True
+    return narrowed(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
 
 
 def write(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[bytes, None, None]:
@@ -129,15 +143,42 @@ class Heartbeat:
             raise Handed
         if monotonic() < self.due:
             return
-        writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
-        if not writing.update(seen_at=Now(), reached=self.tally.comparisons):
+        if not self.goes_on():
             raise Stopped
         self.due = monotonic() + BEAT_SECONDS
+
+    def goes_on(self) -> bool:
+        writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
+        return bool(writing.update(seen_at=Now(), reached=self.tally.comparisons))
 
     def along(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             self.beat()
             yield row
+
+
+@contextmanager
+def beside() -> Iterator[CursorWrapper]:
+    """A connection of its own, while the usual one is in a transaction."""
+    connection = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        with connection.cursor() as cursor:
+            yield cursor
+    finally:
+        connection.close()
+
+
+class HeartbeatBeside(Heartbeat):
+    """Over a connection of its own, beside a transaction that reads as of one moment and must not write."""
+
+    def goes_on(self) -> bool:
+        with beside() as cursor:
+            cursor.execute(GOES_ON, [self.tally.rows, self.export.pk, ExportState.UNFINISHED.value])
+            return bool(cursor.rowcount)
+
+    def noted(self, rows: int) -> None:
+        self.tally.rows += rows
+        self.beat()
 
 
 def break_off(export: Export) -> None:
@@ -160,6 +201,10 @@ def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally, h
     wanted = wanted_of(export)
     leaving = format_of(export.format)
     those = cast_for(export.evaluation, wanted)
+    if leaving.is_whole:
+        export.manifest = about(leaving, export.evaluation)
+        files = members(export.evaluation, HeartbeatBeside(export, tally).noted)
+        return leaving.write(cast("Rows", files), those.names(), wanted.options, tally)
     chosen = narrowed(export.evaluation, comparisons, wanted)
     export.manifest = told = foundation(leaving, wanted, those)
     rows = reading(leaving.needs, chosen, those, wanted, tally)

@@ -11,7 +11,7 @@ from evaluations.domain import SAVED_REVIEW_STATES, LabelPolicy, deciding
 from evaluations.formats.card import Facts
 from evaluations.formats.card import Rubric as RubricTold
 from evaluations.formats.leaving import Leaving, Tally
-from evaluations.models import Export, Review, RubricVersion
+from evaluations.models import Evaluation, Export, Review, RubricVersion
 from evaluations.services.exporting.collecting import Cast, rubric_name
 from evaluations.services.exporting.wanting import Wanted, filters_of, options_of
 
@@ -26,9 +26,7 @@ def foundation(leaving: Leaving, wanted: Wanted, those: Cast) -> dict[str, Any]:
     """What the rows rest on, known before the first: the same for the same file."""
     evaluation = those.evaluation
     told: dict[str, Any] = {
-        "evaluation": {"slug": evaluation.slug, "name": evaluation.name},
-        "format": leaving.name,
-        "product": {"name": PRODUCT, "version": settings.VERSION},
+        **about(leaving, evaluation),
         "label_policy": wanted.policy,
         "filters": filters_of(wanted),
         "options": options_of(wanted),
@@ -44,6 +42,14 @@ def foundation(leaving: Leaving, wanted: Wanted, those: Cast) -> dict[str, Any]:
     if wanted.split:
         told["split"] = wanted.split.in_words()
     return told
+
+
+def about(leaving: Leaving, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "evaluation": {"slug": evaluation.slug, "name": evaluation.name},
+        "format": leaving.name,
+        "product": {"name": PRODUCT, "version": settings.VERSION},
+    }
 
 
 def rubrics_of(those: Cast) -> list[RubricVersion]:

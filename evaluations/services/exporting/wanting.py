@@ -54,6 +54,8 @@ def format_of(name: str) -> Leaving:
 
 def settled(evaluation: Evaluation, leaving: Leaving, wanted: Wanted) -> Wanted:
     """The same with everything decided that was left open; refused where it cannot be had."""
+    if leaving.is_whole and wanted != ANYTHING:
+        raise InputRefused("A backup holds everything as it stands: it takes no filter and no option.")
     if leaving.wants_choice:
         if leaving.one_aspect and wanted.combine:
             raise InputRefused(f"{leaving.title} holds what each rater said of one aspect: name it (--aspect KEY).")

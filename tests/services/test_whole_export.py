@@ -1,0 +1,174 @@
+"""A backup as an export: recorded like the others, and the same whatever was backed up before."""
+
+import hashlib
+import io
+import uuid
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+
+from evaluations.domain import DOWNLOADED, ExportState, InputRefused, LabelPolicy, RaterKind, Rules, RunState, SplitPart
+from evaluations.models import Comparison, Evaluation, Event, Export, Rater, Run
+from evaluations.services import pacing
+from evaluations.services.archiving.backing_up import back_up
+from evaluations.services.archiving.restoring import restore
+from evaluations.services.exporting import exporting, lasting
+from evaluations.services.exporting.wanting import ANYTHING, Wanted
+from evaluations.services.recording import record
+from evaluations.services.reporting.reporting import report_for
+from tests.making import make_comparison, make_evaluation
+from tests.saying import ALL_A, ALL_B, make_judge, person_says
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation(settings: LazySettings, tmp_path: Path) -> Evaluation:
+    settings.MEDIA_ROOT = str(tmp_path / "media")
+    evaluation = make_evaluation(slug="study")
+    ann, bob = (Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name=name) for name in ("ann", "bob"))
+    for number in range(3):
+        comparison = make_comparison(evaluation, key=f"q{number}")
+        person_says(ann, comparison, ALL_A)
+        person_says(bob, comparison, ALL_B if number else ALL_A)
+    return evaluation
+
+
+def backup(evaluation: Evaluation) -> Export:
+    export = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    assert not lasting.go_on(export)
+    export.refresh_from_db()
+    return export
+
+
+def bytes_of(export: Export) -> bytes:
+    with exporting.kept(export) as file:
+        content: bytes = file.read()
+    return content
+
+
+def test_what_it_holds_is_restored_elsewhere_with_the_same_report(evaluation: Evaluation) -> None:
+    export = backup(evaluation)
+    content = bytes_of(export)
+    assert (export.state, export.sha256, export.bytes) == (
+        ExportState.DONE,
+        hashlib.sha256(content).hexdigest(),
+        len(content),
+    )
+    restored = restore(io.BytesIO(content), name="study.zip", slug="elsewhere")
+    assert restored.rows == export.rows != 0
+    one, other = (report_for(which, Rules()).as_json() for which in (evaluation, restored.evaluation))
+    assert one["aspects"] == other["aspects"]
+
+
+def test_the_next_one_has_the_same_bytes_although_the_first_was_recorded(evaluation: Evaluation) -> None:
+    first = backup(evaluation)
+    assert Event.objects.filter(object_type="export", object_id=first.pk).exists()
+    second = backup(evaluation)
+    assert second.sha256 == first.sha256
+    assert hashlib.sha256(b"".join(back_up(evaluation))).hexdigest() == first.sha256
+
+
+def test_that_somebody_took_one_is_in_the_next(evaluation: Evaluation) -> None:
+    """Whoever has it has seen everything: what they review later is not blind, on whichever site."""
+    first = backup(evaluation)
+    record(DOWNLOADED, first, user=None, evaluation=evaluation)
+    second = backup(evaluation)
+    assert second.sha256 != first.sha256
+    restored = restore(io.BytesIO(bytes_of(second)), name="study.zip", slug="elsewhere").evaluation
+    assert [one.verb for one in Event.objects.filter(evaluation=restored, object_type="export")] == [DOWNLOADED]
+    assert not restored.exports.exists()
+
+
+def test_an_export_that_still_waits_is_not_taken_along(evaluation: Evaluation) -> None:
+    """A worker of the other site would write it."""
+    exporting.begin(evaluation, written_as="jsonl", user=None, in_background=True)
+    restored = restore(io.BytesIO(b"".join(back_up(evaluation))), name="study.zip", slug="elsewhere").evaluation
+    assert not restored.exports.exists()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(anonymised=True),
+        Wanted(aspect="clarity"),
+        Wanted(where=(("category", "math"),)),
+        Wanted(part=SplitPart.TRAIN),
+        Wanted(policy=LabelPolicy.PEOPLE),
+        Wanted(settings={"layout": "chat"}),
+    ],
+)
+def test_nothing_can_be_left_out_of_it(evaluation: Evaluation, wanted: Wanted) -> None:
+    with pytest.raises(InputRefused, match="A backup holds everything as it stands: it takes no filter and no option"):
+        exporting.begin(evaluation, written_as="backup", user=None, wanted=wanted)
+    assert not Export.objects.exists()
+
+
+def test_it_is_refused_while_a_run_is_under_way(evaluation: Evaluation) -> None:
+    waiting = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    judge = make_judge(evaluation, "judge").judge
+    assert judge is not None
+    Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
+    with pytest.raises(InputRefused, match="is under way: pause or cancel it, then back up"):
+        exporting.begin(evaluation, written_as="backup", user=None)
+    assert not lasting.go_on(waiting)
+    waiting.refresh_from_db()
+    assert (waiting.state, "is under way" in waiting.reason, bool(waiting.file)) == (ExportState.FAILED, True, False)
+
+
+def test_it_is_always_written_by_a_worker(evaluation: Evaluation) -> None:
+    comparisons = Comparison.objects.filter(evaluation=evaluation)
+    assert exporting.is_long(evaluation, "backup", comparisons, ANYTHING)
+    assert not exporting.is_long(evaluation, "jsonl", comparisons, ANYTHING)
+
+
+def test_the_command_writes_it_with_a_manifest_beside(evaluation: Evaluation, tmp_path: Path) -> None:
+    out = tmp_path / "study.zip"
+    call_command("export", "study", "--format", "backup", "--out", str(out))
+    assert hashlib.sha256(out.read_bytes()).hexdigest() == Export.objects.get().sha256
+    with pytest.raises(CommandError, match="takes no filter and no option"):
+        call_command("export", "study", "--format", "backup", "--out", str(out), "--anonymise")
+
+
+# ---- while it is written: the heartbeat stands beside the transaction that reads ------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_is_cancelled_while_tables_are_read_leaves_no_file(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    monkeypatch.setattr(exporting, "BEAT_SECONDS", 0.0)
+    reached: list[int] = []
+    goes_on = exporting.HeartbeatBeside.goes_on
+
+    def cancelled_at_the_third(beat: exporting.HeartbeatBeside) -> bool:
+        told = goes_on(beat)
+        reached.append(beat.tally.rows)
+        if len(reached) == 3:
+            with exporting.beside() as cursor:
+                cursor.execute("UPDATE evaluations_export SET state = 'cancelled' WHERE id = %s", [export.pk])
+        return told
+
+    monkeypatch.setattr(exporting.HeartbeatBeside, "goes_on", cancelled_at_the_third)
+    assert not lasting.go_on(export)
+    export.refresh_from_db()
+    assert (export.state, bool(export.file), len(reached)) == (ExportState.CANCELLED, False, 4)
+    assert 0 < export.reached <= reached[-1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_told_to_leave_hands_it_on(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    pacing.LEAVING.set()
+    try:
+        assert lasting.go_on(export)
+    finally:
+        pacing.LEAVING.clear()
+    export.refresh_from_db()
+    assert (export.state, bool(export.file)) == (ExportState.WAITING, False)
+    assert not lasting.go_on(export)
+    export.refresh_from_db()
+    assert export.state == ExportState.DONE

@@ -1,0 +1,128 @@
+"""A backup from the page of exports: for owners, in the background, and taken by owners alone."""
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import DOWNLOADED, ExportState, Role
+from evaluations.models import Evaluation, Event, Export, User
+from evaluations.services.exporting import exporting, lasting
+from evaluations.tasks import write_export
+from tests.asking import Asking, token_for
+from tests.making import make_comparison, make_evaluation, make_member, make_user
+from tests.signing_in import signed_in
+
+pytestmark = pytest.mark.django_db
+MAY_EXPORT = [Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER]
+
+
+@pytest.fixture
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The exports that are sent to workers, instead of sending them."""
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr(write_export, "apply_async", lambda ids, **options: sent.append(ids))
+    return sent
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    evaluation = make_evaluation(make_user("ada"), slug="study")
+    make_comparison(evaluation)
+    return evaluation
+
+
+@pytest.fixture
+def owner(evaluation: Evaluation) -> User:
+    return User.objects.get(username="ada")
+
+
+@pytest.fixture
+def backup(evaluation: Evaluation, owner: User) -> Export:
+    export = exporting.begin(evaluation, written_as="backup", user=owner, in_background=True)
+    lasting.go_on(export)
+    export.refresh_from_db()
+    return export
+
+
+def page(client: Client, name: str, *more: int) -> str:
+    answer = client.get(reverse(name, args=["study", *more]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_an_owner_makes_one_in_the_background_and_takes_it(
+    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+) -> None:
+    client = signed_in(owner)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = client.post(reverse("export_new", args=["study"]), {"written_as": "backup", "anonymised": "on"})
+    export = Export.objects.get()
+    assert answer["Location"] == reverse("export", args=["study", export.pk])
+    assert (export.state, export.options, nudged) == (ExportState.WAITING, {}, [(export.pk,)])
+    assert "0 rows" in " ".join(page(client, "export", export.pk).split())
+    lasting.go_on(export)
+    assert "manage.py restore" in page(client, "export", export.pk)
+    file = client.get(reverse("export_file", args=["study", export.pk]))
+    with zipfile.ZipFile(io.BytesIO(b"".join(file.streaming_content))) as whole:  # type: ignore[attr-defined]
+        assert whole.testzip() is None
+        assert "tables/comparison.jsonl" in whole.namelist()
+    assert Event.objects.filter(verb=DOWNLOADED, user=owner).count() == 1
+
+
+def test_the_page_asks_for_nothing_else_and_says_what_is_in_it(evaluation: Evaluation, owner: User) -> None:
+    sent = {"written_as": "backup", "step": "look"}
+    text = signed_in(owner).post(reverse("export_new", args=["study"]), sent).content.decode()
+    assert "One ZIP with the texts and the files they came in" in text
+    assert "Back up</button>" in text
+    for field in ("anonymised", "policy", "slice", "shares"):
+        assert f'name="{field}"' not in text
+    assert "would be written of" not in text
+
+
+@pytest.mark.parametrize("role", MAY_EXPORT)
+def test_whoever_does_not_own_it_neither_makes_nor_takes_one(
+    evaluation: Evaluation, backup: Export, role: Role
+) -> None:
+    client = signed_in(make_member(evaluation, role))
+    assert 'value="backup"' not in page(client, "export_new")
+    assert client.post(reverse("export_new", args=["study"]), {"written_as": "backup"}).status_code == 422
+    assert Export.objects.count() == 1
+    address = reverse("export_file", args=["study", backup.pk])
+    assert client.get(address).status_code == 403
+    assert address not in page(client, "exports")
+    shown = page(client, "export", backup.pk)
+    assert address not in shown
+    assert "owners of this evaluation alone download it" in shown
+
+
+def test_an_owner_is_offered_it(evaluation: Evaluation, owner: User, backup: Export) -> None:
+    client = signed_in(owner)
+    assert 'value="backup"' in page(client, "export_new")
+    assert reverse("export_file", args=["study", backup.pk]) in page(client, "exports")
+
+
+@pytest.mark.parametrize("role", MAY_EXPORT)
+def test_over_the_api_it_is_for_owners_too(evaluation: Evaluation, backup: Export, role: Role) -> None:
+    asking = Asking(token_for(make_member(evaluation, role)))
+    assert asking.post("/evaluations/study/exports", {"format": "backup"}).status_code == 403
+    assert asking.get(f"/evaluations/study/exports/{backup.pk}/file").status_code == 403
+    assert Export.objects.count() == 1
+
+
+def test_a_program_of_the_owner_makes_and_takes_one(
+    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+) -> None:
+    asking = Asking(token_for(owner))
+    with django_capture_on_commit_callbacks(execute=True):
+        made = asking.post("/evaluations/study/exports", {"format": "backup"}).json()
+    assert (made["state"], made["expected"], nudged) == ("waiting", None, [(made["id"],)])
+    lasting.go_on(Export.objects.get())
+    told = asking.get(f"/evaluations/study/exports/{made['id']}").json()
+    file = b"".join(asking.get(f"/evaluations/study/exports/{made['id']}/file").streaming_content)
+    assert (told["state"], told["bytes"]) == ("done", len(file))
+    refused = asking.post("/evaluations/study/exports", {"format": "backup", "anonymise": True})
+    assert (refused.status_code, "takes no filter and no option" in refused.json()["detail"]) == (422, True)
