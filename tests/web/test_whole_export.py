@@ -65,7 +65,9 @@ def test_an_owner_makes_one_in_the_background_and_takes_it(
     assert (export.state, export.options, nudged) == (ExportState.WAITING, {}, [(export.pk,)])
     assert "0 rows" in " ".join(page(client, "export", export.pk).split())
     lasting.go_on(export)
-    assert "manage.py restore" in page(client, "export", export.pk)
+    shown = page(client, "export", export.pk)
+    assert "manage.py restore" in shown
+    assert "A label may rest on" not in shown
     file = client.get(reverse("export_file", args=["study", export.pk]))
     with zipfile.ZipFile(io.BytesIO(b"".join(file.streaming_content))) as whole:  # type: ignore[attr-defined]
         assert whole.testzip() is None
