@@ -3,6 +3,7 @@
 import hashlib
 import io
 import uuid
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_one_that_is_cancelled_while_tables_are_read_leaves_no_file(
         told = goes_on(beat)
         reached.append(beat.tally.rows)
         if len(reached) == 3:
-            with exporting.beside() as cursor:
+            with exporting.apart() as cursor:
                 cursor.execute("UPDATE evaluations_export SET state = 'cancelled' WHERE id = %s", [export.pk])
         return told
 
@@ -157,6 +158,24 @@ def test_one_that_is_cancelled_while_tables_are_read_leaves_no_file(
     export.refresh_from_db()
     assert (export.state, bool(export.file), len(reached)) == (ExportState.CANCELLED, False, 4)
     assert 0 < export.reached <= reached[-1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_says_that_it_goes_on_while_the_zip_is_made_of_what_was_read(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    monkeypatch.setattr(exporting, "BEAT_SECONDS", 0.0)
+    reached: list[int] = []
+
+    def noted(beat: exporting.HeartbeatBeside) -> bool:
+        reached.append(beat.tally.rows)
+        return True
+
+    monkeypatch.setattr(exporting.HeartbeatBeside, "goes_on", noted)
+    lasting.go_on(export)
+    export.refresh_from_db()
+    assert reached.count(export.rows or 0) > len(zipfile.ZipFile(io.BytesIO(bytes_of(export))).namelist())
 
 
 @pytest.mark.django_db(transaction=True)

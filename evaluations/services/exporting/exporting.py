@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from django.conf import settings
 from django.core.files import File
@@ -43,6 +43,7 @@ from evaluations.services.recording import record
 from evaluations.services.reporting.narrowing import comparisons_where
 from evaluations.services.reporting.splitting import in_part, parting
 
+Passing = TypeVar("Passing")
 BLOCK_BYTES: Final = 64 * 1024
 HELD_SECONDS: Final = 0.25
 BEAT_SECONDS: Final = 1.0
@@ -151,14 +152,14 @@ class Heartbeat:
         writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
         return bool(writing.update(seen_at=Now(), reached=self.tally.comparisons))
 
-    def along(self, rows: Iterable[Row]) -> Iterator[Row]:
-        for row in rows:
+    def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
+        for one in passing:
             self.beat()
-            yield row
+            yield one
 
 
 @contextmanager
-def beside() -> Iterator[CursorWrapper]:
+def apart() -> Iterator[CursorWrapper]:
     """A connection of its own, while the usual one is in a transaction."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
@@ -172,7 +173,7 @@ class HeartbeatBeside(Heartbeat):
     """Over a connection of its own, beside a transaction that reads as of one moment and must not write."""
 
     def goes_on(self) -> bool:
-        with beside() as cursor:
+        with apart() as cursor:
             cursor.execute(GOES_ON, [self.tally.rows, self.export.pk, ExportState.UNFINISHED.value])
             return bool(cursor.rowcount)
 
@@ -203,8 +204,9 @@ def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally, h
     those = cast_for(export.evaluation, wanted)
     if leaving.is_whole:
         export.manifest = about(leaving, export.evaluation)
-        files = members(export.evaluation, HeartbeatBeside(export, tally).noted)
-        return leaving.write(cast("Rows", files), those.names(), wanted.options, tally)
+        beside = HeartbeatBeside(export, tally)
+        files = members(export.evaluation, beside.noted)
+        return beside.along(leaving.write(cast("Rows", files), those.names(), wanted.options, tally))
     chosen = narrowed(export.evaluation, comparisons, wanted)
     export.manifest = told = foundation(leaving, wanted, those)
     rows = reading(leaving.needs, chosen, those, wanted, tally)
