@@ -263,8 +263,9 @@ def spoke(rater: Rater, among: Among) -> Q:
 
 def chose(rater: Rater, aspect: Aspect, choice: str, among: Among) -> Q:
     """That all its answers say so; `DIFFERS`: that they do not all say the same; nothing: that it answered."""
-    ballots = Ballot.objects.filter(among.where(), rater=rater, block=block_of(aspect.place))
-    ballots = ballots.alias(code=code_of(rater, aspect)).filter(code__gt=0)
+    all_of_it = Ballot.objects.filter(rater=rater, block=block_of(aspect.place))
+    all_of_it = all_of_it.alias(code=code_of(rater, aspect)).filter(code__gt=0)
+    ballots = all_of_it.filter(among.where())
     if not choice:
         return Q(pk__in=ballots.values("comparison"))
     if choice == DIFFERS:
@@ -272,8 +273,9 @@ def chose(rater: Rater, aspect: Aspect, choice: str, among: Among) -> Q:
         told = told.alias(odd=Max(oddness(aspect)))
         return Q(pk__in=told.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
     code = CHOICES.index(Choice(choice)) + 1
-    # First what is rare and read in one go, then for these alone whether anything else was said.
-    others = ballots.filter(comparison=OuterRef("pk")).exclude(code=code)
+    # First what is rare and read in one go, then for these alone whether anything else was said: by comparison and not
+    # among those, else SQLite reads from the first of them each time.
+    others = all_of_it.filter(comparison=OuterRef("pk")).exclude(code=code)
     return Q(pk__in=ballots.filter(code=code).values("comparison")) & ~Q(Exists(others))
 
 

@@ -145,3 +145,17 @@ def test_raters_are_counted_once_however_much_they_said() -> None:
     told = progress([comparison.pk, untouched.pk])
     assert told[comparison.pk] == Progress(people=1, gold=1, judges=1, waiting=1, failed=1)
     assert told[untouched.pk] == Progress()
+
+
+@pytest.mark.parametrize(
+    ("length", "took", "left", "following"),
+    [
+        (4_000, 0.001, 0.24, 16_000),  # four times as long where there is time
+        (64_000, 0.001, 0.24, browsing.LONGEST_PIECE),
+        (64_000, 0.2, 0.05, 16_000),  # only as long as is left of the time
+        (64_000, 2.0, 0.001, browsing.FIRST_PIECE),
+        (4_000, 0.0, 0.24, 16_000),
+    ],
+)
+def test_the_next_piece_should_end_in_time(length: int, took: float, left: float, following: int) -> None:
+    assert browsing.next_length(length, took, left) == following

@@ -80,8 +80,9 @@ def find(
     few = next((those for one in wanted if (those := few_that(evaluation, one)) is not None), None)
     if few is not None:
         return of_few(rows, few, (*quick, *slow), after or None, size, backwards)
-    began, found, place, length = time.monotonic(), list[int](), after or None, FIRST_PIECE
+    until, found, place, length = time.monotonic() + seconds, list[int](), after or None, FIRST_PIECE
     while True:
+        began = time.monotonic()
         end = end_of_piece(evaluation, place, length, backwards)
         among = Among(None if end is None else end - 1, place and place - 1) if backwards else Among(place, end)
         piece = in_piece(rows, among, quick, slow)
@@ -90,9 +91,16 @@ def find(
             return Found(found[:size], found[size - 1])
         if end is None:
             return Found(found, None)
-        place, length = end, min(length * 4, LONGEST_PIECE)
-        if time.monotonic() - began > seconds:
+        place, ended = end, time.monotonic()
+        if ended > until:
             return Found(found, place, is_whole=False)
+        length = next_length(length, ended - began, until - ended)
+
+
+def next_length(length: int, took: float, left: float) -> int:
+    """Of the next piece, after one of so many comparisons that took so long: it should not take longer than is left."""
+    in_time = int(length * left / took) if took > 0 else LONGEST_PIECE
+    return max(FIRST_PIECE, min(length * 4, LONGEST_PIECE, in_time))
 
 
 def of_few(
