@@ -94,6 +94,14 @@ def write_words(documents: Mapping[int, Sequence[str]]) -> None:
         cursor.executemany(f"INSERT INTO {TABLE} (rowid, words) VALUES (%s, %s)", rows)
 
 
+def refresh_words() -> None:
+    """Let PostgreSQL look at the words of the documents. Without that it takes the commonest word for a rare one, and
+    reads every document there is for a phrase of two such."""
+    if is_postgresql():
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE (SKIP_LOCKED) {TABLE}")
+
+
 def as_document(words: Sequence[str]) -> str:
     places: dict[str, list[int]] = {}
     for place, word in enumerate(words, 1):

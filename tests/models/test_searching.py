@@ -1,12 +1,14 @@
 """Searching: the same words are found on both databases, and nothing that is typed is an error."""
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import Filter, InputRefused, excerpt, search_for, words_of
+from evaluations.domain import Filter, ImportState, InputRefused, excerpt, search_for, words_of
 from evaluations.models import Comparison, Evaluation, Event, Import, Indexing
 from evaluations.models.filtering import comparisons_in
+from evaluations.services.importing import indexing
 from evaluations.services.importing.indexing import catch_up, is_behind, read_by_hand
 from tests.making import make_comparison, make_evaluation
 from tests.saying import make_import
@@ -124,3 +126,26 @@ def test_what_came_past_every_service_is_read_when_that_is_asked_for(evaluation:
     assert is_behind(evaluation)
     catch_up(evaluation)
     assert found(evaluation, "translate") == [cat]
+
+
+@pytest.mark.parametrize(("stored", "looks"), [(5, 0), (1_000, 1)])
+def test_the_database_looks_anew_how_common_words_are_after_a_large_import(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, stored: int, looks: int
+) -> None:
+    asked: list[None] = []
+    monkeypatch.setattr(indexing, "refresh_words", lambda: asked.append(None))
+    brought = make_import(evaluation)
+    Import.objects.filter(pk=brought.pk).update(rows_stored=stored, state=ImportState.DONE)
+    make_comparison(evaluation, source_import=brought)
+    assert not catch_up(evaluation)
+    assert len(asked) == looks
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite plans by its indexes alone")
+def test_postgresql_knows_how_many_documents_there_are(evaluation: Evaluation, cat: Comparison) -> None:
+    Indexing.objects.all().delete()
+    read_by_hand(evaluation)
+    assert not catch_up(evaluation)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'evaluations_words'")
+        assert cursor.fetchone()[0] == Comparison.objects.count() == 2

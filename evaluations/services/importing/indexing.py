@@ -10,11 +10,12 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from evaluations.domain import ImportState, Message, text_of
 from evaluations.domain.searching import CHARACTERS_SEARCHED, words_of
 from evaluations.models import Comparison, Evaluation, Import, Indexing
-from evaluations.models.searching import write_words
+from evaluations.models.searching import refresh_words, write_words
 from evaluations.services.pacing import paced, time_is_up
 from evaluations.services.recording import record
 
 AT_ONCE: Final = {"sqlite": 128, "postgresql": 500}
+MANY: Final = 1_000  # rows of an import, after which it is worth to look anew how common words are
 # A word between texts that nobody can type, so that no phrase reaches from one into the next.
 BETWEEN: Final = "\ue000"
 TEXTS: Final = (
@@ -93,6 +94,8 @@ def catch_up(evaluation: Evaluation | None = None, *, seconds: float | None = No
                 read_some(one)
         except Overtaken:
             continue
+        if one.source_import is None or one.source_import.rows_stored >= MANY:
+            refresh_words()
     return False
 
 
