@@ -33,10 +33,9 @@ class Action(StrEnum):
     EXPORT = "export from this evaluation"
     MANAGE = "change this evaluation"
     OWN = "decide who takes part in this evaluation"
+    BACK_UP = "make or download backups of this evaluation"
 
 
-# Everything by name, drafts and what only importers see included: for those who own it.
-OWNERS_FORMATS: Final = frozenset({BACKUP})
 EVERYONE: Final = frozenset(Role)
 ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.LOOK: EVERYONE,
@@ -48,6 +47,8 @@ ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
     Action.EXPORT: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER}),
     Action.MANAGE: frozenset({Role.OWNER, Role.MANAGER}),
     Action.OWN: frozenset({Role.OWNER}),
+    # Everything by name, drafts and what only importers see included.
+    Action.BACK_UP: frozenset({Role.OWNER}),
 }
 
 
@@ -74,7 +75,7 @@ def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evalu
 
 def needed_for_export(written_as: str) -> Action:
     """To make an export in this format, and to take its file."""
-    return Action.OWN if written_as in OWNERS_FORMATS else Action.EXPORT
+    return Action.BACK_UP if written_as == BACKUP else Action.EXPORT
 
 
 def reviewers(evaluation: Evaluation) -> "QuerySet[User]":

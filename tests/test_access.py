@@ -14,14 +14,14 @@ from tests.saying import ALL_A, person_says
 
 pytestmark = pytest.mark.django_db
 
-#                look, review, see all, discuss, adjudicate, tag, export, manage, own
+#                look, review, see all, discuss, adjudicate, tag, export, manage, own, back up
 TABLE = {
-    Role.OWNER: (True, True, True, True, True, True, True, True, True),
-    Role.MANAGER: (True, True, True, True, True, True, True, True, False),
-    Role.ADJUDICATOR: (True, True, True, True, True, True, True, False, False),
-    Role.REVIEWER: (True, True, False, True, False, False, False, False, False),
-    Role.VIEWER: (True, False, True, False, False, False, True, False, False),
-    None: (False, False, False, False, False, False, False, False, False),
+    Role.OWNER: (True, True, True, True, True, True, True, True, True, True),
+    Role.MANAGER: (True, True, True, True, True, True, True, True, False, False),
+    Role.ADJUDICATOR: (True, True, True, True, True, True, True, False, False, False),
+    Role.REVIEWER: (True, True, False, True, False, False, False, False, False, False),
+    Role.VIEWER: (True, False, True, False, False, False, True, False, False, False),
+    None: (False, False, False, False, False, False, False, False, False, False),
 }
 CASES = [(role, action, may) for role, row in TABLE.items() for action, may in zip(Action, row, strict=True)]
 

@@ -32,8 +32,8 @@ TWO_CHOICES: Final = "Choose what makes the choice, or write a rule: one of the 
 SHARES: Final = "train=80,dev=10,test=10"
 
 
-def formats(*, owns: bool) -> list[tuple[str, str]]:
-    some = [one for one in offered() if owns or not one.is_whole]
+def formats(*, backs_up: bool) -> list[tuple[str, str]]:
+    some = [one for one in offered() if backs_up or not one.is_whole]
     return [(one.name, f"{one.title} – {one.purpose}") for one in some]
 
 
@@ -76,10 +76,10 @@ class ExportForm(forms.Form):
         help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
     )
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, owns: bool = False, within: str = "") -> None:
-        """``owns``: offers the whole of it, too. ``within``: the slice that is chosen already, where there is one."""
+    def __init__(self, data: Any, *, evaluation: Evaluation, backs_up: bool = False, within: str = "") -> None:
+        """``backs_up``: offers the whole of it, too. ``within``: the slice that is chosen already, if one is."""
         super().__init__(data)
-        self.choose("written_as", formats(owns=owns))
+        self.choose("written_as", formats(backs_up=backs_up))
         self.evaluation = evaluation
         slices = Slice.objects.filter(evaluation=evaluation).order_by("name")
         self.slices: dict[str, NamedFilter] = {one.name: one.named for one in slices}

@@ -36,8 +36,8 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.EXPORT)
     listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
     page = page_of(request, listed, newest_first=True)
-    owns = access.may(cast(User, request.user), Action.OWN, evaluation)
-    context = {"page": "exports", "evaluation": evaluation, "exports": page, "owns": owns}
+    backs_up = access.may(cast(User, request.user), Action.BACK_UP, evaluation)
+    context = {"page": "exports", "evaluation": evaluation, "exports": page, "backs_up": backs_up}
     return render(request, "exports/exports.html", context)
 
 
@@ -46,10 +46,10 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
     """What would be written; a POST writes it: a short one is sent while it is written, a long one by a worker."""
     user = cast(User, request.user)
-    evaluation = access.evaluation_for(user, slug, Action.EXPORT)
+    evaluation = access.evaluation_for(user, slug, access.needed_for_export(request.POST.get("written_as", "")))
     sent = request.POST if request.method == "POST" else None
-    owns = access.may(user, Action.OWN, evaluation)
-    form = ExportForm(sent, evaluation=evaluation, owns=owns, within=request.GET.get("slice", ""))
+    backs_up = access.may(user, Action.BACK_UP, evaluation)
+    form = ExportForm(sent, evaluation=evaluation, backs_up=backs_up, within=request.GET.get("slice", ""))
     if request.method != "POST" or request.POST.get("step") == "look":
         return described(request, evaluation, form)
     if not form.is_valid():

@@ -18,6 +18,7 @@ from tests.signing_in import signed_in
 
 pytestmark = pytest.mark.django_db
 MAY_EXPORT = [Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER]
+REFUSED = "Your role does not let you make or download backups of this evaluation."
 
 
 @pytest.fixture
@@ -91,7 +92,10 @@ def test_whoever_does_not_own_it_neither_makes_nor_takes_one(
 ) -> None:
     client = signed_in(make_member(evaluation, role))
     assert 'value="backup"' not in page(client, "export_new")
-    assert client.post(reverse("export_new", args=["study"]), {"written_as": "backup"}).status_code == 422
+    for step in ("", "look"):
+        answer = client.post(reverse("export_new", args=["study"]), {"written_as": "backup", "step": step})
+        assert answer.status_code == 403
+        assert REFUSED in answer.content.decode()
     assert Export.objects.count() == 1
     address = reverse("export_file", args=["study", backup.pk])
     assert client.get(address).status_code == 403
