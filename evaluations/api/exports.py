@@ -70,6 +70,7 @@ def list_export_formats(request: HttpRequest) -> FormatList:
                 title=one.title,
                 ending=one.ending,
                 wants_choice=one.wants_choice,
+                is_whole=one.is_whole,
                 settings=[
                     FormatSetting(name=each.name, values=list(each.values), initial=each.initial)
                     for each in one.settings

@@ -13,8 +13,9 @@ from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
 class Export(Row):
     """``filters`` say which comparisons, ``options`` how they are written, ``manifest`` what the file rests on.
 
-    ``counts``: labels by source, and what was left out by reason. ``expected``: comparisons to go through, ``reached``:
-    how many there were so far. ``seen_at``: when whoever writes it last said so; ``attempts``: how often it was begun.
+    ``counts``: labels by source, and what was left out by reason. ``expected``: comparisons to go through, of a backup
+    rows; ``reached``: how many there were so far. ``seen_at``: when whoever writes it last said so; ``attempts``: how
+    often it was begun.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="exports")

@@ -2,20 +2,26 @@
 
 import hashlib
 import io
+import json
 import uuid
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from evaluations.domain import DOWNLOADED, ExportState, InputRefused, LabelPolicy, RaterKind, Rules, RunState, SplitPart
 from evaluations.models import Comparison, Evaluation, Event, Export, Rater, Run
 from evaluations.services import pacing
-from evaluations.services.archiving.backing_up import back_up
+from evaluations.services.archiving import backing_up
+from evaluations.services.archiving.backing_up import VERSION, back_up
 from evaluations.services.archiving.restoring import restore
 from evaluations.services.exporting import exporting, lasting
+from evaluations.services.exporting.manifesting import manifest_of
 from evaluations.services.exporting.wanting import ANYTHING, Wanted
 from evaluations.services.recording import record
 from evaluations.services.reporting.reporting import report_for
@@ -60,6 +66,7 @@ def test_what_it_holds_is_restored_elsewhere_with_the_same_report(evaluation: Ev
     )
     restored = restore(io.BytesIO(content), name="study.zip", slug="elsewhere")
     assert restored.rows == export.rows != 0
+    assert (export.expected, export.reached) == (export.rows, export.rows)
     one, other = (report_for(which, Rules()).as_json() for which in (evaluation, restored.evaluation))
     assert one["aspects"] == other["aspects"]
 
@@ -81,6 +88,29 @@ def test_that_somebody_took_one_is_in_the_next(evaluation: Evaluation) -> None:
     restored = restore(io.BytesIO(bytes_of(second)), name="study.zip", slug="elsewhere").evaluation
     assert [one.verb for one in Event.objects.filter(evaluation=restored, object_type="export")] == [DOWNLOADED]
     assert not restored.exports.exists()
+
+
+def test_what_is_not_in_it_gets_no_number_that_a_later_row_could_have(evaluation: Evaluation) -> None:
+    """A download of a backup is told of, its record is not: the next export there is not what was downloaded."""
+    plain = exporting.begin(evaluation, written_as="jsonl", user=None)
+    for _ in exporting.write(plain, evaluation.comparisons.all()):
+        pass
+    record(DOWNLOADED, plain, user=None, evaluation=evaluation)
+    record(DOWNLOADED, backup(evaluation), user=None, evaluation=evaluation)
+    restored = restore(io.BytesIO(b"".join(back_up(evaluation))), name="study.zip", slug="elsewhere").evaluation
+    taken = Event.objects.filter(evaluation=restored, object_type="export", verb=DOWNLOADED).order_by("pk")
+    assert list(taken.values_list("object_id", flat=True)) == [restored.exports.get().pk, None]
+
+
+def test_its_manifest_tells_the_version_and_the_rows_of_each_table(evaluation: Evaluation) -> None:
+    export = backup(evaluation)
+    told = manifest_of(export)
+    assert (told["format"], told["backup"]["version"]) == ("backup", VERSION)
+    with zipfile.ZipFile(io.BytesIO(bytes_of(export))) as whole:
+        inside = json.loads(whole.read("manifest.json"))["tables"]
+    assert told["backup"]["tables"] == {name: one["rows"] for name, one in inside.items()}
+    assert told["backup"]["tables"]["comparison"] == 3
+    assert sum(told["backup"]["tables"].values()) == told["file"]["rows"] == export.rows
 
 
 def test_an_export_that_still_waits_is_not_taken_along(evaluation: Evaluation) -> None:
@@ -117,6 +147,35 @@ def test_it_is_refused_while_a_run_is_under_way(evaluation: Evaluation) -> None:
     assert not lasting.go_on(waiting)
     waiting.refresh_from_db()
     assert (waiting.state, "is under way" in waiting.reason, bool(waiting.file)) == (ExportState.FAILED, True, False)
+
+
+def test_it_is_refused_by_what_is_under_way_when_its_moment_begins(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is started just before the tables are read is in them as one that is under way."""
+    judge = make_judge(evaluation, "judge").judge
+    assert judge is not None
+
+    @contextmanager
+    def begun_just_now() -> Iterator[None]:
+        Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
+        yield
+
+    monkeypatch.setattr(backing_up, "one_moment", begun_just_now)
+    with pytest.raises(InputRefused, match="is under way"):
+        b"".join(back_up(evaluation))
+
+
+def test_what_a_killed_worker_was_at_is_begun_again(evaluation: Evaluation) -> None:
+    export = exporting.begin(evaluation, written_as="backup", user=None, in_background=True)
+    Export.objects.filter(pk=export.pk).update(
+        state=ExportState.UNFINISHED, attempts=1, reached=7, seen_at=timezone.now() - 2 * lasting.DEAD_AFTER
+    )
+    assert lasting.sweep_exports(evaluation) == [export.pk]
+    assert not lasting.go_on(export)
+    export.refresh_from_db()
+    assert (export.state, export.attempts) == (ExportState.DONE, 2)
+    assert export.sha256 == hashlib.sha256(b"".join(back_up(evaluation))).hexdigest()
 
 
 def test_it_is_always_written_by_a_worker(evaluation: Evaluation) -> None:

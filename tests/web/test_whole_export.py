@@ -111,12 +111,42 @@ def test_an_owner_is_offered_it(evaluation: Evaluation, owner: User, backup: Exp
     assert reverse("export_file", args=["study", backup.pk]) in page(client, "exports")
 
 
-@pytest.mark.parametrize("role", MAY_EXPORT)
-def test_over_the_api_it_is_for_owners_too(evaluation: Evaluation, backup: Export, role: Role) -> None:
-    asking = Asking(token_for(make_member(evaluation, role)))
+def test_a_reviewer_has_no_way_to_it(evaluation: Evaluation, backup: Export) -> None:
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    client, asking = signed_in(reviewer), Asking(token_for(reviewer))
+    assert client.post(reverse("export_new", args=["study"]), {"written_as": "backup"}).status_code == 403
+    assert client.get(reverse("export_file", args=["study", backup.pk])).status_code == 403
     assert asking.post("/evaluations/study/exports", {"format": "backup"}).status_code == 403
     assert asking.get(f"/evaluations/study/exports/{backup.pk}/file").status_code == 403
     assert Export.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", MAY_EXPORT)
+def test_over_the_api_it_is_for_owners_too(evaluation: Evaluation, backup: Export, role: Role) -> None:
+    asking = Asking(token_for(make_member(evaluation, role)))
+    made = asking.post("/evaluations/study/exports", {"format": "backup"})
+    assert (made.status_code, REFUSED in made.json()["detail"]) == (403, True)
+    assert asking.get(f"/evaluations/study/exports/{backup.pk}/file").status_code == 403
+    assert Export.objects.count() == 1
+
+
+def test_the_list_of_formats_tells_which_is_whole(owner: User) -> None:
+    listed = Asking(token_for(owner)).get("/export-formats").json()["items"]
+    assert [one["name"] for one in listed if one["is_whole"]] == ["backup"]
+
+
+def test_while_it_is_written_the_page_has_an_end_in_sight(evaluation: Evaluation, owner: User, backup: Export) -> None:
+    Export.objects.filter(pk=backup.pk).update(state=ExportState.UNFINISHED, reached=4, expected=10)
+    shown = " ".join(page(signed_in(owner), "export", backup.pk).split())
+    assert '<progress aria-label="How much is written" value="4" max="10">' in shown
+    assert "4 of 10 rows" in shown
+
+
+def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: User, backup: Export) -> None:
+    address = reverse("export_file", args=["study", backup.pk])
+    whole = b"".join(signed_in(owner).get(address).streaming_content)  # type: ignore[attr-defined]
+    rest = signed_in(owner).get(address, headers={"range": "bytes=100-"})
+    assert (rest.status_code, b"".join(rest.streaming_content)) == (206, whole[100:])  # type: ignore[attr-defined]
 
 
 def test_a_program_of_the_owner_makes_and_takes_one(

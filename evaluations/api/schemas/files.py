@@ -60,8 +60,8 @@ class ExportTold(Schema):
     sha256: str
     counts: dict[str, Any]
     person: Person | None
-    reached: int
-    expected: int | None
+    reached: int = Field(description="comparisons so far, of a backup rows")
+    expected: int | None = Field(description="of how many, once that is known")
     reason: str
     created_at: datetime
     finished_at: datetime | None
@@ -83,6 +83,7 @@ class FormatTold(Schema):
     title: str
     ending: str
     wants_choice: bool = Field(description="whether an aspect or a combining rule has to be named")
+    is_whole: bool = Field(description="everything as it stands: for owners alone, and without filters or options")
     settings: list[FormatSetting]
 
 

@@ -28,10 +28,10 @@ ROWS_AT_ONCE: Final = 2_000
 EVALUATION_REFERS_TO: Final = ("review_rubric_id", "shown_judge_id")
 
 
-Noted = Callable[[int], None]
+Noted = Callable[[str, int], None]
 
 
-def unnoted(rows: int) -> None:
+def unnoted(table: str, rows: int) -> None:
     """Nobody waits to hear of it."""
 
 
@@ -50,10 +50,10 @@ def back_up(evaluation: Evaluation) -> Iterator[bytes]:
 
 
 def members(evaluation: Evaluation, noted: Noted = unnoted) -> Iterator[tuple[str, Path | bytes]]:
-    """The files of the ZIP by name. ``noted`` is told of every so many rows that were read, within the one moment."""
-    refuse_busy(evaluation)
+    """The files of the ZIP by name. ``noted``: of which table how many rows were read since, within the one moment."""
     with tempfile.TemporaryDirectory(prefix="judgeweb-backup-") as folder:
         with one_moment():
+            refuse_busy(evaluation)
             manifest = read_tables(evaluation, Path(folder), noted)
         yield from files_of(evaluation, Path(folder), manifest)
 
@@ -138,8 +138,8 @@ def read_table(evaluation: Evaluation, table: Table, folder: Path, gathered: Gat
                 file.write(written)
             rows += 1
             if rows % ROWS_AT_ONCE == 0:
-                noted(ROWS_AT_ONCE)
-    noted(rows % ROWS_AT_ONCE)
+                noted(table.name, ROWS_AT_ONCE)
+    noted(table.name, rows % ROWS_AT_ONCE)
     if rows:
         gathered.tables[table.name] = {"rows": rows, "sha256": digest.hexdigest()}
     else:

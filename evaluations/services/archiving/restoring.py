@@ -56,10 +56,15 @@ class Restored:
     made: tuple[str, ...]
 
 
+# The lowest and the highest id of each table.
+Spans = dict[type[models.Model], tuple[int, int]]
+
+
 @dataclass
 class Moved:
     """How ids of the backup become ids of this site: by a distance for each table, or one by one."""
 
+    spans: Spans
     distances: dict[type[models.Model], int] = field(default_factory=dict)
     single: dict[type[models.Model], dict[int, int]] = field(default_factory=dict)
 
@@ -69,6 +74,11 @@ class Moved:
         if model in self.single:
             return self.single[model][pk]
         return pk + self.distances[model]
+
+    def has_place_for(self, model: type[models.Model], pk: int | None) -> bool:
+        """Whether its number here was set aside. Any other is given to a row that is made later."""
+        low, high = self.spans.get(model, (0, -1))
+        return pk is not None and low <= pk <= high
 
 
 def restore(file: BinaryIO, *, name: str, slug: str = "", owner: User | None = None) -> Restored:
@@ -86,11 +96,8 @@ def restore(file: BinaryIO, *, name: str, slug: str = "", owner: User | None = N
         raise backup.refusal(f"its rows contradict each other ({' '.join(str(error).split())[:200]})") from error
 
 
-Spans = dict[type[models.Model], tuple[int, int]]
-
-
 def look_through(backup: Backup) -> Spans:
-    """Read every table once before anything is stored. Returns the lowest and the highest id of each."""
+    """Read every table once before anything is stored."""
     spans: Spans = {}
     for table in TABLES:
         lines = backup.lines(table)
@@ -130,7 +137,7 @@ def stored(backup: Backup, spans: Spans, slug: str, owner: User | None, kept: li
     manifest = backup.manifest
     refuse_slug(slug)
     matched, made, people = accounts_for(manifest["people"])
-    moved = Moved({model: set_aside(model, span) for model, span in spans.items()})
+    moved = Moved(spans, {model: set_aside(model, span) for model, span in spans.items()})
     moved.single = {User: people, Endpoint: endpoints_for(manifest["endpoints"])}
     evaluation = evaluation_of(manifest["evaluation"], slug)
     moved.single[Evaluation] = {manifest["evaluation"]["id"]: evaluation.pk}
@@ -305,7 +312,7 @@ def mend_event(row: list[Any], columns: list[str], moved: Moved) -> None:
     """What it is about, where that was moved too; what is gone or belongs to the site has no number here."""
     place, kind = columns.index("object_id"), row[columns.index("object_type")]
     model = {table.name: table.model for table in TABLES}.get(kind)
-    if model in moved.distances:
+    if model is not None and moved.has_place_for(model, row[place]):
         row[place] = moved.id_of(model, row[place])
     elif kind == "evaluation":
         row[place] = next(iter(moved.single[Evaluation].values()))

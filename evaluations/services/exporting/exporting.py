@@ -23,7 +23,9 @@ from evaluations.formats.writing import LEAVING
 from evaluations.models import Comparison, Evaluation, Export, User
 from evaluations.models.filtering import narrowed_to
 from evaluations.services import pacing
+from evaluations.services.archiving.backing_up import VERSION as BACKUP_VERSION
 from evaluations.services.archiving.backing_up import members, refuse_busy
+from evaluations.services.archiving.tables import TABLES
 from evaluations.services.exporting import collecting, composing, labelled
 from evaluations.services.exporting.agreeing import agreed
 from evaluations.services.exporting.aliasing import aliases_of
@@ -150,7 +152,7 @@ class Heartbeat:
 
     def goes_on(self) -> bool:
         writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
-        return bool(writing.update(seen_at=Now(), reached=self.tally.comparisons))
+        return bool(writing.update(seen_at=Now(), reached=reached(self.export, self.tally)))
 
     def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
         for one in passing:
@@ -169,17 +171,27 @@ def apart() -> Iterator[CursorWrapper]:
         connection.close()
 
 
+@dataclass
 class HeartbeatBeside(Heartbeat):
     """Over a connection of its own, beside a transaction that reads as of one moment and must not write."""
 
+    tables: dict[str, int] = field(default_factory=dict)
+
     def goes_on(self) -> bool:
         with apart() as cursor:
-            cursor.execute(GOES_ON, [self.tally.rows, self.export.pk, ExportState.UNFINISHED.value])
+            cursor.execute(GOES_ON, [reached(self.export, self.tally), self.export.pk, ExportState.UNFINISHED.value])
             return bool(cursor.rowcount)
 
-    def noted(self, rows: int) -> None:
+    def noted(self, table: str, rows: int) -> None:
         self.tally.rows += rows
+        if rows:
+            self.tables[table] = self.tables.get(table, 0) + rows
         self.beat()
+
+
+def reached(export: Export, tally: Tally) -> int:
+    """How far it is: in comparisons, and of the whole in rows."""
+    return tally.rows if format_of(export.format).is_whole else tally.comparisons
 
 
 def break_off(export: Export) -> None:
@@ -203,8 +215,12 @@ def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally, h
     leaving = format_of(export.format)
     those = cast_for(export.evaluation, wanted)
     if leaving.is_whole:
-        export.manifest = about(leaving, export.evaluation)
+        foresee_rows(export, heartbeat)
         beside = HeartbeatBeside(export, tally)
+        export.manifest = {
+            **about(leaving, export.evaluation),
+            "backup": {"version": BACKUP_VERSION, "tables": beside.tables},  # each is in it once its rows were read
+        }
         files = members(export.evaluation, beside.noted)
         return beside.along(leaving.write(cast("Rows", files), those.names(), wanted.options, tally))
     chosen = narrowed(export.evaluation, comparisons, wanted)
@@ -216,6 +232,12 @@ def content(export: Export, comparisons: "QuerySet[Comparison]", tally: Tally, h
         facts=lambda: replace(facts_of(wanted, those, told), agreement=tuple(agreed(those, chosen))),
     )
     return leaving.write(heartbeat.along(rows), those.names(), options, tally)
+
+
+def foresee_rows(export: Export, heartbeat: Heartbeat) -> None:
+    """How many there are as it begins: what comes or goes meanwhile makes no odds to a bar."""
+    rows = sum(table.rows(export.evaluation).count() for table in heartbeat.along(TABLES))
+    Export.objects.filter(pk=export.pk).update(expected=rows)
 
 
 @dataclass(frozen=True)
@@ -317,7 +339,7 @@ def finish(export: Export, tally: Tally, sha256: str, size: int) -> None:
         bytes=size,
         counts=counts,
         manifest={**export.manifest, "counts": counts},
-        reached=tally.comparisons,
+        reached=reached(export, tally),
         finished_at=Now(),
     )
     if not done:
