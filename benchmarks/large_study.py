@@ -36,7 +36,7 @@ from evaluations.services.preparing.preparing import create_evaluation, freeze
 SLUG: Final = "large"
 CANDIDATES: Final = ("alpha", "beta", "delta", "gamma")
 CATEGORIES: Final = ("math", "code", "writing", "facts", "chat")
-QUERIES_AT_ONCE: Final = 2_000
+QUERIES_AT_ONCE: Final = 5_000
 FAILED: Final = 0.002
 NOW: Final = timezone.now()
 MOMENT: Final = 20_000 * 86_400_000

@@ -50,11 +50,10 @@ from evaluations.forms.comparisons import FilterForm
 from evaluations.forms.people_chosen import PeopleForm
 from evaluations.models import Adjudication, Comparison, Evaluation, Event, Slice, Tag, User
 from evaluations.models import Tagging as TaggingRow
-from evaluations.models.filtering import narrowed_to
 from evaluations.services.importing.adding import add_comparison
 from evaluations.services.preparing import slicing, tagging
 from evaluations.services.reporting.browsing import Progress, find, progress
-from evaluations.services.reporting.narrowing import few_among
+from evaluations.services.reporting.narrowing import few_told_apart
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.tabulating import Row, Table, table_of
 from evaluations.services.reviewing.assigning import assign
@@ -132,14 +131,6 @@ def filters_in(request: HttpRequest, user: User, evaluation: Evaluation) -> list
     checked(form, "query")
     sliced = form.sliced()
     return [one for one in (form.wanted(), sliced.wanted if sliced else Filter()) if one]
-
-
-def few_told_apart(evaluation: Evaluation, wanted: Sequence[Filter]) -> list[Comparison]:
-    """Of few comparisons, those that the filter leaves out are told apart, too."""
-    among = Comparison.objects.filter(evaluation=evaluation)
-    for one in wanted:
-        among = narrowed_to(among, evaluation, one.without_choices())
-    return few_among(among)
 
 
 def listed(user: User, evaluation: Evaluation, rows: Sequence[Comparison]) -> list[ComparisonTold]:

@@ -17,6 +17,7 @@ UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
+OF_ASCII: Final = "".join(sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128)))
 PIECE: Final = re.compile(r'-?"[^"]*"?|[^\s"]+')
 QUOTES: Final = str.maketrans("“”„«»", '"""""')
 LONGEST_WORD: Final = 64
@@ -36,7 +37,9 @@ class Search:
 
 
 def words_of(text: str) -> list[str]:
-    return [word[:LONGEST_WORD] for word in WORD.findall(folded(text))]
+    # Most texts are ASCII alone: cut by a table they take a quarter of the time.
+    words = text.translate(OF_ASCII).split() if text.isascii() else WORD.findall(folded(text))
+    return [word[:LONGEST_WORD] for word in words]
 
 
 def folded(text: str) -> str:

@@ -18,6 +18,7 @@ from evaluations.domain import (
     SAVED_REVIEW_STATES,
     SPLIT,
     Choice,
+    ComparisonOrigin,
     DisagreementState,
     Filter,
     InputRefused,
@@ -35,7 +36,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.finding import Tag, Tagging
 from evaluations.models.judges import Rater
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response
-from evaluations.models.rubrics import Aspect
+from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.searching import ids_with
 from evaluations.models.verdicts import Review, Score
@@ -132,11 +133,27 @@ def told_at_once(evaluation: Evaluation, wanted: Filter) -> Iterator[Collection[
         yield first_of(brought.values_list("pk", flat=True))
     if wanted.flagged:
         yield few_flagged(evaluation)
+    if wanted.origin == ComparisonOrigin.BY_HAND:  # the others are seldom few
+        typed = Comparison.all_rows.filter(evaluation=evaluation, origin=ComparisonOrigin.BY_HAND)
+        yield first_of(typed.values_list("pk", flat=True))
+    if wanted.reviews and wanted.reviews != ReviewsSaved.NONE:
+        yield first_of(reviewed(evaluation, REVIEW_STATES[ReviewsSaved(wanted.reviews)]))
+    if wanted.aspect and wanted.choice and not wanted.rater:
+        says = labelled(aspect_of(evaluation, wanted.aspect), wanted.choice)
+        yield first_of(says.values_list("comparison_id", flat=True))
     if wanted.category:
         queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
         few = first_of(queries.values_list("pk", flat=True))
         asked = Comparison.all_rows.filter(query__in=few).values_list("pk", flat=True)
         yield first_of(asked) if len(few) <= FEW else None
+
+
+def reviewed(evaluation: Evaluation, states: Collection[ReviewState]) -> "QuerySet[Any, int]":
+    """By rater and rubric version, both known here: `review_of_rater` then tells the states."""
+    raters = list(Rater.objects.filter(evaluation=evaluation).values_list("pk", flat=True))
+    versions = list(RubricVersion.objects.filter(rubric__evaluation=evaluation).values_list("pk", flat=True))
+    reviews = Review.all_rows.filter(rater__in=raters, rubric_version__in=versions, state__in=states)
+    return reviews.values_list("comparison_id", flat=True)
 
 
 def first_of(ids: "QuerySet[Any, int]") -> list[int]:
@@ -223,7 +240,7 @@ def of_choices(evaluation: Evaluation, wanted: Filter) -> Iterator[Condition]:
         rater = rater_of(evaluation, wanted.rater)
         yield partial(spoke, rater) if aspect is None else partial(chose, rater, aspect, wanted.choice)
     elif aspect is not None:
-        yield partial(labelled, aspect, wanted.choice)
+        yield partial(with_label, aspect, wanted.choice)
     if wanted.failed:
         yield partial(failed, evaluation, wanted.failed)
 
@@ -244,11 +261,13 @@ def rater_of(evaluation: Evaluation, named: str) -> Rater:
     return found
 
 
-def labelled(aspect: Aspect, choice: str, among: Among) -> Q:
-    labels = Label.objects.filter(among.where(), aspect=aspect)
-    if choice:
-        labels = labels.filter(choice="" if choice == SPLIT else choice)
-    return Q(pk__in=labels.values("comparison"))
+def with_label(aspect: Aspect, choice: str, among: Among) -> Q:
+    return Q(pk__in=labelled(aspect, choice).filter(among.where()).values("comparison"))
+
+
+def labelled(aspect: Aspect, choice: str) -> "QuerySet[Label]":
+    labels = Label.objects.filter(aspect=aspect)
+    return labels.filter(choice="" if choice == SPLIT else choice) if choice else labels
 
 
 def spoke(rater: Rater, among: Among) -> Q:

@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, connection, models
@@ -177,6 +177,7 @@ def converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], A
     return hex_of if vendor == "sqlite" and isinstance(field, models.UUIDField) else None
 
 
+@lru_cache(maxsize=8)  # of many rows at once most are written at one moment
 def time_for_sqlite(moment: datetime) -> str:
     return str(connection.ops.adapt_datetimefield_value(moment))
 

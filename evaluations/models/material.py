@@ -291,6 +291,9 @@ class Comparison(Row):
                 fields=["evaluation", "id", "candidate_a", "candidate_b", "category", "origin", "source_import"],
                 name="comparison_in_order",
             ),
+            models.Index(
+                fields=["evaluation"], condition=Q(origin=ComparisonOrigin.BY_HAND.value), name="comparison_by_hand"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from evaluations.models import Comparison, Evaluation, Rater, Tagging, User
 from evaluations.models.filtering import narrowed_to
 from evaluations.services.importing.indexing import is_behind
 from evaluations.services.reporting.browsing import Found, find, progress
-from evaluations.services.reporting.narrowing import few_among, few_of
+from evaluations.services.reporting.narrowing import few_of, few_told_apart
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, address, after_of, page_of
@@ -56,7 +56,7 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
         if cell:
             note_seen(user, evaluation, few_of(counted, evaluation, cell.rules()) or page.rows)
         elif any(one.tells_what_others_chose for one in wanted):
-            note_told_apart(user, evaluation, wanted, page.rows)
+            note_seen(user, evaluation, few_told_apart(evaluation, wanted) or page.rows)
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
@@ -129,14 +129,6 @@ def page_found(
 
 def listed(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
     return found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LISTED)
-
-
-def note_told_apart(user: User, evaluation: Evaluation, wanted: Sequence[Filter], rows: Sequence[Comparison]) -> None:
-    """That this person was told what others chose: of few, those that the filter leaves out are told apart, too."""
-    among = Comparison.objects.filter(evaluation=evaluation)
-    for one in wanted:
-        among = narrowed_to(among, evaluation, one.without_choices())
-    note_seen(user, evaluation, few_among(among) or rows)
 
 
 def excluding(evaluation: Evaluation, wanted: Sequence[Filter]) -> list[str]:

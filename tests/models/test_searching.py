@@ -90,6 +90,13 @@ def test_a_text_is_found_by_its_own_words_in_their_order(text: str) -> None:
     assert "".join(stretch.text for stretch in hit) in ("", text)
 
 
+def test_texts_of_ascii_alone_are_cut_like_all_others() -> None:
+    ascii_signs = "".join(map(chr, range(128)))
+    for text in (ascii_signs, "Parse_JSON(x1)\tand/or  9.5%", "b" * 70 + " c", "", " _ "):
+        assert words_of(text) == words_of(text + " ä")[:-1]
+    assert words_of("Parse_JSON(x1)") == ["parse", "json", "x1"]
+
+
 def test_hits_are_marked_where_they_stand() -> None:
     pieces = excerpt("The café: a CAFE in Paris", search_for("cafe paris"))
     assert [(one.text, one.is_hit) for one in pieces] == [

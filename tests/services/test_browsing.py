@@ -6,9 +6,20 @@ from typing import Any
 import pytest
 
 from evaluations.domain import CallState, Choice, Filter, ImportState
-from evaluations.models import Adjudication, Comparison, Evaluation, Import, Query, Response, Tag, Tagging, filtering
+from evaluations.models import (
+    Adjudication,
+    Comparison,
+    Evaluation,
+    Import,
+    Label,
+    Query,
+    Response,
+    Tag,
+    Tagging,
+    filtering,
+)
 from evaluations.models.filtering import comparisons_in
-from evaluations.services.reporting import browsing
+from evaluations.services.reporting import browsing, narrowing
 from evaluations.services.reporting.browsing import Progress, categories, find, progress
 from tests.making import make_comparison, make_evaluation, make_human, make_user
 from tests.saying import ALL_A, ALL_B, aspect_of, import_votes, judge_says, make_import, person_says
@@ -54,6 +65,8 @@ HOLDS: dict[str, tuple[dict[str, Any], set[int]]] = {
     "words": ({"text": "needle"}, {3, 12, 13}),
     "saved": ({"reviews": "saved"}, set(range(0, NUMBER, 4))),
     "no review": ({"reviews": "none"}, set(range(NUMBER)) - set(range(0, NUMBER, 4))),
+    "by hand": ({"origin": "by_hand"}, set(range(NUMBER)) - {7, 8, 9, 10}),
+    "label": ({"aspect": "clarity", "choice": "B"}, set(range(0, NUMBER, 4))),
     "judge chose": ({"rater": "judge:longest", "aspect": "clarity", "choice": "A"}, set(range(0, NUMBER, 2))),
 }
 
@@ -87,6 +100,7 @@ def filled() -> Evaluation:
             ).update(flags="forged_verdict")
         if number in HOLDS["saved"][1]:
             person_says(make_human(evaluation), one, {"clarity": "B"})
+            Label.objects.create(comparison=one, aspect=clarity, choice="B", source="majority", votes=1, unanimous=True)
         judge_says(one, as_stored={"clarity": "A" if number % 2 == 0 else "B"})
     make_comparison(make_evaluation(), category="poems")
     return evaluation
@@ -128,11 +142,30 @@ def test_a_filter_that_finds_few_is_answered_whole_however_little_time_there_is(
     filled: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(browsing, "FIRST_PIECE", 1)
-    for name in ("rare tag", "category", "flagged", "settled"):
+    for name in ("rare tag", "category", "flagged", "settled", "saved", "by hand", "label"):
         said, holds = HOLDS[name]
         found = find(filled, [Filter(**said)], seconds=0)
         assert (len(found.ids), found.is_whole) == (len(holds), True), name
-    assert not find(filled, [Filter(reviews="saved")], seconds=0).is_whole
+    assert not find(filled, [Filter(reviews="none")], seconds=0).is_whole
+
+
+def test_of_few_those_that_a_choice_leaves_out_are_told_apart_too(
+    filled: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = list(Comparison.objects.filter(evaluation=filled).order_by("pk").values_list("pk", flat=True))
+    judged: dict[str, Any] = {"rater": "judge:longest", "aspect": "clarity", "choice": "A"}
+
+    def told_apart(**said: Any) -> set[int]:
+        return {ids.index(one.pk) for one in narrowing.few_told_apart(filled, [Filter(**said, **judged)])}
+
+    assert told_apart(category="poems") == {3, 4, 10, 23}
+    assert told_apart(candidate="gamma") == {0, 5, 10, 15, 20}
+    assert told_apart(tags=("common",)) == {0, 3, 6, 9, 12, 15, 18, 21}
+    assert told_apart(category="facts") == set()  # twenty are many
+    # What could not be looked through in time takes nothing away from what was found.
+    monkeypatch.setattr(narrowing, "LOOKING", 0.0)
+    monkeypatch.setattr(browsing, "FIRST_PIECE", 6)
+    assert told_apart(candidate="gamma") == {0, 5}
 
 
 def test_raters_are_counted_once_however_much_they_said() -> None:

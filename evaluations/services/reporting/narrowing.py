@@ -9,9 +9,10 @@ from typing import Final
 from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KeyTransform
 
-from evaluations.domain import InputRefused, RaterKind, Rules
+from evaluations.domain import Filter, InputRefused, RaterKind, Rules
 from evaluations.models import Comparison, Evaluation, Rater
 from evaluations.models.filtering import narrowed_to
+from evaluations.services.reporting.browsing import find
 from evaluations.services.reporting.splitting import default_split, in_part
 
 COLUMNS: Final = {
@@ -23,6 +24,7 @@ COLUMNS: Final = {
     "candidate_b": ("response_b__candidate__name",),
 }
 FEW: Final = 10  # a report on no more comparisons gives single choices away
+LOOKING: Final = 1.0  # seconds
 
 
 def comparisons_of(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> QuerySet[Comparison]:
@@ -61,6 +63,19 @@ def few_among(comparisons: QuerySet[Comparison]) -> list[Comparison]:
     """All of them where they are few; none of many."""
     found = list(comparisons.only("evaluation", "response_a", "response_b")[: FEW + 1])
     return found if len(found) <= FEW else []
+
+
+def few_told_apart(evaluation: Evaluation, wanted: Sequence[Filter]) -> list[Comparison]:
+    """Of few comparisons, those that a filter by the choices of others leaves out are told apart, too.
+
+    All that the filter means without those choices; none where these are many. Where they cannot all be found in
+    time, the few that were.
+    """
+    found = find(evaluation, [one.without_choices() for one in wanted], size=FEW, seconds=LOOKING)
+    if found.is_whole and found.goes_on is not None:
+        return []
+    few = Comparison.objects.filter(pk__in=found.ids)
+    return list(few.only("evaluation", "response_a", "response_b"))
 
 
 def having(comparisons: QuerySet[Comparison], key: str, value: str) -> QuerySet[Comparison]:
