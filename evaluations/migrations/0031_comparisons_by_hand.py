@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="comparison",
             index=models.Index(
-                condition=models.Q(("origin", "by_hand")), fields=["evaluation"], name="comparison_by_hand"
+                condition=models.Q(("origin", "by_hand")), fields=["evaluation", "origin"], name="comparison_by_hand"
             ),
         ),
     ]

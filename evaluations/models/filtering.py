@@ -38,7 +38,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call
-from evaluations.models.searching import ids_with
+from evaluations.models.searching import first_with, ids_with
 from evaluations.models.verdicts import Review, Score
 
 CODE_BITS: Final = 7
@@ -146,6 +146,8 @@ def told_at_once(evaluation: Evaluation, wanted: Filter) -> Iterator[Collection[
         few = first_of(queries.values_list("pk", flat=True))
         asked = Comparison.all_rows.filter(query__in=few).values_list("pk", flat=True)
         yield first_of(asked) if len(few) <= FEW else None
+    if wanted.text:
+        yield first_with(search_for(wanted.text), FEW + 1)
 
 
 def reviewed(evaluation: Evaluation, states: Collection[ReviewState]) -> "QuerySet[Any, int]":
@@ -194,7 +196,9 @@ def flagged(evaluation: Evaluation) -> Condition:
 def suspect(evaluation: Evaluation) -> "tuple[QuerySet[Query], QuerySet[Response]]":
     queries = Query.all_rows.filter(evaluation=evaluation).exclude(flags="").order_by()
     responses = Response.all_rows.filter(query__evaluation=evaluation).exclude(flags="").order_by()
-    return queries, responses
+    # Among few of all evaluations it is told at once which are of this one: SQLite would go through its queries.
+    anywhere = first_of(Response.all_rows.exclude(flags="").values_list("pk", flat=True))
+    return queries, responses.filter(pk__in=anywhere) if len(anywhere) <= FEW else responses
 
 
 def few_flagged(evaluation: Evaluation) -> set[int] | None:

@@ -292,7 +292,10 @@ class Comparison(Row):
                 name="comparison_in_order",
             ),
             models.Index(
-                fields=["evaluation"], condition=Q(origin=ComparisonOrigin.BY_HAND.value), name="comparison_by_hand"
+                # Its origin is the same throughout: without it SQLite would rather read the index above whole.
+                fields=["evaluation", "origin"],
+                condition=Q(origin=ComparisonOrigin.BY_HAND.value),
+                name="comparison_by_hand",
             ),
         ]
 

@@ -42,7 +42,7 @@ class Indexing(Row):
 def ids_with(search: Search, after: int | None, last: int | None, among: Sequence[int] | None = None) -> RawSQL:
     """The comparisons in whose texts the search finds what it wants: after one id, up to another, among these."""
     column = "comparison_id" if is_postgresql() else "rowid"
-    asked, values = matching(search), [expression(search)]
+    asked, values = matching(search), list[object]([expression(search)])
     for sign, bound in ((">", after), ("<=", last)):
         if bound is not None:
             asked += f" AND {column} {sign} %s"
@@ -53,11 +53,23 @@ def ids_with(search: Search, after: int | None, last: int | None, among: Sequenc
     return RawSQL(f"SELECT {column} FROM {TABLE} WHERE {asked}", values)
 
 
+def first_with(search: Search, most: int) -> list[int] | None:
+    """Some comparisons of whichever evaluation in whose texts the search finds what it wants: all where they are less
+    than so many. None where that cannot be told at once: for a phrase, whose words may be everywhere and never meet,
+    and on PostgreSQL, which finds all before it tells the first.
+    """
+    if is_postgresql() or any(len(term) > 1 for term in search.wanted):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT rowid FROM {TABLE} WHERE {matching(search)} LIMIT %s", [expression(search), most])
+        return [pk for (pk,) in cursor.fetchall()]
+
+
 def matching(search: Search) -> str:
     return "document @@ %s::tsquery" if is_postgresql() else f"{TABLE} MATCH %s"
 
 
-def expression(search: Search) -> object:
+def expression(search: Search) -> str:
     """The search as the database writes it. Words are letters and digits, and quoted all the same."""
     if is_postgresql():
         wanted = " & ".join(behind_each_other(term) for term in search.wanted)
