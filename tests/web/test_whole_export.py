@@ -1,12 +1,15 @@
 """A backup from the page of exports: for owners, in the background, and taken by owners alone."""
 
 import io
+import re
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluations.domain import DOWNLOADED, ExportState, Role
 from evaluations.models import Evaluation, Event, Export, User
@@ -84,6 +87,7 @@ def test_the_page_asks_for_nothing_else_and_says_what_is_in_it(evaluation: Evalu
     for field in ("anonymised", "policy", "slice", "shares"):
         assert f'name="{field}"' not in text
     assert "would be written of" not in text
+    assert "what was left out" not in text
 
 
 @pytest.mark.parametrize("role", MAY_EXPORT)
@@ -136,10 +140,14 @@ def test_the_list_of_formats_tells_which_is_whole(owner: User) -> None:
 
 
 def test_while_it_is_written_the_page_has_an_end_in_sight(evaluation: Evaluation, owner: User, backup: Export) -> None:
-    Export.objects.filter(pk=backup.pk).update(state=ExportState.UNFINISHED, reached=4, expected=10)
+    begun = timezone.now() - timedelta(days=1)
+    told = {"state": ExportState.UNFINISHED, "reached": 1_728_000_000, "expected": 2_000_000_000, "begun_at": begun}
+    Export.objects.filter(pk=backup.pk).update(**told)
     shown = " ".join(page(signed_in(owner), "export", backup.pk).split())
-    assert '<progress aria-label="How much is written" value="4" max="10">' in shown
-    assert "4 of 10 rows" in shown
+    assert '<progress aria-label="How much is written" value="1728000000" max="2000000000">' in shown
+    assert "1,728,000,000 of 2,000,000,000 rows" in shown
+    # 1,728,000,000 rows in 86,400 seconds are 20,000 a second; an hour that this test takes makes it 19,200.
+    assert re.search(r"(20,000|19,\d\d\d) a second", shown)
 
 
 def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: User, backup: Export) -> None:
