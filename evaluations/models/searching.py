@@ -55,13 +55,13 @@ def ids_with(search: Search, after: int | None, last: int | None, among: Sequenc
 
 def first_with(search: Search, most: int) -> list[int] | None:
     """Some comparisons of whichever evaluation in whose texts the search finds what it wants: all where they are less
-    than so many. None where that cannot be told at once: for a phrase, whose words may be everywhere and never meet,
-    and on PostgreSQL, which finds all before it tells the first.
+    than so many. None for a phrase, whose words may be everywhere and never meet.
     """
-    if is_postgresql() or any(len(term) > 1 for term in search.wanted):
+    if any(len(term) > 1 for term in search.wanted):
         return None
+    column = "comparison_id" if is_postgresql() else "rowid"
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT rowid FROM {TABLE} WHERE {matching(search)} LIMIT %s", [expression(search), most])
+        cursor.execute(f"SELECT {column} FROM {TABLE} WHERE {matching(search)} LIMIT %s", [expression(search), most])
         return [pk for (pk,) in cursor.fetchall()]
 
 
