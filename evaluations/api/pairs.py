@@ -79,6 +79,8 @@ def count_new_pairs(request: HttpRequest, slug: str, asked: Query[Counting]) -> 
         ranking=list(ways.ranking.names),
         ranked_by=ways.ranking.by,
         unranked_because=ways.unranked,
+        is_whole=ways.is_whole,
+        queries=ways.queries,
         confirmed_above=CONFIRMED_ABOVE,
     )
 

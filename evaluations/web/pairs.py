@@ -43,10 +43,9 @@ def shown(request: HttpRequest, evaluation: Evaluation, form: PairsForm, status:
         "evaluation": evaluation,
         "form": form,
         "counts": [(labels[way], as_told, ways.counted[way]) for way, as_told in ways.told.items()],
-        "ranking": ways.ranking,
-        "why": ways.unranked,
-        "most": max(ways.counted.values(), default=0),
-        "asks_above": CONFIRMED_ABOVE,
+        "ways": ways,
+        "is_all_made": ways.is_whole and not any(ways.counted.values()),
+        "asks": not ways.is_whole or max(ways.counted.values(), default=0) > CONFIRMED_ABOVE,
     }
     is_fragment = request.htmx and request.method == "POST"  # type: ignore[attr-defined]
     return render(request, "pairs/_counts.html" if is_fragment else "pairs/pairs.html", context, status=status)

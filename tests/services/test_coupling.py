@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain import InputRefused, Role
-from evaluations.models import Comparison, Evaluation, Import
-from evaluations.services.importing import counting
-from evaluations.services.importing.counting import count_pairs
+from evaluations.models import Comparison, Evaluation, Event, Import
+from evaluations.services.importing import counting, coupling
+from evaluations.services.importing.counting import Counted, count_pairs
 from evaluations.services.importing.coupling import couple
 from evaluations.services.importing.importing import go_on
 from evaluations.services.importing.pairing import neighbours, pairs_of, read_pairing
@@ -90,7 +90,8 @@ def test_what_is_counted_is_what_is_made_and_only_once(evaluation: Evaluation) -
     bring(evaluation, *answers("a", "b", "c", "d", key="q2"), pair="baseline:a")  # a-b, a-c, a-d
     ways = [read_pairing(way) for way in ("all", "baseline:b", "adjacent")]
     # Of q2 are left b-c, b-d, c-d; b against the others b-c, b-d; c-b is beside, b-a is here, d meets b.
-    assert count_pairs(evaluation, ways, ranking_of(evaluation).names) == {"all": 3, "baseline:b": 2, "adjacent": 2}
+    counted = count_pairs(evaluation, ways, ranking_of(evaluation).names)
+    assert counted == Counted({"all": 3, "baseline:b": 2, "adjacent": 2}, queries=2)
     importing = couple(evaluation, "adjacent", confirmed=False, user=None)
     while go_on(importing, seconds=0):
         importing.refresh_from_db()
@@ -109,6 +110,29 @@ def test_very_many_pairs_are_made_only_where_that_is_confirmed(
     with pytest.raises(InputRefused, match="would make 2 comparisons"):
         couple(evaluation, "all", confirmed=False, user=None)
     assert couple(evaluation, "all", confirmed=True, user=None).pk
+
+
+def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_confirmed(
+    evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coupling, "WAITED", 0)
+    monkeypatch.setattr(page, "nudge", lambda task, pk: None)
+    client.force_login(make_member(evaluation, Role.MANAGER))
+    bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
+    address = reverse("pairs", args=["study"])
+    text = client.get(address).content.decode()
+    assert "These are the first 0 queries" in text
+    assert '<code>all</code></th><td class="number">at least 0</td>' in text
+    assert "is made. Bring in more" not in text
+    refused = client.post(address, {"pair": "all", "do": "make"})
+    assert refused.status_code == 422
+    assert "too many queries to count them all at once" in refused.content.decode()
+    client.post(address, {"pair": "all", "confirmed": "on", "do": "make"})
+    importing = Import.objects.latest("pk")
+    event = Event.objects.get(verb="began storing", object_id=importing.pk)
+    assert event.after == {"pair": "all", "comparisons_at_least": 0}
+    go_on(importing)
+    assert pairs_here() == {("a", "b"), ("a", "c"), ("b", "c")}
 
 
 def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None:

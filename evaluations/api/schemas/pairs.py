@@ -20,7 +20,9 @@ class PairsTold(Schema):
     ranking: list[str] = Field(description="the rated candidates, the best first, for pairs of neighbours")
     ranked_by: str
     unranked_because: str = Field(description="why there are no neighbours by rating; empty where there are")
-    confirmed_above: int = Field(description="more comparisons than this are made only when `confirmed`")
+    is_whole: bool = Field(description="false where time was up after `queries` of them: there may be more comparisons")
+    queries: int = Field(description="of how many queries these were counted")
+    confirmed_above: int = Field(description="more than this, or not wholly counted, are made only when `confirmed`")
 
 
 class PairsNew(Sent):

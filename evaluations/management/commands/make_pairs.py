@@ -50,4 +50,4 @@ def comparisons(number: int) -> str:
 def counted(evaluation: Evaluation, way: str) -> int:
     pairing = read_pairing(way)
     ranking = ranking_of(evaluation).names if pairing.way == ADJACENT else ()
-    return count_pairs(evaluation, [pairing], ranking)[str(pairing)]
+    return count_pairs(evaluation, [pairing], ranking).numbers[str(pairing)]

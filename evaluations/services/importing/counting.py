@@ -1,6 +1,9 @@
 """How many comparisons a way of pairing would make of the responses that are here, before any is made."""
 
+import math
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -11,16 +14,34 @@ from evaluations.services.importing.pairing import Pairing, Side, pairs_of, seed
 
 # More than so many at once are made only where that is confirmed.
 CONFIRMED_ABOVE: Final = 100_000
+# While somebody waits, those are counted that so many seconds allow.
+WAITED: Final = 1.5
 
 Pair = tuple[int, int]
 
 
-def count_pairs(evaluation: Evaluation, ways: Sequence[Pairing], ranking: Sequence[str] = ()) -> dict[str, int]:
+@dataclass(frozen=True)
+class Counted:
+    """``numbers``: comparisons by way of pairing. ``queries``: of how many; not ``is_whole``: time was up then."""
+
+    numbers: dict[str, int]
+    queries: int
+    is_whole: bool = True
+
+
+def count_pairs(
+    evaluation: Evaluation, ways: Sequence[Pairing], ranking: Sequence[str] = (), *, seconds: float = math.inf
+) -> Counted:
     """By each way; those that are there already do not count. One pass over the responses, however many ways."""
+    ends = time.monotonic() + seconds
     counted = {str(way): 0 for way in ways}
+    queries = 0
     made = grouped_pairs(evaluation)
     waiting: tuple[int, set[Pair]] | None = next(made, None)
     for query, key, sides in grouped_sides(evaluation):
+        if time.monotonic() > ends:
+            return Counted(counted, queries, is_whole=False)
+        queries += 1
         while waiting is not None and waiting[0] < query:
             waiting = next(made, None)
         there = waiting[1] if waiting is not None and waiting[0] == query else set()
@@ -29,7 +50,7 @@ def count_pairs(evaluation: Evaluation, ways: Sequence[Pairing], ranking: Sequen
             counted[str(way)] += sum(
                 (one.pk, other.pk) not in there and (other.pk, one.pk) not in there for one, other in pairs
             )
-    return counted
+    return Counted(counted, queries)
 
 
 def grouped_sides(evaluation: Evaluation) -> Iterator[tuple[int, str, list[Side]]]:
@@ -47,9 +68,15 @@ def grouped_pairs(evaluation: Evaluation) -> Iterator[tuple[int, set[Pair]]]:
         yield query, {(a, b) for _, a, b in group}
 
 
-def refuse_too_many(number: int, *, confirmed: bool) -> None:
-    if number > CONFIRMED_ABOVE and not confirmed:
-        raise InputRefused(
-            f"That would make {number:,} comparisons, more than {CONFIRMED_ABOVE:,} at once: confirm them, "
-            "or pair against a baseline or at random."
+def refuse_too_many(counted: Counted, way: Pairing, *, confirmed: bool) -> None:
+    """Where time did not allow to count them all they may be too many, too."""
+    number = counted.numbers[str(way)]
+    if confirmed or (counted.is_whole and number <= CONFIRMED_ABOVE):
+        return
+    would_make = f"That would make {number:,} comparisons, more than {CONFIRMED_ABOVE:,} at once"
+    if not counted.is_whole:
+        would_make = (
+            f"The first {counted.queries:,} queries would make {number:,} comparisons, and there are too many queries "
+            "to count them all at once"
         )
+    raise InputRefused(f"{would_make}: confirm them, or pair against a baseline or at random.")
