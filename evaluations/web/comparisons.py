@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, Final, cast
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -24,6 +24,9 @@ from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
 from evaluations.web.paging import PAGE_SIZE, Page, address, after_of, page_of
 from evaluations.web.round_new import reviewers
+
+ASKED: Final = "asked of comparisons"  # in the session
+MOST_CHOSEN: Final = 500
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
 LISTED = (
@@ -71,8 +74,26 @@ def comparisons(request: HttpRequest, slug: str) -> HttpResponse:
         "is_behind": bool(form.wanted().text) and is_behind(evaluation),
         "known_tags": form.tags,
         "people": reviewers(evaluation) if access.may(user, Action.MANAGE, evaluation) else [],
+        "asked": kept_asked(request, slug),
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
+
+
+def keep_asked(request: HttpRequest, slug: str) -> None:
+    """What was chosen and written for an act that was refused stands on the list that comes next."""
+    words = {name: request.POST.get(name, "")[:200] for name in ("which", "tag", "round")}
+    ids = {name: numbers_in(request, name) for name in ("comparison", "people")}
+    request.session[ASKED] = {"slug": slug, **words, **ids}
+
+
+def kept_asked(request: HttpRequest, slug: str) -> dict[str, Any]:
+    told: dict[str, Any] = request.session.pop(ASKED, {})
+    return told if told.get("slug") == slug else {}
+
+
+def numbers_in(request: HttpRequest, name: str) -> list[int]:
+    given = request.POST.getlist(name)[:MOST_CHOSEN]
+    return [int(one) for one in given if one.isdecimal() and len(one) < 19]
 
 
 def filter_form(request: HttpRequest, evaluation: Evaluation) -> FilterForm:

@@ -22,12 +22,11 @@ from evaluations.services.reporting.browsing import ids_of
 from evaluations.services.reviewing.assigning import Given, assign
 from evaluations.services.reviewing.extending import make_round_of
 from evaluations.tasks import nudge, tag_all
-from evaluations.web.comparisons import asked_of, filter_form
+from evaluations.web.comparisons import asked_of, filter_form, keep_asked, numbers_in
 from evaluations.web.refusing import told_if_refused
 from evaluations.web.round import told
 from evaluations.web.round_new import reviewers
 
-MOST_CHOSEN: Final = 500
 NEEDED: Final = {
     Act.TAG: Action.TAG,
     Act.UNTAG: Action.TAG,
@@ -69,12 +68,11 @@ def comparisons_act(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(user, slug, NEEDED[wanted["act"]])
     filters = filters_of(request, evaluation) if wanted["which"] == Which.ALL else []
     back = redirect(reverse("comparisons", args=[slug], query=request.GET))
-    with told_if_refused(request):
+    with told_if_refused(request, otherwise=lambda: keep_asked(request, slug)):
         if wanted["which"] == Which.ALL:
             ids = ids_of(evaluation, filters, tagging.MOST_AT_ONCE)
         else:
-            numbers = request.POST.getlist("comparison")[:MOST_CHOSEN]
-            ids = [int(given) for given in numbers if given.isdecimal() and len(given) < 19]
+            ids = numbers_in(request, "comparison")
         step = Step(evaluation, user, wanted, filters, ids, request.POST)
         refuse(step)
         if wanted["which"] == Which.ALL and not wanted["confirmed"]:

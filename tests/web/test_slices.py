@@ -151,6 +151,23 @@ def test_a_name_that_is_too_long_is_refused_in_words(
     assert said in as_owner.post(reverse("comparisons_act", args=["study"]), sent, follow=True).content.decode()
 
 
+def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
+    as_owner: Client, evaluation: Evaluation, four: list[Comparison]
+) -> None:
+    ann = make_member(evaluation, Role.REVIEWER)
+    ticked = f'value="{four[1].pk}" checked'
+    refused = act(as_owner, act="tag", which="chosen", comparison=[four[1].pk, "x"], round="hard", people=ann.pk)
+    assert "A tag is a word or a few" in refused
+    assert refused.count(" checked aria-label=") == 1
+    assert ticked in refused
+    assert f'name="people" value="{ann.pk}" checked' in refused
+    assert 'name="round" value="hard"' in refused
+    assert '<details class="card give" id="act" open>' in refused
+    again = as_owner.get(reverse("comparisons", args=["study"])).content.decode()
+    assert ticked not in again
+    assert 'id="act" open' not in again
+
+
 def test_all_that_match_are_counted_first(as_owner: Client, four: list[Comparison]) -> None:
     query: dict[str, object] = {"category": "math"}
     asked = act(as_owner, query, act="tag", tag="odd", which="all")
