@@ -13,15 +13,15 @@ from evaluations.formats.values import RowRefused, content_key, optional_text
 
 @dataclass(frozen=True)
 class Beside:
-    """What may stand in the same row as the material, once somebody says which column holds it."""
+    """What may stand in the same row as the material, once somebody says which columns hold it."""
 
-    field: str
+    fields: tuple[str, ...]
     meaning: Callable[[Record, Reading], tuple[Row, ...]]
 
 
 BESIDE: Final[Mapping[str, Beside]] = {
-    FileFormat.COMPARISONS: Beside("choice", verdict_row),
-    FileFormat.RESPONSES: Beside("value", score_row),
+    FileFormat.COMPARISONS: Beside(("choice",), verdict_row),
+    FileFormat.RESPONSES: Beside(("value", "failure"), score_row),
 }
 ON_ASPECT: Final = "choice:"
 SIDES: Final = (("A", "candidate_a"), ("B", "candidate_b"))
@@ -101,11 +101,11 @@ def rows_meant(
     """What a record brings; with the verdict or the score beside its material, where somebody said which it is."""
     beside = BESIDE.get(name)
     several = choices_on_aspects(reading) if name == FileFormat.COMPARISONS else []
-    if beside is None or not reading.is_mapped or not (beside.field in named(reading) or several):
+    if beside is None or not reading.is_mapped or not (named(reading).intersection(beside.fields) or several):
         return meaning(record, reading)
     values = record.values
     rows = meaning(replace(record, values=material_in(values, several)), reading)
-    if optional_text(values, beside.field).strip():
+    if any(optional_text(values, field).strip() for field in beside.fields):
         rows = (*rows, *beside.meaning(record, reading))
     for field in several:
         if optional_text(values, field).strip():

@@ -8,7 +8,7 @@ from django import forms
 from django.forms import BoundField
 from django.http import QueryDict
 
-from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileField, FileFormat, Reading
+from evaluations.domain import FAILURE_STATES, FIELDS, OF_TEXT, ROW_NUMBER, FileField, FileFormat, Reading
 from evaluations.services.importing.guessing import choices_of, guess, guessed_kind
 from evaluations.services.importing.mapping import Sheet
 
@@ -34,6 +34,7 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "response_b": ("Second response", ""),
     "choice": ("Choice", "Which response somebody chose."),
     "value": ("Score", "A number."),
+    "failure": ("Failure of a judge", f"Why a judge gave no number: {', '.join(FAILURE_STATES)}."),
     "rater": ("Rater", "Who chose or scored: needed with a choice or a score; one name for all rows will do."),
     "rater_kind": ("Kind of rater", ""),
     "aspect": (

@@ -85,6 +85,20 @@ def test_a_response_brings_the_score_beside_it() -> None:
     assert (score.value, score.aspect, score.candidate) == (4.0, "style", "m1")
 
 
+def test_a_failure_of_a_judge_stands_where_a_response_has_no_score() -> None:
+    told = {"q": "1", "prompt": "Why?", "text": "Because.", "stars": None, "error": "unreadable"}
+    (entry,) = entries(
+        told,
+        format="responses",
+        mapping={"q": "query_id", "prompt": "query", "text": "response", "stars": "value", "error": "failure"},
+        constants={"candidate": "m1", "rater": "gpt", "rater_kind": "judge"},
+        choices={},
+    )
+    _, score = rows_of(entry)
+    assert isinstance(score, ScoreRow)
+    assert (score.value, score.failure) == (None, "unreadable")
+
+
 def test_columns_that_fit_nothing_are_said_to_be_unknown() -> None:
     with pytest.raises(ColumnsUnknown):
         entries({"a": 1, "b": 2}, format="auto", mapping={}, constants={}, choices={})
