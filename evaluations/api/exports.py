@@ -140,7 +140,9 @@ def get_manifest(request: HttpRequest, slug: str, pk: int) -> ManifestTold:
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportTold)
 def cancel_export(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> ExportTold:
     """Stop one that is waiting or being written: no file of it stays."""
-    lasting.cancel(export_for(request, slug, pk), user=person(request))
+    user, export = person(request), export_for(request, slug, pk)
+    access.evaluation_for(user, slug, access.needed_for_export(export.format))
+    lasting.cancel(export, user=user)
     return told(export_for(request, slug, pk))
 
 

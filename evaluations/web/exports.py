@@ -168,9 +168,11 @@ def export_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def export_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
     export = export_for(request, slug, pk)
+    access.evaluation_for(user, slug, access.needed_for_export(export.format))
     try:
-        lasting.cancel(export, user=cast(User, request.user))
+        lasting.cancel(export, user=user)
     except InputRefused as refused:
         return shown(request, export, error=str(refused))
     messages.success(request, f"{export.file_name} was cancelled. No file of it is kept.")

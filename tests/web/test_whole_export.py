@@ -134,6 +134,21 @@ def test_over_the_api_it_is_for_owners_too(evaluation: Evaluation, backup: Expor
     assert Export.objects.count() == 1
 
 
+def test_only_an_owner_cancels_one(evaluation: Evaluation, owner: User) -> None:
+    export = exporting.begin(evaluation, written_as="backup", user=owner, in_background=True)
+    viewer = make_member(evaluation, Role.VIEWER)
+    address = reverse("export_cancel", args=["study", export.pk])
+    assert "Cancel</button>" not in page(signed_in(viewer), "export", export.pk)
+    assert signed_in(viewer).post(address).status_code == 403
+    assert Asking(token_for(viewer)).post(f"/evaluations/study/exports/{export.pk}/cancel").status_code == 403
+    export.refresh_from_db()
+    assert export.state == ExportState.WAITING
+    assert "Cancel</button>" in page(signed_in(owner), "export", export.pk)
+    signed_in(owner).post(address)
+    export.refresh_from_db()
+    assert export.state == ExportState.CANCELLED
+
+
 def test_the_list_of_formats_tells_which_is_whole(owner: User) -> None:
     listed = Asking(token_for(owner)).get("/export-formats").json()["items"]
     assert [one["name"] for one in listed if one["is_whole"]] == ["backup"]
