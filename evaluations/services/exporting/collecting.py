@@ -382,12 +382,15 @@ def within(ids: Sequence[int], column: str = "comparison") -> Q:
 def ballots_of(ids: Sequence[int], raters: Collection[int]) -> dict[int, dict[int, list[Packed]]]:
     """Comparison id → rater id → what these judges chose."""
     said: dict[int, dict[int, list[Packed]]] = defaultdict(lambda: defaultdict(list))
-    if not raters:
-        return said
-    rows = Ballot.objects.filter(within(ids), rater__in=raters).order_by("sample", "pk").values_list(*Packed._fields)
-    for row in rows:
-        said[row[0]][row[1]].append(row)
+    if raters:
+        for row in ballots_among(ids, raters):
+            said[row[0]][row[1]].append(row)
     return said
+
+
+def ballots_among(ids: Sequence[int], raters: Collection[int]) -> Iterable[Packed]:
+    """In the order of a rater's samples; tuples without the names of `Packed`, whose columns they are."""
+    return Ballot.objects.filter(within(ids), rater__in=raters).order_by("sample", "pk").values_list(*Packed._fields)
 
 
 def verdicts_of(ids: Sequence[int], cast: Cast) -> dict[int, dict[int, list[Said]]]:

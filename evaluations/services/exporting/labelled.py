@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -14,9 +14,8 @@ from evaluations.domain import Choice, LabelSource, Message
 from evaluations.formats import exported
 from evaluations.models import Call, Comparison, Label
 from evaluations.services import labelling
-from evaluations.services.exporting.collecting import Cast, Material, ballots_of, chunks, within
-from evaluations.services.exporting.judged import answers_of
-from evaluations.services.exporting.unfolding import Answers, choices_in
+from evaluations.services.exporting.collecting import Cast, Material, ballots_among, chunks, within
+from evaluations.services.exporting.unfolding import CODES, MARKS, Answers, Group, Packed, choices_in
 from evaluations.services.judging.consolidating import judges_choices
 
 PATTERNS = 100_000
@@ -94,18 +93,64 @@ def label_of(label: labelling.Label) -> exported.Label:
 
 def labels_by_judges(ids: Sequence[int], cast: Cast) -> Mapping[int, Labels]:
     """What the judges that may label make of each aspect."""
-    bench = cast.bench.raters
+    bench = cast.bench.raters.keys() & cast.judges.keys()
     if not bench:
         return {}
     if any(rater.pk in bench for rater in cast.scorers):
         return scored(ids, cast)
-    ballots = ballots_of(ids, bench)
-    asked: dict[int, dict[int, list[tuple[int, int, str]]]] = defaultdict(lambda: defaultdict(list))
-    calls = Call.objects.filter(within(ids), judge__in=[rater.judge_id for rater in bench.values()])
-    rater_of = {rater.judge_id: pk for pk, rater in bench.items()}
-    for call in calls.order_by().values_list("comparison_id", "judge_id", "shown"):
-        asked[call[0] or 0][rater_of[call[1]]].append((call[0] or 0, call[1], call[2]))
-    return {pk: labels_answered(answers_of(given, asked.get(pk, {}), cast), cast) for pk, given in ballots.items()}
+    asked = orders_asked(ids, [cast.judges[pk].pk for pk in bench])
+    given = sorted_by_comparison(ballots_among(ids, bench))
+    return {pk: labels_balloted(ballots, asked.get(pk, ()), cast) for pk, ballots in given.items()}
+
+
+def orders_asked(ids: Sequence[int], judges: Sequence[int]) -> Mapping[int, Sequence[tuple[int, str]]]:
+    """Comparison id → judge id and order of each call to these judges."""
+    asked: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    calls = Call.objects.filter(within(ids), judge__in=judges)
+    for pk, judge, shown in calls.order_by().values_list("comparison_id", "judge_id", "shown"):
+        asked[pk or 0].append((judge, shown))
+    return asked
+
+
+def sorted_by_comparison(ballots: Iterable[Packed]) -> Mapping[int, list[Packed]]:
+    given: dict[int, list[Packed]] = defaultdict(list)
+    for one in ballots:
+        given[one[0]].append(one)
+    return given
+
+
+def labels_balloted(ballots: Sequence[Packed], asked: Sequence[tuple[int, str]], cast: Cast) -> Labels:
+    """What ballots on one comparison make. The same ballots give the same objects: change none."""
+    told: Labels = {}
+    orders = tuple(asked)
+    for place, group in enumerate(cast.groups):
+        shift, mark = group.shift, group.mark
+        said = [
+            (rater, shown, first >> shift & CODES, marks >> mark & MARKS)
+            for _, rater, shown, block, first, marks in ballots
+            if block == group.block
+        ]
+        pattern = (place, orders, *said)
+        known = cast.patterns.get(pattern)
+        if known is None:
+            known = labels_made(choices_said(said, orders, group, cast), cast)
+            if len(cast.patterns) < PATTERNS:
+                cast.patterns[pattern] = known
+        told.update(known)
+    return told
+
+
+def choices_said(
+    said: Iterable[tuple[int, int, int, int]], asked: Iterable[tuple[int, str]], group: Group, cast: Cast
+) -> dict[int, dict[str, exported.JudgesChoice]]:
+    """By rater id what ballots say on the aspects of a group."""
+    orders: dict[int, set[str]] = defaultdict(set)
+    for judge, shown in asked:
+        orders[cast.rater_of[judge]].add(shown)
+    answered: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for rater, *one in said:
+        answered[rater].append((one[0], one[1], one[2]))
+    return {pk: choices_in(tuple(given), frozenset(orders[pk]), group) for pk, given in answered.items()}
 
 
 def scored(ids: Sequence[int], cast: Cast) -> Mapping[int, Labels]:
