@@ -53,6 +53,8 @@ ALLOWED: Final[Mapping[Action, frozenset[Role]]] = {
 
 
 def role_in(user: User, evaluation: Evaluation) -> Role | None:
+    if known := getattr(evaluation, "roles", {}).get(user.pk):
+        return Role(known)
     membership = Membership.objects.filter(user=user, evaluation=evaluation).first()
     return Role(membership.role) if membership else None
 
@@ -68,6 +70,7 @@ def evaluation_for(user: User, slug: str, action: Action = Action.LOOK) -> Evalu
     if taking_part is None:
         raise Http404
     evaluation = taking_part.evaluation
+    evaluation.roles = {user.pk: taking_part.role}
     if taking_part.role not in ALLOWED[action]:
         raise PermissionDenied(f"Your role does not let you {action}. Ask an owner of “{evaluation.name}”.")
     return evaluation

@@ -46,6 +46,9 @@ class Evaluation(Row):
     comparisons_changed_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 
+    # By user id the role by which this very object was handed out: no column, and asked once a request.
+    roles: dict[int, str]
+
     objects = EvaluationQuerySet.as_manager()
 
     class Meta:

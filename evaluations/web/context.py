@@ -6,7 +6,7 @@ from django.utils.functional import SimpleLazyObject
 
 from evaluations.access import ALLOWED, open_comparisons_everywhere
 from evaluations.models import Membership, User, Worker
-from evaluations.services.adjudicating.discussing import unseen
+from evaluations.services.adjudicating.discussing import is_called, unseen
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -29,7 +29,7 @@ def permissions(request: HttpRequest) -> dict[str, bool]:
 
 def unseen_mentions(request: HttpRequest) -> int:
     """How many comments call this person that they have not seen yet."""
-    if not isinstance(request.user, User):
+    if not isinstance(request.user, User) or not is_called(request.user):
         return 0
     return unseen(request.user, open_comparisons_everywhere(request.user))
 

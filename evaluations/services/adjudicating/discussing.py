@@ -103,6 +103,11 @@ def mentions_of(user: User, readable: QuerySet[Comparison]) -> QuerySet[Mention]
     return standing.filter(comment__comparison__in=readable)
 
 
+def is_called(user: User) -> bool:
+    """Whether anything calls this person and was not seen, readable or not: asked on every page, and mostly no."""
+    return Mention.objects.filter(user=user, seen_at__isnull=True).exists()
+
+
 def unseen(user: User, readable: QuerySet[Comparison]) -> int:
     return mentions_of(user, readable).filter(seen_at__isnull=True).count()
 

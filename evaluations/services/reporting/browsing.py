@@ -225,8 +225,10 @@ def with_scores(told: dict[int, Progress], comparison_ids: Collection[int]) -> M
     """The same with those that score: judges and whoever came with a file, where they scored both responses."""
     sides = responses_of(comparison_ids)
     responses = {response for pair in sides.values() for response in pair}
-    scored = scored_by(responses)
     calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")
+    if not (calls.exists() or Score.objects.filter(response__in=responses).exists()):
+        return told
+    scored = scored_by(responses)
     open_or_failed = calls.annotate(
         waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
         failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
