@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from evaluations.domain import InputRefused, Role
 from evaluations.models import Comparison, Evaluation, Event, Import
-from evaluations.services.importing import counting, coupling
+from evaluations.services.importing import counting, coupling, rating
 from evaluations.services.importing.counting import Counted, count_pairs
 from evaluations.services.importing.coupling import couple
 from evaluations.services.importing.importing import go_on
@@ -72,6 +72,22 @@ def test_candidates_are_ranked_by_what_was_chosen(evaluation: Evaluation) -> Non
     assert ranking.by.startswith("Bradley–Terry")
 
 
+def test_of_very_many_comparisons_some_drawn_at_random_rank(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated(evaluation)  # three comparisons, of which two tell of all three candidates
+    monkeypatch.setattr(rating, "ENOUGH", 2)
+    first, second, last = Comparison.objects.order_by("pk")
+    for place, one in enumerate((first, last, second)):
+        Comparison.objects.filter(pk=one.pk).update(shuffle=place)
+    pairs = [{one.response_a.candidate.name, one.response_b.candidate.name} for one in (first, last)]
+    assert pairs == [{"a", "b"}, {"b", "c"}]
+    assert ranking_of(evaluation).by.endswith("of 2 comparisons drawn at random")
+    assert ranking_of(evaluation).names == ("c", "b", "a")
+    monkeypatch.setattr(rating, "ENOUGH", 1)  # says nothing of c
+    assert ranking_of(evaluation).by.endswith("so far")
+
+
 def test_without_choices_scores_rank(evaluation: Evaluation) -> None:
     bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
     told = {"query_id": "q1", "rater": "ann", "rater_kind": "human"}
@@ -116,12 +132,13 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
     evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coupling, "WAITED", 0)
+    monkeypatch.setattr(counting, "AT_ONCE", 1)
     monkeypatch.setattr(page, "nudge", lambda task, pk: None)
     client.force_login(make_member(evaluation, Role.MANAGER))
-    bring(evaluation, *answers("a", "b", "c"), pair="baseline:a")
+    bring(evaluation, *answers("a", "b"), *answers("a", "b", "c", key="q2"), pair="baseline:a")
     address = reverse("pairs", args=["study"])
     text = client.get(address).content.decode()
-    assert "These are the first 0 queries" in text
+    assert "This is of the first 1 query:" in text
     assert '<code>all</code></th><td class="number">at least 0</td>' in text
     assert "is made. Bring in more" not in text
     refused = client.post(address, {"pair": "all", "do": "make"})

@@ -2,22 +2,22 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
+from django.db.models import QuerySet
+
 from evaluations.domain import InputRefused
-from evaluations.models import Candidate, Comparison, Evaluation, Response
+from evaluations.models import Candidate, Comparison, Evaluation, Query, Response
 from evaluations.services.importing.pairing import Pairing, Side, pairs_of, seed_of
 
 # More than so many at once are made only where that is confirmed.
 CONFIRMED_ABOVE: Final = 100_000
 # While somebody waits, those are counted that so many seconds allow.
 WAITED: Final = 1.5
-
-Pair = tuple[int, int]
+AT_ONCE: Final = 500  # queries
 
 
 @dataclass(frozen=True)
@@ -32,40 +32,42 @@ class Counted:
 def count_pairs(
     evaluation: Evaluation, ways: Sequence[Pairing], ranking: Sequence[str] = (), *, seconds: float = math.inf
 ) -> Counted:
-    """By each way; those that are there already do not count. One pass over the responses, however many ways."""
+    """By each way; those that are there already do not count. One pass over the queries, however many ways."""
     ends = time.monotonic() + seconds
     counted = {str(way): 0 for way in ways}
-    queries = 0
-    made = grouped_pairs(evaluation)
-    waiting: tuple[int, set[Pair]] | None = next(made, None)
-    for query, key, sides in grouped_sides(evaluation):
+    candidates = {row.pk: row for row in Candidate.objects.filter(evaluation=evaluation)}
+    queries, last = 0, 0
+    while block := list(following(evaluation, last)[:AT_ONCE]):
+        sides, made = sides_of(block, candidates), pairs_made(block)
+        for query, key in block:
+            for way in ways:
+                pairs = pairs_of(sides[query], way, seed_of(evaluation, key), ranking)
+                counted[str(way)] += sum(
+                    (one.pk, other.pk) not in made and (other.pk, one.pk) not in made for one, other in pairs
+                )
+        queries, last = queries + len(block), block[-1][0]
         if time.monotonic() > ends:
-            return Counted(counted, queries, is_whole=False)
-        queries += 1
-        while waiting is not None and waiting[0] < query:
-            waiting = next(made, None)
-        there = waiting[1] if waiting is not None and waiting[0] == query else set()
-        for way in ways:
-            pairs = pairs_of(sides, way, seed_of(evaluation, key), ranking)
-            counted[str(way)] += sum(
-                (one.pk, other.pk) not in there and (other.pk, one.pk) not in there for one, other in pairs
-            )
+            return Counted(counted, queries, is_whole=not following(evaluation, last).exists())
     return Counted(counted, queries)
 
 
-def grouped_sides(evaluation: Evaluation) -> Iterator[tuple[int, str, list[Side]]]:
-    candidates = {row.pk: row for row in Candidate.objects.filter(evaluation=evaluation)}
-    rows = Response.objects.filter(query__evaluation=evaluation).order_by("query_id")
-    told = rows.values_list("query_id", "query__key", "candidate_id", "pk", "sha256").iterator(chunk_size=2_000)
-    for (query, key), group in groupby(told, key=itemgetter(0, 1)):
-        yield query, key, [Side(pk, candidates[candidate], sha) for _, _, candidate, pk, sha in group]
+def following(evaluation: Evaluation, after: int) -> "QuerySet[Query, tuple[int, str]]":
+    """The queries after this one, by id and key."""
+    return Query.objects.filter(evaluation=evaluation, pk__gt=after).order_by("pk").values_list("pk", "key")
 
 
-def grouped_pairs(evaluation: Evaluation) -> Iterator[tuple[int, set[Pair]]]:
-    rows = Comparison.objects.filter(evaluation=evaluation).order_by("query_id")
-    told = rows.values_list("query_id", "response_a_id", "response_b_id").iterator(chunk_size=2_000)
-    for query, group in groupby(told, key=itemgetter(0)):
-        yield query, {(a, b) for _, a, b in group}
+def sides_of(block: Sequence[tuple[int, str]], candidates: Mapping[int, Candidate]) -> Mapping[int, list[Side]]:
+    """By query the responses that are here."""
+    found: dict[int, list[Side]] = defaultdict(list)
+    rows = Response.objects.filter(query__in=[pk for pk, _ in block]).order_by("pk")
+    for query, candidate, pk, sha256 in rows.values_list("query_id", "candidate_id", "pk", "sha256"):
+        found[query].append(Side(pk, candidates[candidate], sha256))
+    return found
+
+
+def pairs_made(block: Sequence[tuple[int, str]]) -> set[tuple[int, int]]:
+    rows = Comparison.objects.filter(query__in=[pk for pk, _ in block])
+    return set(rows.values_list("response_a_id", "response_b_id"))
 
 
 def refuse_too_many(counted: Counted, way: Pairing, *, confirmed: bool) -> None:

@@ -3,12 +3,16 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, QuerySet
 
 from evaluations.domain import Choice, InputRefused, Stage
-from evaluations.models import Candidate, Evaluation, RubricAspect, Score, Verdict
+from evaluations.models import Candidate, Comparison, Evaluation, RubricAspect, Score, Verdict
 from evaluations.models.material import finished_imports
+
+# Comparisons: so many tell neighbours apart, and twelve verdicts on each are still read within a second or two.
+ENOUGH: Final = 20_000
 
 Wins = Mapping[tuple[int, int], tuple[float, float]]  # of each pair: how often they met, and the first won
 
@@ -24,8 +28,10 @@ class Ranking:
 def ranking_of(evaluation: Evaluation) -> Ranking:
     """By Bradley–Terry scores of everyone's first choices; without choices by scores. Raises InputRefused."""
     names = dict(Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name"))
-    if met := matches(evaluation):
+    met, those = matches_known(evaluation, len(names))
+    if met:
         rated, by = by_choices(met)
+        by += those
     else:
         rated, by = by_scores(evaluation), "mean scores"
     if len(rated) < 2:
@@ -37,10 +43,21 @@ def ranking_of(evaluation: Evaluation) -> Ranking:
     return Ranking(tuple(names[pk] for pk in ordered), by)
 
 
-def matches(evaluation: Evaluation) -> Wins:
+def matches_known(evaluation: Evaluation, candidates: int) -> tuple[Wins, str]:
+    """And of which comparisons: of very many those in front in the random order, where they tell of every candidate."""
+    if not Verdict.objects.filter(rater__evaluation=evaluation).exists():
+        return {}, ""
+    in_order = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle").values("pk")
+    if in_order[ENOUGH : ENOUGH + 1].exists():
+        met = matches(Verdict.objects.filter(comparison__in=in_order[:ENOUGH]))
+        if len({pk for pair in met for pk in pair}) == candidates:
+            return met, f", of {ENOUGH:,} comparisons drawn at random"
+    return matches(Verdict.objects.filter(comparison__evaluation=evaluation)), ""
+
+
+def matches(verdicts: "QuerySet[Verdict]") -> Wins:
     """A tie is half a win for each; pairs that are both bad say nothing of who is better, and count so too."""
-    said = Verdict.objects.filter(comparison__evaluation=evaluation, stage=Stage.FIRST)
-    said = said.filter(finished_imports("comparison__"))
+    said = verdicts.filter(finished_imports("comparison__"), stage=Stage.FIRST)
     told: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0])
     sides = ("comparison__response_a__candidate", "comparison__response_b__candidate")
     for first, second, choice, number in said.values_list(*sides, "choice").annotate(Count("pk")).order_by():
