@@ -37,7 +37,7 @@ from evaluations.models import (
     Score,
     Verdict,
 )
-from evaluations.services.balloting import recount
+from evaluations.services.balloting import keep_review, recount
 from evaluations.services.preparing.preparing import add_rubric, change_evaluation, next_version
 
 Choices = Mapping[str, str]
@@ -73,19 +73,21 @@ def person_says(
         **{"rubric_version": version, "shown": Shown.AS_STORED, "picked_by": PickedBy.RANDOM, **columns},
     )
     stages = [(Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})]
-    for stage, choices in stages if confirmed else stages[:1]:
-        for key, choice in choices.items():
-            Verdict.objects.create(
-                rater=rater,
-                comparison=comparison,
-                aspect=aspect_of(comparison.evaluation, key),
-                stage=stage,
-                shown=review.shown,
-                choice=choice,
-                review=review,
-                note=(notes or {}).get(key, "") if stage == Stage.FINAL else "",
-            )
-    ballot(comparison)
+    verdicts = [
+        Verdict.objects.create(
+            rater=rater,
+            comparison=comparison,
+            aspect=aspect_of(comparison.evaluation, key),
+            stage=stage,
+            shown=review.shown,
+            choice=choice,
+            review=review,
+            note=(notes or {}).get(key, "") if stage == Stage.FINAL else "",
+        )
+        for stage, choices in (stages if confirmed else stages[:1])
+        for key, choice in choices.items()
+    ]
+    keep_review(review, verdicts)  # those of others stay: they may be writing in the same moment
     return review
 
 

@@ -42,7 +42,7 @@ from evaluations.services.reviewing.tallying import tally
 from tests.asking import Asking, token_for
 from tests.everything import Marked, make_everything
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
-from tests.saying import person_says
+from tests.saying import ballot, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -89,6 +89,7 @@ def more_in_cell(marked: Marked, number: int) -> None:
     comparison = make_comparison(marked.evaluation, candidates=(f"one {number}", f"two {number}"))
     call = another(Call, comparison=comparison)
     another(Verdict, comparison=comparison, call=call, rater=Rater.objects.get(kind="judge"))
+    ballot(comparison)
     person_says(make_human(marked.evaluation), comparison, {"clarity": "A"})
 
 
