@@ -5,10 +5,20 @@ from itertools import accumulate, chain
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 TEXT: Final = pa.string()
 TURN: Final = pa.struct({"role": TEXT, "content": TEXT})
 TURNS: Final = pa.list_(TURN)
+# Of these the end of a Parquet file tells the least and the greatest value of each group of rows. Of long texts that
+# would be most of the file's end, which the writer holds in memory and every reader must read first.
+RANGED: Final = ("query_id", "cluster", "category", "candidate_a", "candidate_b", "split")
+
+
+def parquet_writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """``sink``: a path or a file of pyarrow."""
+    ranged = [name for name in RANGED if name in schema.names]
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=ranged)
 
 
 def texts(values: Iterable[str | None]) -> pa.Array:

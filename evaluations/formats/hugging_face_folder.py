@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluations.domain import Deciding, NoPreference
+from evaluations.formats.arrow_columns import parquet_writer
 from evaluations.formats.card import Config, Facts, card
 from evaluations.formats.dpo_out import note, record
 from evaluations.formats.exported import LabelledRow
@@ -169,7 +170,7 @@ class Tables:
     def _write(self, split: str) -> None:
         if split not in self._writers:
             path = self.folder / self._path(split)
-            self._writers[split] = pq.ParquetWriter(path, self.schema, compression="zstd")
+            self._writers[split] = parquet_writer(path, self.schema)
         self._writers[split].write_table(pa.Table.from_pylist(self._waiting.pop(split, []), schema=self.schema))
 
     def close(self) -> None:

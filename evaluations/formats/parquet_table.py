@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.json as pj
-import pyarrow.parquet as pq
 
-from evaluations.formats.arrow_columns import TEXT, TURNS, lists, shared, structs, texts, turns
+from evaluations.formats.arrow_columns import TEXT, TURNS, lists, parquet_writer, shared, structs, texts, turns
 from evaluations.formats.exported import ExportedRow, Judge, packed
 from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import prompt_of, turns_of
@@ -139,7 +138,7 @@ class Sink:
 def lines(rows: Iterable[ExportedRow], tally: Account) -> Iterator[bytes]:
     """A row group at a time: none of it is held longer."""
     sink, tables = Sink(), Tables()
-    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), SCHEMA, compression="zstd") as writer:
+    with parquet_writer(pa.PythonFile(sink, mode="w"), SCHEMA) as writer:
         for group in groups(rows):
             writer.write_table(tables.table_of(group))
             tally.rows += len(group)
