@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluations.models import Call, Candidate
 from evaluations.models.many import insert_many, refresh_statistics
+from evaluations.services.exporting.collecting import what_is_there
 from evaluations.services.judging.consolidating import judge_choices
 from tests.making import make_comparison, make_evaluation
 from tests.saying import make_judge
@@ -37,6 +38,17 @@ def test_sqlite_reads_of_a_judge_only_what_it_is_asked_about() -> None:
         judge_choices(make_judge(evaluation), some)
     statement = next(one["sql"] for one in asked if 'FROM "evaluations_verdict"' in one["sql"])
     assert "verdict_of_rater (rater_id=? AND comparison_id=?)" in plan_of(statement)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL plans by what the tables hold")
+@pytest.mark.parametrize("said", ["comment", "adjudication"])
+def test_sqlite_reads_no_comparisons_to_find_that_nothing_was_said_of_them(said: str) -> None:
+    """An export asks this before its first byte: of a million comparisons it took half a second."""
+    evaluation = make_evaluation()
+    with CaptureQueriesContext(connection) as asked:
+        what_is_there(evaluation)
+    statement = next(one["sql"] for one in asked if f'FROM "evaluations_{said}"' in one["sql"])
+    assert plan_of(statement).startswith(f"SCAN evaluations_{said}")
 
 
 def plan_of(statement: str) -> str:

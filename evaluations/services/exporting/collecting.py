@@ -333,13 +333,16 @@ def cast_of(evaluation: Evaluation, policy: LabelPolicy | None = None, aliases: 
 
 
 def what_is_there(evaluation: Evaluation) -> Present:
-    """One question each, answered by the first row that is found."""
-    made = {"comparison__evaluation": evaluation}
+    """One question each, answered by the first row that is found.
+
+    What was said is looked through, not the comparisons: joined, SQLite read all of these where nothing was said.
+    """
+    of_here = Exists(Comparison.all_rows.filter(pk=OuterRef("comparison"), evaluation=evaluation))
     return Present(
         reviews=Review.objects.filter(rater__evaluation=evaluation).exists(),
         spans=Span.objects.filter(review__rater__evaluation=evaluation).exists(),
-        comments=Comment.objects.filter(**made).exists(),
-        adjudications=Adjudication.objects.filter(**made).exists(),
+        comments=Comment.objects.filter(of_here).exists(),
+        adjudications=Adjudication.objects.filter(of_here).exists(),
         words_in_files=Verdict.objects.filter(source_import__evaluation=evaluation).exists(),
         untallied=bool(imports_left_off(evaluation)),
     )
