@@ -27,10 +27,14 @@ def fill(apps, schema_editor):
 
 
 def milliseconds(vendor, column):
-    """Since 1970-01-01 UTC. SQLite has moments as text, with six decimals of the second or none."""
+    """Since 1970-01-01 UTC. SQLite has moments as text, with six decimals of the second or none.
+
+    Its functions round to a millisecond: of 59.9996 seconds they make the next minute, so they read whole seconds alone.
+    """
     if vendor == "postgresql":
         return f"CAST(floor(extract(epoch FROM {column}) * 1000) AS bigint)"
-    return f"(CAST(strftime('%s', {column}) AS integer) * 1000 + CAST(substr({column} || '.000', 21, 3) AS integer))"
+    seconds = f"CAST(strftime('%s', substr({column}, 1, 19)) AS integer)"
+    return f"({seconds} * 1000 + CAST(substr({column} || '.000', 21, 3) AS integer))"
 
 
 def imported(vendor):

@@ -93,7 +93,7 @@ def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is
     evaluation = make_evaluation()
     keys = [f"q{number}" for number in range(70)]  # more than one batch holds
     bring(evaluation, *(comparison(key) for key in keys))
-    moments = {"safety": "2026-01-10T08:00:00Z", "depth": "2026-03-10T08:00:00.5Z", "tone": "2026-01-10T08:00:00Z"}
+    moments = {"safety": "2026-01-10T08:00:00Z", "depth": "2026-03-10T08:00:00.9996Z", "tone": "2026-01-10T08:00:00Z"}
     bring(
         evaluation,
         *(verdict(key, aspect=aspect, created_at=told_at) for aspect, told_at in moments.items() for key in keys),
@@ -104,7 +104,7 @@ def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is
     march = packed({places["depth"]: "A"})[0]
     assert set(Ballot.objects.values_list("first", "moment")) == {
         (january, 1_768_032_000_000),
-        (march, 1_773_129_600_500),
+        (march, 1_773_129_600_999),
     }
     before = told(Ballot.all_rows.all())
     migration = import_module("evaluations.migrations.0017_moments_filled")
