@@ -116,10 +116,14 @@ def wait_until(page: Page, expression: str) -> None:
 
 
 def expect_all_sent(page: Page) -> None:
+    expect_unsent(page, [])
+
+
+def expect_unsent(page: Page, kinds: list[str]) -> None:
     """Also where the page goes on to the next comparison meanwhile."""
     for _ in range(200):
         with suppress(Error):  # no page to look into while it goes on
-            if unsent(page) == []:
+            if [item["kind"] for item in unsent(page)] == kinds:
                 return
         page.wait_for_timeout(100)
     raise AssertionError(f"still in this browser: {unsent(page)}")

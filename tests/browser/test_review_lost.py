@@ -14,6 +14,7 @@ from tests.browser.reviewing import (
     expect_all_sent,
     expect_next_is_here,
     expect_other_than,
+    expect_unsent,
     make_study,
     shown,
     unsent,
@@ -279,6 +280,32 @@ def test_a_draft_that_is_refused_while_its_save_is_on_its_way_is_not_told_twice(
     held.pop().continue_()
     expect_all_sent(desk)
     expect(desk.locator("#refused > li")).to_have_count(1)
+    assert len(study.reviews(name)) == 1
+
+
+def test_a_draft_that_another_tab_sent_in_vain_is_not_told_beside_its_save(desk: Page, study: Study, name: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    other = desk.context.new_page()
+    other.goto(study.address)
+    expect_next_is_here(other)
+    desk.route("**/save", hold)
+    choose_all(desk, "a")
+    with desk.expect_request("**/save"):
+        desk.keyboard.press("Enter")
+    choose_all(other, "b")
+    expect_unsent(other, ["step", "draft"])
+    held.pop().continue_()  # it sends both, in their order
+    refused = other.locator("#refused > li")
+    expect(refused).to_have_count(1)
+    expect(refused).to_contain_text("the draft was not kept")
+    other.keyboard.press("Enter")
+    expect(refused).to_contain_text("Stored there: Helpfulness A")
+    expect(refused).to_have_count(1)
+    expect_all_sent(other)
     assert len(study.reviews(name)) == 1
 
 

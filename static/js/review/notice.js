@@ -57,7 +57,15 @@ export const draw = () => {
 const name = () => nameOf("refused", desk().person, desk().evaluation);
 const refusals = () => read(name());
 
+// One notice for a comparison is enough: a newer draft or a save holds all that a draft of the same page could say.
+const isReplacedBy = (refusal) => (other) =>
+  other.kind === outbox.DRAFT
+  && other.comparison === refusal.comparison
+  && other.tab === refusal.tab
+  && (refusal.saves || refusal.kind === outbox.DRAFT);
+
 export const refuse = (refusal) => {
+  for (const gone of refusals().filter(isReplacedBy(refusal))) remove(name(), gone.id);
   add(name(), `${tab} ${(count += 1)}`, refusal);
   draw();
   show(box());

@@ -4,7 +4,7 @@ import { DONE, LOST, REFUSED, get, wordsOf } from "./asking.js";
 import * as ahead from "./ahead.js";
 import * as drafts from "./drafts.js";
 import * as notice from "./notice.js";
-import { comparison, one, panel, parsed, rubric, say, stage } from "./page.js";
+import { comparison, one, panel, parsed, rubric, say, stage, tab } from "./page.js";
 import * as outbox from "./outbox.js";
 import { spent } from "./time.js";
 
@@ -132,6 +132,10 @@ const afterwards = (item, answer) => {
 const refuse = (item, answer) => {
   const mayReturn = ![403, 404].includes(answer.status);
   notice.refuse({
+    kind: item.kind,
+    saves: item.saves,
+    comparison: item.comparison,
+    tab: item.tab ?? tab,
     message: wordsOf(answer),
     stored: storedIn(answer),
     mine: item.words,
