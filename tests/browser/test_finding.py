@@ -24,11 +24,11 @@ def test_what_is_ticked_after_a_search_stays_ticked(owner_page: Page) -> None:
     search(owner_page, "water")
     expect(owner_page).to_have_url(re.compile(r"\?q=water$"))
     asked: list[str] = []
-    owner_page.on("request", lambda request: asked.append(request.url))
+    owner_page.on("request", lambda request: asked.append(f"{request.resource_type} {request.url}"))
     owner_page.get_by_label(re.compile(r"Choose comparison \d+")).first.click()
     owner_page.get_by_text("Do something with the chosen ones").click()
     expect(owner_page.locator("[data-chosen]")).to_have_text(": 1")
-    assert asked == []
+    assert [one for one in asked if not one.startswith("other ")] == []  # the browser's own: the sign on its tab
 
 
 def test_a_search_that_cannot_be_says_so_while_one_types(owner_page: Page) -> None:

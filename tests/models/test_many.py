@@ -9,19 +9,15 @@ from evaluations.models.many import insert_many, refresh_statistics
 from evaluations.services.exporting.collecting import what_is_there
 from evaluations.services.judging.consolidating import judge_choices
 from tests.making import make_comparison, make_evaluation
+from tests.planning import expected_rows, keep_autovacuum_away
 from tests.saying import make_judge
 
 pytestmark = pytest.mark.django_db
 
 
-def expected_rows(table: str) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [table])
-        return int(cursor.fetchone()[0])
-
-
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite keeps no count of a table's rows")
 def test_postgresql_knows_how_much_was_filled_in() -> None:
+    keep_autovacuum_away("evaluations_candidate")
     evaluation = make_evaluation()
     names = [(evaluation.created_at, evaluation.pk, f"candidate {number}", "") for number in range(2_000)]
     insert_many(Candidate, ("created_at", "evaluation_id", "name", "family"), names)
