@@ -180,6 +180,7 @@ PIPE = [
     "reporting.plotting",
     "exporting.aliasing",
     "exporting.unfolding",
+    "exporting.casting",
     "exporting.collecting",
     "exporting.judged",
     "exporting.reviewed",

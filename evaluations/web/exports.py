@@ -20,7 +20,7 @@ from evaluations.domain import DOWNLOADED, ExportState, InputRefused
 from evaluations.forms.exports import ExportForm
 from evaluations.models import Evaluation, Export, User
 from evaluations.services.archiving.backing_up import refuse_busy
-from evaluations.services.exporting import collecting, exporting, lasting, manifesting
+from evaluations.services.exporting import casting, exporting, lasting, manifesting
 from evaluations.services.recording import record
 from evaluations.tasks import nudge, write_export
 from evaluations.web.paging import page_of
@@ -76,7 +76,7 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 def described(request: HttpRequest, evaluation: Evaluation, form: ExportForm, status: int = 200) -> HttpResponse:
     """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
-    those = collecting.cast_of(evaluation)
+    those = casting.cast_of(evaluation)
     context = {
         "page": "exports",
         "evaluation": evaluation,

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluations.models import Call, Candidate
 from evaluations.models.many import insert_many, refresh_statistics
-from evaluations.services.exporting.collecting import what_is_there
+from evaluations.services.exporting.casting import what_is_there
 from evaluations.services.judging.consolidating import judge_choices
 from tests.making import make_comparison, make_evaluation
 from tests.planning import expected_rows, keep_autovacuum_away

@@ -21,7 +21,7 @@ from evaluations.models import (
     Verdict,
 )
 from evaluations.services.exemplifying import load_example
-from evaluations.services.exporting import collecting, composing
+from evaluations.services.exporting import casting, composing
 from evaluations.services.labelling import labels
 from evaluations.services.preparing.preparing import archive
 from evaluations.services.reviewing.queueing import next_comparison
@@ -78,7 +78,7 @@ def test_the_baseline_has_judged_everything_in_both_orders(example: Evaluation) 
 def test_longer_is_not_always_better_in_it(example: Evaluation) -> None:
     """The planted judge and the people disagree where the longer response is the worse one."""
     of_the_pole = Comparison.objects.filter(query__key="facts-2")
-    (row,) = composing.rows(of_the_pole, collecting.cast_of(example))
+    (row,) = composing.rows(of_the_pole, casting.cast_of(example))
     assert row["judges"][0]["choices"]["factuality"]["choice"] == "A"
     assert row["labels"]["factuality"]["choice"] == "B"
 

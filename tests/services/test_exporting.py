@@ -26,7 +26,7 @@ from evaluations.formats.writing import LEAVING
 from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Export, Review, Round, Run, Span
 from evaluations.services.adjudicating.adjudicating import adjudicate
 from evaluations.services.exemplifying import load_example
-from evaluations.services.exporting import collecting, composing, exporting
+from evaluations.services.exporting import casting, collecting, composing, exporting
 from evaluations.services.exporting.wanting import ANYTHING, Wanted
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
@@ -417,7 +417,7 @@ def test_rows_come_in_chunks_of_eight_queries_each(evaluation: Evaluation, monke
         judge_says(made, judge="second", kind="llm", as_stored={"clarity": A})
         Comment.objects.create(comparison=made, user=ada, text="Hm.")
         adjudicate(made, aspect_of(evaluation, "clarity"), choice="B", reason="So.", version=0, user=ada)
-    those = collecting.cast_of(evaluation)
+    those = casting.cast_of(evaluation)
     with CaptureQueriesContext(connection) as queries:
         rows = composing.rows(Comparison.objects.filter(evaluation=evaluation), those)
         counts = [len(queries) for _ in rows]

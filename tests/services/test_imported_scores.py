@@ -13,7 +13,7 @@ from evaluations.forms.evaluation_settings import SettingsForm
 from evaluations.models import Aspect, Comparison, Evaluation, Import, Rater, Rubric, RubricVersion
 from evaluations.services.adjudicating.disagreeing import Kind, Wanted, find
 from evaluations.services.adjudicating.hearing import voices_on
-from evaluations.services.exporting.collecting import cast_of
+from evaluations.services.exporting.casting import cast_of
 from evaluations.services.exporting.composing import rows
 from evaluations.services.exporting.exporting import begin, write
 from evaluations.services.judging.consolidating import judge_choices

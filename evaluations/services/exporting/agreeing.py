@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from evaluations.domain import Part, Rules
 from evaluations.formats.card import Agreed
 from evaluations.models import Comparison
-from evaluations.services.exporting.collecting import Cast
+from evaluations.services.exporting.casting import Cast
 from evaluations.services.reporting.reporting import AspectReport, Number, make_report
 
 

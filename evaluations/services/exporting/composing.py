@@ -9,8 +9,8 @@ from evaluations.domain import Choice, RaterKind, ReviewState
 from evaluations.formats import exported
 from evaluations.models import Adjudication, Comment, Comparison
 from evaluations.services import labelling
+from evaluations.services.exporting.casting import Cast
 from evaluations.services.exporting.collecting import (
-    Cast,
     Material,
     Passed,
     Said,

@@ -26,7 +26,7 @@ from evaluations.services import pacing
 from evaluations.services.archiving.backing_up import VERSION as BACKUP_VERSION
 from evaluations.services.archiving.backing_up import members, refuse_busy
 from evaluations.services.archiving.tables import TABLES
-from evaluations.services.exporting import collecting, composing, labelled
+from evaluations.services.exporting import casting, composing, labelled
 from evaluations.services.exporting.agreeing import agreed
 from evaluations.services.exporting.aliasing import aliases_of
 from evaluations.services.exporting.listing import verdict_rows
@@ -51,7 +51,7 @@ HELD_SECONDS: Final = 0.25
 BEAT_SECONDS: Final = 1.0
 GOES_ON: Final = "UPDATE evaluations_export SET seen_at = CURRENT_TIMESTAMP, reached = %s WHERE id = %s AND state = %s"
 BROKEN_OFF: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
-SAID: Final[Mapping[Needs, Callable[["QuerySet[Comparison]", collecting.Cast, Tally], Iterator[tuple[str, Row]]]]] = {
+SAID: Final[Mapping[Needs, Callable[["QuerySet[Comparison]", casting.Cast, Tally], Iterator[tuple[str, Row]]]]] = {
     Needs.VERDICTS: verdict_rows,
     Needs.SCORES: score_rows,
 }
@@ -280,12 +280,12 @@ def foresee(
     return Foreseen(chosen.count(), tally, whole, in_words(written_as, tally.excluded))
 
 
-def cast_for(evaluation: Evaluation, wanted: Wanted) -> collecting.Cast:
-    return collecting.cast_of(evaluation, wanted.policy, aliases_of(evaluation) if wanted.anonymised else None)
+def cast_for(evaluation: Evaluation, wanted: Wanted) -> casting.Cast:
+    return casting.cast_of(evaluation, wanted.policy, aliases_of(evaluation) if wanted.anonymised else None)
 
 
 def reading(
-    needs: Needs, comparisons: "QuerySet[Comparison]", those: collecting.Cast, wanted: Wanted, tally: Tally
+    needs: Needs, comparisons: "QuerySet[Comparison]", those: casting.Cast, wanted: Wanted, tally: Tally
 ) -> Iterator[Row]:
     """The comparisons, or what was said of them, counted as they pass; each with its part where there are parts."""
     part_of = parting(those.evaluation, wanted.split) if wanted.split else None

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar
 
 from evaluations.domain import FAILURE_STATES
 from evaluations.formats import exported
-from evaluations.services.exporting.collecting import Asked, Cast, Material, Scoring
+from evaluations.services.exporting.casting import Cast
+from evaluations.services.exporting.collecting import Asked, Material, Scoring
 from evaluations.services.exporting.unfolding import Answers, Packed, choices_on, sheet_of
 from evaluations.services.judging.consolidating import Derivation
 

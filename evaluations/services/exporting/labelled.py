@@ -14,7 +14,8 @@ from evaluations.domain import Choice, LabelSource, Message
 from evaluations.formats import exported
 from evaluations.models import Call, Comparison, Label
 from evaluations.services import labelling
-from evaluations.services.exporting.collecting import Cast, Material, ballots_among, chunks, within
+from evaluations.services.exporting.casting import Cast
+from evaluations.services.exporting.collecting import Material, ballots_among, chunks, within
 from evaluations.services.exporting.unfolding import CODES, MARKS, Answers, Group, Packed, choices_in
 from evaluations.services.judging.consolidating import judges_choices
 

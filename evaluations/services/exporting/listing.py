@@ -13,7 +13,8 @@ from evaluations.formats.leaving import Tally
 from evaluations.formats.preferred import Account
 from evaluations.formats.verdicts_out import FromWhom, VerdictOut
 from evaluations.models import Call, Comparison, Review, RubricAspect, Verdict
-from evaluations.services.exporting.collecting import CHUNK, Cast, rubric_name
+from evaluations.services.exporting.casting import Cast, rubric_name
+from evaluations.services.exporting.collecting import CHUNK
 
 SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
     Shown.AS_STORED: False,

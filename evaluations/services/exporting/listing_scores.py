@@ -11,7 +11,8 @@ from evaluations.domain import FAILURE_STATES, PickedBy, ScoreRule, Stage
 from evaluations.formats.preferred import Account
 from evaluations.formats.verdicts_out import ScoreOut
 from evaluations.models import Call, Comparison, Response, RubricAspect, Score
-from evaluations.services.exporting.collecting import CHUNK, Cast
+from evaluations.services.exporting.casting import Cast
+from evaluations.services.exporting.collecting import CHUNK
 from evaluations.services.exporting.listing import NO_ASPECT, from_whom, moment
 from evaluations.services.importing.scaling import score_rules
 

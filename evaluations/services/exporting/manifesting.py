@@ -12,7 +12,7 @@ from evaluations.formats.card import Facts
 from evaluations.formats.card import Rubric as RubricTold
 from evaluations.formats.leaving import Leaving, Tally
 from evaluations.models import Evaluation, Export, Review, RubricVersion
-from evaluations.services.exporting.collecting import Cast, rubric_name
+from evaluations.services.exporting.casting import Cast, rubric_name
 from evaluations.services.exporting.wanting import Wanted, filters_of, options_of
 
 PRODUCT: Final = "judgeweb"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from evaluations.domain import Choice, PickedBy, RaterKind, ReviewState, Shown, Stage, derived_choice
 from evaluations.formats import exported
 from evaluations.models import Rater, Span
-from evaluations.services.exporting.collecting import Cast, Given, Material, Passed, Said
+from evaluations.services.exporting.casting import Cast
+from evaluations.services.exporting.collecting import Given, Material, Passed, Said
 from evaluations.services.importing.preferring import Preference
 
 

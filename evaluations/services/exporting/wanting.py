@@ -8,7 +8,7 @@ from evaluations.domain import InputRefused, LabelPolicy, NamedFilter, Split, Sp
 from evaluations.formats.leaving import Leaving, Options
 from evaluations.formats.writing import LEAVING
 from evaluations.models import Evaluation, Export
-from evaluations.services.exporting.collecting import aspects_of
+from evaluations.services.exporting.casting import aspects_of
 from evaluations.services.reporting.splitting import default_split
 
 
