@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from django.db import connection, models
+from django.apps import AppConfig
+from django.db import connection, models, transaction
 from django.db.models.expressions import RawSQL
+from django.db.models.signals import post_migrate
+from django.dispatch import receiver
 
 from evaluations.domain.searching import Search, Term
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.material import Import
+from evaluations.models.material import Comparison, Import
 from evaluations.models.row import Row
 
 TABLE: Final = "evaluations_words"
@@ -112,6 +115,21 @@ def refresh_words() -> None:
     if is_postgresql():
         with connection.cursor() as cursor:
             cursor.execute(f"ANALYZE (SKIP_LOCKED) {TABLE}")
+
+
+@receiver(post_migrate)
+def forget_words_of_nothing(sender: AppConfig, **_: object) -> None:
+    """Where no comparison is left, as after ``manage.py flush``, which empties the tables of models alone. The next
+    comparison would otherwise be found by the words of the one whose number it has."""
+    if sender.label != Comparison._meta.app_label:
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        if TABLE not in connection.introspection.table_names(cursor) or Comparison.all_rows.exists():
+            return
+        if is_postgresql():  # asked once more: this transaction keeps nobody from writing the first comparison
+            cursor.execute(f"DELETE FROM {TABLE} WHERE NOT EXISTS (SELECT 1 FROM evaluations_comparison)")
+        else:
+            cursor.execute(f"INSERT INTO {TABLE} ({TABLE}) VALUES ('delete-all')")
 
 
 def as_document(words: Sequence[str]) -> str:

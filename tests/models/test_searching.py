@@ -1,6 +1,7 @@
 """Searching: the same words are found on both databases, and nothing that is typed is an error."""
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -8,10 +9,11 @@ from hypothesis import strategies as st
 from evaluations.domain import Filter, ImportState, InputRefused, excerpt, search_for, words_of
 from evaluations.models import Comparison, Evaluation, Event, Import, Indexing
 from evaluations.models.filtering import comparisons_in
+from evaluations.models.searching import first_with
 from evaluations.services.importing import indexing
 from evaluations.services.importing.indexing import catch_up, is_behind, read_by_hand
 from tests.making import make_comparison, make_evaluation
-from tests.planning import expected_rows, keep_autovacuum_away
+from tests.planning import empty, expected_rows
 from tests.saying import make_import
 
 pytestmark = pytest.mark.django_db
@@ -149,9 +151,17 @@ def test_the_database_looks_anew_how_common_words_are_after_a_large_import(
     assert len(asked) == looks
 
 
+@pytest.mark.django_db(transaction=True)
+def test_words_go_with_all_else_where_the_database_is_emptied(cat: Comparison) -> None:
+    """Numbers begin anew then: on SQLite the next comparison was found by the words of the one that had its number."""
+    assert first_with(search_for("translate"), 10) == [cat.pk]
+    call_command("flush", interactive=False)
+    assert first_with(search_for("translate"), 10) == []
+
+
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite plans by its indexes alone")
 def test_postgresql_knows_how_many_documents_there_are(evaluation: Evaluation, cat: Comparison) -> None:
-    keep_autovacuum_away("evaluations_words")
+    empty("evaluations_words")
     Indexing.objects.all().delete()
     read_by_hand(evaluation)
     assert not catch_up(evaluation)
