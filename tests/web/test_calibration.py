@@ -35,9 +35,9 @@ def made(evaluation: Evaluation) -> Round:
 
 @pytest.fixture
 def rater(evaluation: Evaluation, client: Client) -> Rater:
-    user = make_member(evaluation, Role.REVIEWER, "ann")
+    user = make_member(evaluation, Role.REVIEWER, "anneliese")
     client.force_login(user)
-    return Rater.objects.create(evaluation=evaluation, kind="human", name="ann", user=user)
+    return Rater.objects.create(evaluation=evaluation, kind="human", name="anneliese", user=user)
 
 
 def review_all(made: Round, rater: Rater, most: int = 2) -> None:
@@ -104,7 +104,7 @@ def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluat
     client.force_login(make_member(evaluation, Role.REVIEWER, "ben"))
     text = client.get(reverse("calibration", args=["study", made.pk]), {"person": rater.pk}).content.decode()
     assert "0 of 2 done" in text
-    assert "ann" not in text
+    assert "anneliese" not in text
 
 
 def test_an_owner_makes_one_of_those_with_known_labels(client: Client, owner: User, evaluation: Evaluation) -> None:

@@ -169,16 +169,16 @@ def test_imported_raters_stand_beside_people(client: Client, comparison: Compari
 def test_a_reviewer_sees_neither_names_nor_verdicts_before_saving(
     client: Client, comparison: Comparison, reviewer: User
 ) -> None:
-    person_says(make_human(comparison.evaluation, "ann"), comparison, ALL_A)
+    person_says(make_human(comparison.evaluation, "anneliese"), comparison, ALL_A)
     judge_says(comparison, rationale="because", as_stored=ALL_TIE)
     rater = rater_of(reviewer, comparison.evaluation)
     text = page(client, reviewer, comparison)
-    for hidden in ("alpha", "beta", "ann", "because", "longest"):
+    for hidden in ("alpha", "beta", "anneliese", "because", "longest"):
         assert hidden not in text
     assert "Review it first" in text
     person_says(rater, comparison, ALL_A, confirmed=False)
     text = page(client, reviewer, comparison)
-    for visible in ("alpha", "beta", "ann", "because", "longest"):
+    for visible in ("alpha", "beta", "anneliese", "because", "longest"):
         assert visible in text
 
 

@@ -191,7 +191,7 @@ def test_a_reviewer_sees_scores_of_the_reviewed_comparisons_and_of_no_others(eva
     ann.save()
     person_scores(ann, reviewed_one, {"overall": (5, 1)})
     person_scores(make_human(evaluation, "ben"), reviewed_one, {"overall": (4, 2)})
-    for name in ("cem", "dora"):
+    for name in ("cemile", "dora"):
         person_scores(make_human(evaluation, name), other, {"overall": (3, 2)})
     shown = page(ann.user, "scores").partition("<main")[2]
     assert "over the 1 comparison that you have reviewed" in shown
@@ -200,5 +200,5 @@ def test_a_reviewer_sees_scores_of_the_reviewed_comparisons_and_of_no_others(eva
     assert [cell.partition("<")[0].strip() for cell in row.split('<td class="number">')[1:]] == ["4"]
     assert "ann" in shown
     assert "ben" in shown
-    for stranger in ("cem", "dora"):
+    for stranger in ("cemile", "dora"):
         assert stranger not in shown.partition('id="judges-people"')[2]
