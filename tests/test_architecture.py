@@ -116,6 +116,7 @@ PIPE = [
     "judging.attending",
     "judging.consolidating",
     "reviewing.tallying",
+    "reviewing.replaced_reviews",
     "reviewing.typesetting",
     "reviewing.drawing",
     "reviewing.guiding",

@@ -172,6 +172,7 @@ from evaluations.domain.reviewing import (
     Reason,
     Reveal,
     ReviewState,
+    review_rank,
 )
 from evaluations.domain.rubrics import (
     AspectSpec,
@@ -341,6 +342,7 @@ __all__ = [
     "plurality",
     "query_sha256",
     "range_in",
+    "review_rank",
     "search_for",
     "shift_of",
     "split_from",

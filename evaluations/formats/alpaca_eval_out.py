@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from evaluations.domain import Choice, text_of
+from evaluations.formats.counted_votes import WITHOUT_VOTE, counted_votes
 from evaluations.formats.exported import ExportedRow, Judge, Raters
 from evaluations.formats.jsonl_out import encode
 from evaluations.formats.layouts import prompt_of, turns_of
 from evaluations.formats.leaving import Leaving, Needs, Options, Rows, Tally
-from evaluations.formats.mt_bench_out import PEOPLES_REASONS
 from evaluations.formats.preferred import Account
 
 PREFERENCE: Final = {Choice.A: 1.0, Choice.B: 2.0, Choice.TIE: 1.5, Choice.BOTH_BAD: 1.5}
@@ -59,16 +59,8 @@ def said_of(row: ExportedRow, aspect: str, account: Account) -> Iterator[tuple[s
         choice = said["choice"] if said else None
         account.noted["failed"] += choice is None
         yield judge["judge"], choice, rationale_of(judge, aspect)
-    for person in row["people"]:
-        given = person["choices"].get(aspect)
-        if person["calibration"]:
-            account.excluded["calibration"] += 1
-        elif given is None:
-            account.excluded["person_said_nothing"] += 1
-        elif given["final"] is None:
-            account.excluded["not_confirmed"] += 1
-        else:
-            yield person["rater"], given["final"], given["note"] or given.get("rationale", "")
+    for person, given in counted_votes(row["people"], aspect, account):
+        yield person["rater"], given["final"], given["note"] or given.get("rationale", "")
     for gold in row["gold"]:
         if aspect in gold["choices"]:
             yield gold["rater"], gold["choices"][aspect], ""
@@ -95,5 +87,5 @@ FORMAT: Final = Leaving(
     needs=Needs.EVERYTHING,
     wants_choice=True,
     one_aspect=True,
-    reasons={"judge_said_nothing": "a judge has not spoken of this aspect", **PEOPLES_REASONS},
+    reasons={"judge_said_nothing": "a judge has not spoken of this aspect", **WITHOUT_VOTE},
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, cast
 
 from evaluations.domain import Choice, Deciding, NoPreference, Shown, text_of
+from evaluations.formats.counted_votes import WITHOUT_VOTE, counted_votes
 from evaluations.formats.exported import ExportedRow, Raters
 from evaluations.formats.jsonl_out import encode
 from evaluations.formats.layouts import prompt_of, turns_of
@@ -74,7 +75,9 @@ def example(row: ExportedRow, named: Sequence[str], how: Deciding, account: Acco
         "output_text_a": text_of(turns_of(row["response_a"])),
         "output_text_b": text_of(turns_of(row["response_b"])),
         "score": score,
-        "individual_rater_scores": [rating for aspect in named for rating in ratings(row, aspect, len(named) > 1)],
+        "individual_rater_scores": [
+            rating for aspect in named for rating in ratings(row, aspect, len(named) > 1, account)
+        ],
         "custom_fields": {
             "query_id": row["query_id"],
             "candidate": [row["candidate_a"], row["candidate_b"]],
@@ -89,7 +92,7 @@ def label_told(row: ExportedRow, aspect: str) -> str:
     return (label["choice"] if label else None) or NONE
 
 
-def ratings(row: ExportedRow, aspect: str, several: bool) -> Iterator[dict[str, Any]]:
+def ratings(row: ExportedRow, aspect: str, several: bool, account: Account) -> Iterator[dict[str, Any]]:
     """Each order and sample of a judge, each vote of a person, and gold. Failures have no place among ratings."""
     of = f" ({aspect})" if several else ""
     for judge in row["judges"]:
@@ -104,11 +107,10 @@ def ratings(row: ExportedRow, aspect: str, several: bool) -> Iterator[dict[str, 
                 yield rating(f"{judge['judge']}{of}", choice, FLIPPED.get(Shown(order)), rationale)
         if "scores" in said and said["choice"]:
             yield rating(f"{judge['judge']}{of}", said["choice"], None, "")
-    for person in row["people"]:
-        given = person["choices"].get(aspect)
-        if given and given["final"] and not person["calibration"]:
-            flipped = FLIPPED.get(Shown(person["shown"]))
-            yield rating(f"{person['rater']}{of}", given["final"], flipped, given["note"] or given.get("rationale", ""))
+    for person, given in counted_votes(row["people"], aspect, account):
+        flipped = FLIPPED.get(Shown(person["shown"]))
+        rationale = given["note"] or given.get("rationale", "")
+        yield rating(f"{person['rater']}{of}", str(given["final"]), flipped, rationale)
     for gold in row["gold"]:
         if aspect in gold["choices"]:
             yield rating(f"{gold['rater']}{of}", gold["choices"][aspect], None, "")
@@ -138,4 +140,5 @@ FORMAT: Final = Leaving(
     write=written,
     needs=Needs.EVERYTHING,
     wants_choice=True,
+    reasons=WITHOUT_VOTE,
 )

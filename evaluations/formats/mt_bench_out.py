@@ -8,7 +8,8 @@ human judgments. MT-bench knows one verdict of a pair, so both are on one aspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from evaluations.domain import Choice, Shown, Stage
+from evaluations.domain import Choice, Shown
+from evaluations.formats.counted_votes import WITHOUT_VOTE, counted_votes
 from evaluations.formats.exported import ExportedRow, Judge, Person, Raters
 from evaluations.formats.jsonl_out import encoded
 from evaluations.formats.layouts import conversation
@@ -19,11 +20,6 @@ JUDGES_WINNER: Final = {Choice.A: "model_1", Choice.B: "model_2", Choice.TIE: "t
 PERSONS_WINNER: Final = {Choice.A: "model_a", Choice.B: "model_b", Choice.TIE: "tie", Choice.BOTH_BAD: "tie (bothbad)"}
 TURNED: Final = {Choice.A: Choice.B, Choice.B: Choice.A}
 ERROR: Final = "error"
-PEOPLES_REASONS: Final = {
-    "person_said_nothing": "a person has not spoken of this aspect",
-    "not_confirmed": "a person has not confirmed the first choice",
-    "calibration": "given in a calibration round, which counts nowhere",
-}
 BOTH_ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED)
 
 
@@ -87,25 +83,15 @@ def rationales_of(judge: Judge, aspect: str) -> Mapping[str, Sequence[str]]:
 def people_lines(rows: Iterable[ExportedRow], aspect: str, account: Account) -> Iterator[bytes]:
     """A line for each vote of a person: model_a is what stood on the left, where that is known."""
     for row in rows:
-        for person in row["people"]:
-            record = vote(row, person, aspect, account)
-            if record:
-                account.rows += 1
-                yield encoded(record)
+        for person, choice in counted_votes(row["people"], aspect, account):
+            account.rows += 1
+            yield encoded(vote(row, person, Choice(str(choice["final"]))))
 
 
-def vote(row: ExportedRow, person: Person, aspect: str, account: Account) -> dict[str, Any] | None:
-    said = person["choices"].get(aspect)
-    choice = said[str(Stage.FINAL)] if said else None  # type: ignore[literal-required]
-    if choice is None:
-        account.excluded["person_said_nothing" if said is None else "not_confirmed"] += 1
-        return None
-    if person["calibration"]:
-        account.excluded["calibration"] += 1
-        return None
+def vote(row: ExportedRow, person: Person, choice: Choice) -> dict[str, Any]:
     swapped = person["shown"] == Shown.SWAPPED
     left, right = ("b", "a") if swapped else ("a", "b")
-    told = TURNED.get(Choice(choice), Choice(choice)) if swapped else Choice(choice)
+    told = TURNED.get(choice, choice) if swapped else choice
     question, turn = question_and_turn(row)
     return {
         "question_id": question,
@@ -173,6 +159,6 @@ FORMATS: Final = (
         needs=Needs.EVERYTHING,
         wants_choice=True,
         one_aspect=True,
-        reasons=PEOPLES_REASONS,
+        reasons=WITHOUT_VOTE,
     ),
 )

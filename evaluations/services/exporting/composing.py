@@ -1,12 +1,13 @@
 """What was collected of a comparison, composed into a row of an exported file."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from django.db.models import QuerySet
 
-from evaluations.domain import Choice, RaterKind, ReviewState
+from evaluations.domain import Choice, RaterKind
 from evaluations.formats import exported
+from evaluations.formats.counted_votes import vote_holders
 from evaluations.models import Adjudication, Comment, Comparison
 from evaluations.services import labelling
 from evaluations.services.exporting.casting import Cast
@@ -105,19 +106,11 @@ def by_judges(
 
 
 def votes_of(people: Sequence[exported.Person]) -> Mapping[str, Counter[Choice]]:
-    """As `tallying.votes_on` counts them: of a person's reviews, the oldest first, the newest with it."""
-    newest: dict[tuple[str, str, int], Choice] = {}
-    for place, person in enumerate(people):
-        if person["calibration"] or person["state"] != ReviewState.FINAL:
-            continue
-        imported_as = place if person["rubric"] is None else -1
-        for aspect, said in person["choices"].items():
-            if said["final"]:
-                newest[aspect, person["rater"], imported_as] = Choice(said["final"])
-    votes: dict[str, Counter[Choice]] = defaultdict(Counter)
-    for (aspect, _, _), choice in newest.items():
-        votes[aspect][choice] += 1
-    return votes
+    """As `tallying.votes_on` counts them, by aspect."""
+    return {
+        aspect: Counter(Choice(str(people[place]["choices"][aspect]["final"])) for place in places)
+        for aspect, places in vote_holders(people).items()
+    }
 
 
 def adjudication_of(one: Adjudication, cast: Cast) -> exported.Adjudication:

@@ -1,7 +1,7 @@
 """Verdicts in long form: a row for each choice that a rater made, and for each call in which a judge failed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from evaluations.formats.verdicts_out import FromWhom, VerdictOut
 from evaluations.models import Call, Comparison, Review, RubricAspect, Verdict
 from evaluations.services.exporting.casting import Cast, rubric_name
 from evaluations.services.exporting.collecting import CHUNK
+from evaluations.services.reviewing.replaced_reviews import replaced_reviews
 
 SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
     Shown.AS_STORED: False,
@@ -86,18 +87,21 @@ PASS: Final = (
 
 @dataclass(frozen=True)
 class Listed:
-    """What was read of a chunk of comparisons, by comparison id; reviews by their own."""
+    """What was read of a chunk of comparisons, by comparison id; reviews by their own.
+
+    ``replaced``: the (review id, aspect id) pairs whose vote a later review of the same person holds.
+    """
 
     choices: Mapping[int, list[Choice]]
     failures: Mapping[int, list[Failure]]
     passes: Mapping[int, Pass]
-    replaced: frozenset[int]
+    replaced: frozenset[tuple[int, int]]
 
 
 def verdict_rows(comparisons: "QuerySet[Comparison]", cast: Cast, tally: Tally) -> Iterator[tuple[str, VerdictOut]]:
     """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
 
-    What counts nowhere is left out: passes of calibration, and reviews that a newer one of the same person replaced.
+    What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced.
     """
     first_asked = aspects_asked_first(cast)
     for chunk in in_chunks(comparisons):
@@ -131,14 +135,7 @@ def read(ids: Sequence[int], cast: Cast) -> Listed:
             failures[call.comparison_id].append(call)
     reviews = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES).order_by("pk")
     passes = {row[0]: Pass._make((*row[:5], f"{row[5]} {row[6]}")) for row in reviews.values_list(*PASS)}
-    return Listed(choices, failures, passes, replaced_by_newer(passes.values()))
-
-
-def replaced_by_newer(passes: Iterable[Pass]) -> frozenset[int]:
-    """The reviews of which the same person made another one later, by another rubric version."""
-    counted = [made for made in passes if made.picked_by != PickedBy.CALIBRATION]
-    newest = {(made.comparison_id, made.rater_id): made.pk for made in sorted(counted, key=lambda made: made.pk)}
-    return frozenset(made.pk for made in counted if newest[made.comparison_id, made.rater_id] != made.pk)
+    return Listed(choices, failures, passes, replaced_reviews(ids))
 
 
 def chosen(
@@ -154,20 +151,20 @@ def chosen(
         if said.stage == Stage.FINAL and said.review_id:
             continue  # stands beside the first one
         made = listed.passes.get(said.review_id or 0)
-        if said.review_id and (reason := left_out(made, listed)):
+        if said.review_id and (reason := left_out(said, made, listed)):
             account.excluded[reason] += 1
             continue
         place = cast.order[said.rater_id], said.sample, ORDERS[said.shown], places[said.aspect_id]
         yield place, verdict(one, said, finals.get((said.review_id, said.aspect_id)), made, cast)
 
 
-def left_out(made: Pass | None, listed: Listed) -> str:
-    """Why a review's choices count nowhere; empty where they count."""
+def left_out(said: Choice, made: Pass | None, listed: Listed) -> str:
+    """Why a choice of a review counts nowhere; empty where it counts."""
     if made is None:
         return "undone_meanwhile"
     if made.picked_by == PickedBy.CALIBRATION:
         return "calibration"
-    return "replaced_by_newer_review" if made.pk in listed.replaced else ""
+    return "replaced_by_newer_review" if (made.pk, said.aspect_id) in listed.replaced else ""
 
 
 def verdict(one: Named, said: Choice, final: Choice | None, made: Pass | None, cast: Cast) -> VerdictOut:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -15,6 +16,7 @@ from evaluations.services.exporting.casting import Cast
 from evaluations.services.exporting.collecting import CHUNK
 from evaluations.services.exporting.listing import NO_ASPECT, from_whom, moment
 from evaluations.services.importing.scaling import score_rules
+from evaluations.services.reviewing.replaced_reviews import replaced_reviews
 
 
 class Answer(NamedTuple):
@@ -40,6 +42,7 @@ class Given(NamedTuple):
     rationale: str
     note: str
     created_at: datetime
+    comparison_id: int | None
     picked_by: str | None
     version: int | None
     rubric: str | None
@@ -61,7 +64,8 @@ FAILED: Final = ("response_id", "judge__raters", "sample", "state", "rationale",
 ANSWER: Final = ("pk", "query__key", "query__cluster", "candidate__name")
 GIVEN: Final = (
     *("response_id", "rater_id", "aspect_id", "stage", "value", "sample", "review_id", "call_id"),
-    *("rationale", "note", "created_at", "review__picked_by", "review__rubric_version_id"),
+    *("rationale", "note", "created_at", "review__comparison_id"),
+    *("review__picked_by", "review__rubric_version_id"),
     *("review__rubric_version__rubric__name", "review__rubric_version__number"),
 )
 Rules = Mapping[tuple[int | None, int], ScoreRule]
@@ -76,8 +80,10 @@ def score_rows(comparisons: "QuerySet[Comparison]", cast: Cast, account: Account
     for chunk in in_chunks(comparisons):
         ids = [one.pk for one in chunk]
         scores, failures = read(ids, cast), read_failed(ids, cast)
+        reviewed = {said.comparison_id for given in scores.values() for said in given if said.comparison_id}
+        replaced = replaced_reviews(reviewed)
         for one in chunk:
-            for row in of_response(one, scores.get(one.pk, ()), rules, cast, account):
+            for row in of_response(one, scores.get(one.pk, ()), replaced, rules, cast, account):
                 yield one.cluster, row
             for call in sorted(failures.get(one.pk, ()), key=lambda call: cast.order[call.rater_id]):
                 yield one.cluster, failure(one, call, aspects[call.rater_id], rules, cast)
@@ -147,7 +153,14 @@ def failure(one: Answer, call: Failure, aspect: int, rules: Rules, cast: Cast) -
     }
 
 
-def of_response(one: Answer, given: Sequence[Given], rules: Rules, cast: Cast, account: Account) -> Iterator[ScoreOut]:
+def of_response(
+    one: Answer,
+    given: Sequence[Given],
+    replaced: AbstractSet[tuple[int, int]],
+    rules: Rules,
+    cast: Cast,
+    account: Account,
+) -> Iterator[ScoreOut]:
     places = {pk: place for place, pk in enumerate(cast.aspects)}
     finals: dict[tuple[int | None, int], Given] = {
         (said.review_id, said.aspect_id): said for said in given if said.review_id and said.stage == Stage.FINAL
@@ -158,6 +171,9 @@ def of_response(one: Answer, given: Sequence[Given], rules: Rules, cast: Cast, a
             continue  # stands beside the first one
         if said.picked_by == PickedBy.CALIBRATION:
             account.excluded["calibration"] += 1
+            continue
+        if (said.review_id, said.aspect_id) in replaced:
+            account.excluded["replaced_by_newer_review"] += 1
             continue
         sample = seen[said.rater_id, said.aspect_id] if said.review_id else said.sample
         seen[said.rater_id, said.aspect_id] += 1

@@ -11,7 +11,7 @@ from django.db.models import Case, IntegerField, Value, When
 from evaluations.stats.coding import ORDERS
 
 # Each part has this many values.
-MARKS_WIDTH: Final = 36  # what a vote knew and its arm, three of each, and how it was picked, four
+MARKS_WIDTH: Final = 72  # what a vote knew and its arm, three of each, how it was picked, four, and whether it is final
 ORDER_WIDTH: Final = len(ORDERS)
 
 Rows = npt.NDArray[np.void]

@@ -124,7 +124,15 @@ def as_imported(votes: Votes, day: IntArray) -> PeopleRows:
     same = np.ones_like(votes.item)
     none = np.zeros_like(votes.item)
     return PeopleRows(
-        votes, same * UNKNOWN, same * NO_ARM, same * DRAWN_AT_RANDOM, review=none, judge=none, day=day, active=none
+        votes,
+        same * UNKNOWN,
+        same * NO_ARM,
+        same * DRAWN_AT_RANDOM,
+        final=none,
+        review=none,
+        judge=none,
+        day=day,
+        active=none,
     )
 
 

@@ -31,17 +31,19 @@ DRAWN_AT_RANDOM, NOT_DRAWN, CALIBRATION, DRAWN_IN_STRATA = range(4)
 KNEW: Final = {Seen.NOTHING: (BLIND, UNKNOWN), Seen.BLIND: (BLIND,), Seen.JUDGE: (SAW_JUDGE,)}
 KINDS: Final = 3
 WAYS: Final = 4
+FINALITY: Final = 2  # whether the review is final
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
 EPOCH: Final = date(1970, 1, 1)
 MILLISECONDS_A_DAY: Final = 86_400_000
 DENSEST: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
-MARKS: Final = ("knew", "arm", "picked", "review", "judge", "day", "active")
+MARKS: Final = ("knew", "arm", "picked", "final", "review", "judge", "day", "active")
 
 
 @dataclass(frozen=True)
 class PeopleRows:
     """Votes of one kind of rater on one aspect. ``knew``, ``arm``, ``picked``: the codes above, one for each vote.
 
+    ``final``: 1 where the review is final, 0 where only first choices are saved, and of what was imported.
     ``review``: its id, 0 of what was imported; ``judge``: the id of the judge that it was shown or is to be, 0 of none.
     ``day``: when it was given, in days since 1970-01-01. ``active``: the milliseconds that its review took, 0
     where that is not known.
@@ -51,6 +53,7 @@ class PeopleRows:
     knew: IntArray
     arm: IntArray
     picked: IntArray
+    final: IntArray
     review: IntArray
     judge: IntArray
     day: IntArray
@@ -77,14 +80,17 @@ class PeopleRows:
         return self.votes.where(chosen)
 
     def one_of_each_person(self, kept: BoolArray) -> BoolArray:
-        """Of a person's reviews of a comparison the newest among these. What was imported has no order: all count."""
+        """Of a person's reviews of a comparison the highest ranked among these, by `review_rank`.
+
+        What was imported has no order: all of it counts.
+        """
         if not self.has_second_reviews:
             return kept
         places = np.flatnonzero(kept & (self.review > 0))
-        newest_first = places[np.argsort(-self.review[places], kind="stable")]
-        _, first = np.unique(self.subject[newest_first], return_index=True)
+        best_first = places[np.lexsort((-self.review[places], -self.final[places]))]
+        _, first = np.unique(self.subject[best_first], return_index=True)
         chosen: BoolArray = np.logical_and(kept, self.review == 0)
-        chosen[newest_first[first]] = True
+        chosen[best_first[first]] = True
         return chosen
 
     @cached_property
@@ -124,7 +130,7 @@ def given_between(day: IntArray, since: date | None, until: date | None) -> Bool
 
 
 def marks() -> Combinable:
-    """What a vote knew, its arm and how it was picked, as one number."""
+    """What a vote knew, its arm, how it was picked and whether its review is final, as one number."""
     knew = Case(
         When(review__isnull=True, then=Value(UNKNOWN)),
         When(review__blind=True, then=Value(BLIND)),
@@ -137,7 +143,10 @@ def marks() -> Combinable:
         default=Value(NO_ARM),
         output_field=IntegerField(),
     )
-    return (knew * KINDS + arm) * WAYS + how_picked()
+    final = Case(
+        When(review__state=ReviewState.FINAL.value, then=Value(1)), default=Value(0), output_field=IntegerField()
+    )
+    return ((knew * KINDS + arm) * WAYS + how_picked()) * FINALITY + final
 
 
 def how_picked() -> Case:
@@ -174,6 +183,7 @@ class PeopleBallots:
     knew: IntArray
     arm: IntArray
     picked: IntArray
+    final: IntArray
     review: IntArray
     judge: IntArray
     day: IntArray
@@ -226,9 +236,10 @@ def read_people(raters: Sequence[Rater], places: Places) -> PeopleBallots:
 
 
 def unpacked_marks(mark: IntArray) -> dict[str, IntArray]:
-    rest, picked = np.divmod(mark, WAYS)
+    rest, final = np.divmod(mark, FINALITY)
+    rest, picked = np.divmod(rest, WAYS)
     knew, arm = np.divmod(rest, KINDS)
-    return {"knew": knew, "arm": arm, "picked": picked}
+    return {"knew": knew, "arm": arm, "picked": picked, "final": final}
 
 
 def numbered(raters: IntArray, place: Mapping[int, int]) -> IntArray:

@@ -1,0 +1,163 @@
+"""One person, several reviews of one comparison: the label, the pages, the report and every export count one vote."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluations.domain import Choice, PickedBy, Rules
+from evaluations.models import Comparison, Evaluation, Label
+from evaluations.services.adjudicating.hearing import voices_on
+from evaluations.services.exporting import exporting
+from evaluations.services.exporting.wanting import Wanted
+from evaluations.services.preparing.preparing import change_evaluation, next_version
+from evaluations.services.reporting.reporting import report_for
+from evaluations.services.reporting.tabulating import table_of
+from evaluations.services.reviewing.tallying import tally, votes_on
+from tests.making import make_comparison, make_evaluation, make_human
+from tests.saying import another_version, aspect_of, person_says, person_scores
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE = Choice.A, Choice.B, Choice.TIE
+FACTUALITY = "factuality"
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def without(evaluation: Evaluation, key: str) -> None:
+    """The next version of the rubric in force, without this aspect."""
+    version = evaluation.review_rubric
+    assert version is not None
+    spec = version.spec()
+    aspects = tuple(one for one in spec.aspects if one.key != key)
+    spec = replace(spec, aspects=aspects, output_order=tuple(one for one in spec.output_order if one != key))
+    change_evaluation(evaluation, {"review_rubric": next_version(version.rubric, spec, user=None)}, user=None)
+
+
+def exported(evaluation: Evaluation, written_as: str, aspect: str) -> tuple[bytes, dict[str, int]]:
+    wanted = Wanted() if written_as in ("jsonl", "verdicts", "scores") else Wanted(aspect=aspect)
+    export = exporting.begin(evaluation, written_as=written_as, user=None, wanted=wanted)
+    content = b"".join(exporting.write(export, Comparison.objects.filter(evaluation=evaluation)))
+    export.refresh_from_db()
+    return content, export.counts["excluded"]
+
+
+def first_choices(evaluation: Evaluation, aspect: str) -> list[str]:
+    rows = map(json.loads, exported(evaluation, "verdicts", aspect)[0].splitlines())
+    return [row["choice"] for row in rows if row["aspect"] == aspect]
+
+
+def every_door(evaluation: Evaluation, aspect: str) -> dict[str, Any]:
+    """What each door says of ann's vote on the one comparison: lists of choices, one entry for each vote."""
+    (comparison,) = Comparison.objects.filter(evaluation=evaluation)
+    tally([comparison.pk])
+    about = aspect_of(evaluation, aspect)
+    (label,) = Label.objects.filter(comparison=comparison, aspect=about)
+    table = table_of(comparison, with_judges=True)
+    cells = [row.cells[table.aspects.index(about)] for row in table.rows]
+    found = report_for(evaluation, Rules()).aspects[aspect]
+    alpaca = json.loads(exported(evaluation, "alpaca-eval", aspect)[0])
+    mt_bench = [json.loads(line) for line in exported(evaluation, "mt-bench-human", aspect)[0].splitlines()]
+    (comparator,) = json.loads(exported(evaluation, "llm-comparator", aspect)[0])["examples"]
+    (row,) = map(json.loads, exported(evaluation, "jsonl", aspect)[0].splitlines())
+    choices = found.human_human.majority_choices.choices
+    return {
+        "label": [label.choice] * label.votes,
+        "votes": list(votes_on([comparison.pk])[comparison.pk, about.pk].elements()),  # type: ignore[attr-defined]
+        "discussion": [
+            voice.said.choice
+            for voice in voices_on(comparison)[about]
+            if voice.is_vote and not voice.is_replaced and voice.said
+        ],
+        "page": [choice for cell in cells if cell for choice in cell.choices],
+        "report": [choice for choice in (A, B, TIE) for _ in range(choices[choice])],
+        "verdicts": first_choices(evaluation, aspect),
+        "alpaca-eval": [{1.0: A, 2.0: B, 1.5: TIE}[one["preference"]] for one in alpaca],
+        "mt-bench": [{"model_a": A, "model_b": B, "tie": TIE}[one["winner"]] for one in mt_bench],
+        "llm-comparator": [{1.0: A, -1.0: B, 0.0: TIE}[one["score"]] for one in comparator["individual_rater_scores"]],
+        "jsonl": [row["labels"][aspect]["choice"]] * row["labels"][aspect]["n"],
+    }
+
+
+def assert_every_door(evaluation: Evaluation, aspect: str, *choices: Choice) -> None:
+    assert every_door(evaluation, aspect) == {key: list(choices) for key in every_door(evaluation, aspect)}
+
+
+def test_a_newer_review_without_the_aspect_leaves_the_older_vote_on_it(evaluation: Evaluation) -> None:
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    person_says(ann, comparison, {FACTUALITY: A, "clarity": A})
+    without(evaluation, FACTUALITY)
+    person_says(ann, Comparison.objects.get(), {"clarity": B})
+    assert_every_door(evaluation, FACTUALITY, A)
+    assert_every_door(evaluation, "clarity", B)
+    content, excluded = exported(evaluation, "verdicts", "")
+    rubrics = {row["aspect"]: row["rubric"] for row in map(json.loads, content.splitlines())}
+    assert rubrics == {FACTUALITY: "six-aspect 1", "clarity": "six-aspect 2"}
+    assert excluded == {"replaced_by_newer_review": 1}
+
+
+def test_a_newer_review_that_is_not_confirmed_leaves_the_older_vote(evaluation: Evaluation) -> None:
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    person_says(ann, comparison, {FACTUALITY: A})
+    another_version(evaluation)
+    person_says(ann, Comparison.objects.get(), {FACTUALITY: B}, confirmed=False)
+    assert_every_door(evaluation, FACTUALITY, A)
+
+
+def test_three_reviews_of_one_person_are_one_vote_that_of_the_newest(evaluation: Evaluation) -> None:
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    for choice in (A, TIE, B):
+        person_says(ann, comparison, {FACTUALITY: choice})
+        another_version(evaluation)
+        comparison = Comparison.objects.get()
+    person_says(ann, comparison, {FACTUALITY: A}, picked_by=PickedBy.CALIBRATION)
+    doors = every_door(evaluation, FACTUALITY)
+    del doors["page"]  # shows calibration, too
+    assert doors == {key: [B] for key in doors}
+
+
+def test_first_choices_that_nothing_replaces_are_exported_before_they_are_confirmed(evaluation: Evaluation) -> None:
+    person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {FACTUALITY: A}, confirmed=False)
+    assert first_choices(evaluation, FACTUALITY) == ["A"]
+    assert report_for(evaluation, Rules()).aspects[FACTUALITY].human_votes.blind == 1
+
+
+@pytest.mark.parametrize("written_as", ["alpaca-eval", "mt-bench-human", "llm-comparator"])
+def test_a_replaced_vote_is_counted_where_it_is_left_out(evaluation: Evaluation, written_as: str) -> None:
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    person_says(ann, comparison, {FACTUALITY: A})
+    another_version(evaluation)
+    person_says(ann, Comparison.objects.get(), {FACTUALITY: B})
+    assert exported(evaluation, written_as, FACTUALITY)[1]["replaced_by_newer_review"] == 1
+
+
+def test_scores_given_again_replace_the_older_ones_aspect_by_aspect(evaluation: Evaluation) -> None:
+    """A second review scores clarity alone: of depth the older scores stay."""
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    person_scores(ann, comparison, {"clarity": (4, 2), "depth": (5, 1)})
+    first = comparison.reviews.get().rubric_version
+    again = another_version_of(evaluation, first)
+    person_scores(ann, comparison, {"clarity": (1, 3)}, rubric_version=again)
+    content, excluded = exported(evaluation, "scores", "")
+    given = {(row["candidate"], row["aspect"]): row["value"] for row in map(json.loads, content.splitlines())}
+    assert given == {("alpha", "clarity"): 1, ("beta", "clarity"): 3, ("alpha", "depth"): 5, ("beta", "depth"): 1}
+    assert excluded == {"replaced_by_newer_review": 2}
+
+
+def test_a_choice_given_after_scores_replaces_them(evaluation: Evaluation) -> None:
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation)
+    person_scores(ann, comparison, {"clarity": (4, 2)})
+    person_says(ann, comparison, {"clarity": B})
+    assert exported(evaluation, "scores", "") == (b"", {"replaced_by_newer_review": 2})
+    assert first_choices(evaluation, "clarity") == ["B"]
+
+
+def another_version_of(evaluation: Evaluation, version: Any) -> Any:
+    spec = version.spec()
+    changed = tuple(replace(one, definition=f"{one.definition} again") for one in spec.aspects)
+    return next_version(version.rubric, replace(spec, aspects=changed), user=None)
