@@ -1,11 +1,12 @@
 import json
+import re
 import uuid
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.models import Comparison, Evaluation, Run
+from evaluations.models import Comparison, Evaluation, Rater, Run
 from tests.making import make_comparison, make_evaluation, make_human
 from tests.saying import judge_says, make_scorer, person_says, scorer_says
 
@@ -95,6 +96,27 @@ def test_derived_choices_panels_and_repairs_are_named_as_what_they_are(
     text = capsys.readouterr().out
     assert "scorer (derived from scores, margin 0.0): 2 of its answers could be read only when asked" in text
     assert "panel: longest, scorer (majority of 2 judges), people" in text
+
+
+def test_columns_stay_apart_at_100_percent_and_under_long_names(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sixty comparisons on which all agree: the widest shares; and a judge with a name of 60 characters."""
+    name = "m" * 60
+    people = list(Rater.objects.filter(kind="human"))
+    for number in range(60):
+        comparison = make_comparison(evaluation, key=f"w{number}")
+        for person in people:
+            person_says(person, comparison, {"clarity": "AB"[number % 2]})
+        judge_says(comparison, judge=name, as_stored={"clarity": "AB"[number % 2]})
+    call_command("report", "study")
+    lines = capsys.readouterr().out.splitlines()
+    head = lines.index("Clarity") + 1
+    table = [re.split(r" {2,}", line.strip()) for line in lines[head : head + 4]]
+    assert table[0] == ["agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing"]
+    (wide,) = (row for row in table if row[0].startswith(name))
+    assert wide[1:4] == ["60", "60", "100.0% [94%–100%]"]
+    assert [len(row) for row in table[1:]] == [9, 9, 7]  # people have no failed calls
 
 
 def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

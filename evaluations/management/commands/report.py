@@ -2,9 +2,10 @@
 
 import json
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import zip_longest
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -16,7 +17,7 @@ from evaluations.services.preparing.slicing import slice_of
 from evaluations.services.reporting.reporting import ALL_PARTS, AspectReport, Block, Number, Report, report_for
 
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
-WIDTHS = (44, 7, 7, 17, 20, 20, 17, 7, 8)
+GAP = "  "
 
 
 class Command(BaseCommand):
@@ -109,16 +110,18 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
-    yield columns(*HEADS)
+    rows, repaired = [HEADS], []
     for name, judge in aspect.judges.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority
-        yield columns(f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete))
+        rows.append((f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete)))
         if judge.judge_gold.with_ties.n:
-            yield columns(f"{called}, gold", *cells(judge.judge_gold))
+            rows.append((f"{called}, gold", *cells(judge.judge_gold)))
         if judge.repaired:
-            yield f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time"
-    yield columns("people, majority of the others", *cells(aspect.human_human.majority))
+            repaired.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
+    rows.append(("people, majority of the others", *cells(aspect.human_human.majority)))
+    yield from aligned(rows)
+    yield from repaired
     multi = aspect.human_human.multi
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
     yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
@@ -149,9 +152,12 @@ def cells(block: Block) -> tuple[str, ...]:
     return str(ties.agree), str(ties.n), percent(ties.agreement), kappa, ac1, percent(sides.agreement)
 
 
-def columns(*texts: str) -> str:
-    first, *rest = texts
-    return first.ljust(WIDTHS[0]) + "".join(text.rjust(width) for text, width in zip(rest, WIDTHS[1:], strict=False))
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table whose columns are as wide as their widest cell, the first to the left and numbers to the right."""
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    for first, *rest in rows:
+        cells_of_row = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=False)]
+        yield GAP.join((first.ljust(widths[0]), *cells_of_row))
 
 
 def figure(number: Number) -> str:
