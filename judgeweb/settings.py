@@ -34,7 +34,7 @@ def read_env_file(path: Path) -> None:
         if not line.strip() or line.startswith("#"):
             continue
         if not equals or not name.isidentifier():
-            raise ImproperlyConfigured(f"{path.name} line {number} is {line!r}: it must be NAME=value or a # comment.")
+            raise ImproperlyConfigured(f"{path.name} line {number}: it must be NAME=value or a # comment.")
         os.environ.setdefault(name, value.strip())
 
 

@@ -187,6 +187,7 @@ from evaluations.domain.searching import (
     search_for,
     words_of,
 )
+from evaluations.domain.secrets import is_plain_address, is_variable_name, may_be_key
 from evaluations.domain.splits import (
     FOLD,
     Split,
@@ -329,11 +330,14 @@ __all__ = [
     "excerpt",
     "filter_from",
     "fold",
+    "is_plain_address",
+    "is_variable_name",
     "joined",
     "likeness",
     "mark_bits",
     "marked",
     "markup_of",
+    "may_be_key",
     "messages_as_json",
     "messages_sha256",
     "next_try_seconds",

@@ -5,7 +5,8 @@ from django import forms
 from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
 
-from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind
+from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind, may_be_key
+from evaluations.forms.secrets import SecretFreeInput
 from evaluations.models import Endpoint, Evaluation, RubricVersion
 from evaluations.services.judging.judging import REASONING_EFFORTS
 
@@ -63,12 +64,13 @@ class JudgeForm(forms.Form):
         max_length=200,
         required=False,
         help_text="As the endpoint calls it, such as “llama3.1:8b”.",
-        widget=forms.TextInput(attrs={**PLAIN, "list": "models"}),
+        widget=SecretFreeInput(lambda text: not may_be_key(text), attrs={**PLAIN, "list": "models"}),
     )
     name = forms.CharField(
         max_length=120,
         required=False,
         help_text="What pages and reports call this judge. Empty: the model’s or rule’s name.",
+        widget=SecretFreeInput(lambda text: not may_be_key(text)),
     )
     version = VersionChoice(
         RubricVersion.objects.none(),

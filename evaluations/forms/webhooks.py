@@ -1,6 +1,7 @@
 from django import forms
 
 from evaluations.domain import CHOSEN_KINDS, HookKind
+from evaluations.forms.secrets import SecretFreeURLInput
 
 IN_WORDS = {
     HookKind.RUN_FINISHED: "A run finished: every call of it has its outcome",
@@ -26,5 +27,8 @@ class WebhookForm(KindsForm):
         max_length=500,
         help_text="Where messages are posted to, as in https://example.org/hooks/judgeweb. No private address, unless "
         "the site allows its network.",
-        widget=forms.URLInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        widget=SecretFreeURLInput(
+            lambda text: "@" not in text,
+            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
+        ),
     )

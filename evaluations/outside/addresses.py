@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, may_be_key
 
 # A name of any other form could hand the server's own secrets to whoever names the address.
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
@@ -23,10 +23,16 @@ def checked_base_url(given: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise InputRefused(f"“{given}” is not an address: it must begin with http:// or https:// and name a server.")
+        raise InputRefused("The base URL is not an address: it must begin with http:// or https:// and name a server.")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise InputRefused("The address must hold no user name, password, ? or #: the key comes from the environment.")
+        raise InputRefused("The base URL must hold no user name, password, ? or #: the key comes from the environment.")
     return given.strip().rstrip("/")
+
+
+def refuse_key(text: str, field: str) -> None:
+    """InputRefused where an API key was pasted into a field that is stored and shown."""
+    if may_be_key(text):
+        raise InputRefused(f"{field} looks like an API key. Keys belong in an environment variable, never here.")
 
 
 def checked_key_variable(given: str) -> str:
@@ -34,7 +40,8 @@ def checked_key_variable(given: str) -> str:
     name = given.strip()
     if name and not KEY_VARIABLE.fullmatch(name):
         raise InputRefused(
-            f"“{given}” cannot name a key: it must end in _API_KEY or start with JUDGEWEB_KEY_, in capital letters."
+            "What was given cannot name a key. Enter the name of the environment variable that holds it, never the key "
+            "itself: it must end in _API_KEY or start with JUDGEWEB_KEY_, in capital letters."
         )
     return name
 
@@ -61,10 +68,16 @@ def checked_hook_url(given: str) -> str:
     except ValueError:
         usable = False
     if not usable or not given.strip().isascii() or any(letter.isspace() for letter in given.strip()):
-        raise InputRefused(f"“{given}” is not an address: it must begin with https:// or http:// and name a server.")
+        raise InputRefused("This is not an address: it must begin with https:// or http:// and name a server.")
     if parts.username or parts.password or parts.fragment:
         raise InputRefused("The address must hold no user name, password or #: messages are signed instead.")
     return given.strip()
+
+
+def without_path(url: str) -> str:
+    """The server of a webhook's address: its path often holds a secret, so that records name no more."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}/…"
 
 
 def reachable_address(url: str, allowed: Sequence[Network]) -> str:

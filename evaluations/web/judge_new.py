@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations import access
 from evaluations.access import Action
-from evaluations.domain import InputRefused
+from evaluations.domain import InputRefused, may_be_key
 from evaluations.forms.judge_new import JudgeForm
 from evaluations.models import Endpoint, Evaluation, Judge, User
 from evaluations.services.judging.connecting import known_models
@@ -51,6 +51,8 @@ def created(form: JudgeForm, evaluation: Evaluation, user: User) -> Judge | None
 def shown(request: HttpRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200) -> HttpResponse:
     asks_for_price = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
     endpoint, model = endpoint_in(form), str(form["model"].value() or "").strip()
+    if may_be_key(model):
+        model = ""
     context = {
         "page": "judges",
         "evaluation": evaluation,

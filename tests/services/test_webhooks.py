@@ -327,7 +327,7 @@ def test_what_nobody_can_be_told_of_is_refused(evaluation: Evaluation, kinds: li
 
 
 def test_one_address_is_told_once(evaluation: Evaluation, webhook: Webhook) -> None:
-    with pytest.raises(InputRefused, match="is told already"):
+    with pytest.raises(InputRefused, match="has a webhook already"):
         subscribing.create_webhook(evaluation, url=webhook.url, kinds=["run.stopped"], user=None)
 
 

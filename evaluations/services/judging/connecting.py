@@ -7,7 +7,7 @@ from django.db import transaction
 
 from evaluations.domain import InputRefused, JudgeKind
 from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
-from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.services.judging.judging import (
     MOST_A_MINUTE,
     checked_limit,
@@ -58,6 +58,7 @@ def change_endpoint(
 def checked_name(endpoint: Endpoint, name: str) -> str:
     if not name.strip():
         raise InputRefused("An endpoint needs a name.")
+    refuse_key(name, "The name")
     if Endpoint.objects.filter(name=name.strip()).exclude(pk=endpoint.pk).exists():
         raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
     return name.strip()

@@ -31,7 +31,7 @@ from evaluations.judge.prompting import later_messages, messages_for
 from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
 from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, Response, RubricVersion, User
-from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.services.preparing.preparing import freeze
 from evaluations.services.recording import record
 
@@ -58,6 +58,7 @@ def create_endpoint(
     """A server that judges may be asked on. For site administrators and commands alone."""
     if not name.strip():
         raise InputRefused("An endpoint needs a name.")
+    refuse_key(name, "The name")
     if Endpoint.objects.filter(name=name.strip()).exists():
         raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
     endpoint = Endpoint.objects.create(
@@ -158,6 +159,8 @@ def create_judge(
 def refuse_unusable_judge(judge: Judge) -> None:
     if not judge.name:
         raise InputRefused("A judge needs a name.")
+    refuse_key(judge.name, "The name")
+    refuse_key(judge.model, "The model")
     if judge.kind == JudgeKind.RULE:
         refuse_unusable_rule(judge)
     if not judge.model:

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain import CHOSEN_KINDS, DeliveryState, HookKind, InputRefused
 from evaluations.models import Announcement, Delivery, Evaluation, User, Webhook
-from evaluations.outside.addresses import checked_hook_url
+from evaluations.outside.addresses import checked_hook_url, without_path
 from evaluations.outside.hooks import new_secret
 from evaluations.services.recording import record
 
@@ -27,10 +27,10 @@ def create_webhook(evaluation: Evaluation, *, url: str, kinds: Sequence[str], us
     try:
         with transaction.atomic():
             webhook.save()
-            told = {"url": webhook.url, "kinds": webhook.kinds}
-            record("added", webhook, user=user, evaluation=evaluation, after=told)
+            after = {"url": without_path(webhook.url), "kinds": webhook.kinds}
+            record("added", webhook, user=user, evaluation=evaluation, after=after)
     except IntegrityError:
-        raise InputRefused(f"{webhook.url} is told already: change what it is told instead.") from None
+        raise InputRefused("This address has a webhook already: change what it is sent instead.") from None
     return webhook
 
 
