@@ -72,7 +72,12 @@ def list_export_formats(request: HttpRequest) -> FormatList:
                 wants_choice=one.wants_choice,
                 is_whole=one.is_whole,
                 settings=[
-                    FormatSetting(name=each.name, values=list(each.values), initial=each.initial)
+                    FormatSetting(
+                        name=each.name,
+                        values=list(each.values),
+                        initial=each.initial,
+                        of_candidates=each.of_candidates,
+                    )
                     for each in one.settings
                 ],
             )

@@ -1,6 +1,8 @@
 """AlpacaEval: the outputs of one generator, and annotations of which of two outputs is preferred."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluations.domain import (
@@ -73,7 +75,7 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         metadata=remainder(values, KNOWN),
     )
     rater, kind = annotator(values, reading)
-    choice, note = preferred(values)
+    choice, strength = preferred(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
     return comparison, VerdictRow(
@@ -86,7 +88,7 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         aspect=DEFAULT_ASPECT,
         choice=choice,
         rationale=completion(values),
-        note=note,
+        note=note_on(strength, names),
     )
 
 
@@ -119,6 +121,35 @@ def preferred(values: Mapping[str, Any]) -> tuple[str, str]:
         raise RowRefused(f"preference is {value:g} where a number from 1 to 2 is expected")
     choice = Choice.TIE if value == TIE else Choice.A if value < TIE else Choice.B
     return choice, "" if value in ROUND else f"preference {value!r}"
+
+
+@dataclass(frozen=True)
+class AnnotationNote:
+    """What a verdict's note keeps of an annotation: its preference where it is not 1, 1.5 or 2, and its output_1."""
+
+    preference: float | None = None
+    output_1: str = ""
+    rest: str = ""
+
+
+NOTE: Final = re.compile(r"(?:preference (?P<preference>[0-9.e-]+))?(?:; )?(?:output_1: (?P<output_1>.+))?", re.DOTALL)
+
+
+def note_on(strength: str, names: tuple[str, str]) -> str:
+    """The first output is named where it is not the candidate that a comparison stores first."""
+    return "; ".join(part for part in (strength, f"output_1: {names[0]}" if names[0] > names[1] else "") if part)
+
+
+def note_read(note: str) -> AnnotationNote:
+    """A note that an annotation left, taken apart; any other is all rest."""
+    found = NOTE.fullmatch(note)
+    if found is None:
+        return AnnotationNote(rest=note)
+    try:
+        preference = float(found["preference"]) if found["preference"] else None
+    except ValueError:
+        return AnnotationNote(rest=note)
+    return AnnotationNote(preference, found["output_1"] or "")
 
 
 def completion(values: Mapping[str, Any]) -> str:

@@ -136,7 +136,7 @@ def judge_cells(judge: Judge) -> dict[str, str]:
     name = f"judge:{judge['judge']}"
     return {
         f"{name} (kind)": f"{judge['kind']} ({judge['remark']})" if "remark" in judge else judge["kind"],
-        f"{name} (rationale)": by_order(judge["rationales"]),
+        f"{name} (rationale)": "\n\n".join(words_in(judge)),
         f"{name} (failures)": " ".join(f"{state}={count}" for state, count in sorted(judge["failures"].items())),
     }
 
@@ -163,8 +163,16 @@ def direction(scores: Scores | PersonsScores) -> str:
     return " lower is better" if scores.get("lower_is_better") else ""
 
 
-def by_order(rationales: Mapping[str, Sequence[str]]) -> str:
-    return "\n\n".join(f"{shown}: {text}" for shown, texts in sorted(rationales.items()) for text in texts)
+def words_in(judge: Judge) -> Iterator[str]:
+    """What it wrote of all aspects by the order shown, then what a file says of single ones."""
+    yield from by_order(judge["rationales"])
+    for aspect, said in judge["choices"].items():
+        for texts in (said.get("rationales", {}), said.get("notes", {})):
+            yield from (f"{aspect}, {text}" for text in by_order(texts))
+
+
+def by_order(texts_by_order: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    return (f"{shown}: {text}" for shown, texts in sorted(texts_by_order.items()) for text in texts)
 
 
 def yes_or_no(value: bool | None) -> str:

@@ -157,12 +157,14 @@ class JudgesChoice(TypedDict):
     """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each.
 
     ``scores`` stand with a choice that is derived from them: the judge was asked about each response alone.
+    ``rationales`` and ``notes`` came with verdicts in a file, by the order shown.
     """
 
     choice: str | None
     inconsistent: bool
     orders: dict[str, list[str]]
     rationales: NotRequired[dict[str, list[str]]]
+    notes: NotRequired[dict[str, list[str]]]
     scores: NotRequired[Scores]
 
 

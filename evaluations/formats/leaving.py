@@ -31,12 +31,16 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """Something a format wants to know, one of a few values: shown as a field, and as ``--NAME`` of the command."""
+    """Something a format wants to know, one of a few values: shown as a field, and as ``--NAME`` of the command.
+
+    ``of_candidates``: one of the evaluation's candidates by name, besides ``values``.
+    """
 
     name: str
     label: str
     values: Mapping[str, str]  # value → what it means, in words
     initial: str
+    of_candidates: bool = False
 
 
 def nothing_told() -> Mapping[str, Any]:

@@ -38,6 +38,7 @@ CHOICE: Final = pa.struct(
         "orders": ORDERS,
         "scores": SCORES,
         "rationales": WORDS,
+        "notes": WORDS,
     }
 )
 FAILURES: Final = pa.list_(pa.struct({"state": TEXT, "n": pa.int32()}))
@@ -236,6 +237,7 @@ def judges_choice(told: Any, aspect: str) -> dict[str, Any]:
         **told,
         "orders": pairs(told["orders"], "shown", "choices"),
         "rationales": pairs(told.get("rationales", {}), "shown", "texts"),
+        "notes": pairs(told.get("notes", {}), "shown", "texts"),
     }
 
 

@@ -88,8 +88,13 @@ class ExportForm(forms.Form):
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
         for setting in self.leaving.settings:
+            names = evaluation.candidates.order_by("name").values_list("name", flat=True)
+            candidates = [(name, name) for name in names] if setting.of_candidates else []
             self.fields[f"set_{setting.name}"] = forms.ChoiceField(
-                label=setting.label, choices=list(setting.values.items()), initial=setting.initial, required=False
+                label=setting.label,
+                choices=[*setting.values.items(), *candidates],
+                initial=setting.initial,
+                required=False,
             )
 
     def offer_aspects(self, aspects: list[tuple[str, str]]) -> None:

@@ -44,10 +44,16 @@ def test_outputs_are_responses_of_which_pairs_are_made_and_meet_their_annotation
     ],
 )
 def test_a_preference_is_a_choice_and_none_is_a_failure(preference: object, choice: str, note: str) -> None:
-    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "preference": preference}))
+    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "generator_1": "davinci", "preference": preference}))
     assert (verdict.choice, verdict.note) == (choice, note)
     assert (verdict.rater, verdict.rater_kind) == ("alpaca_eval_gpt4", RaterKind.JUDGE)
     assert verdict.rationale == "Output (b)"
+
+
+@pytest.mark.parametrize(("preference", "note"), [(2.0, "output_1: zeta"), (1.9, "preference 1.9; output_1: zeta")])
+def test_the_first_output_is_noted_where_names_alone_would_put_it_second(preference: float, note: str) -> None:
+    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "generator_1": "zeta", "preference": preference}))
+    assert verdict.note == note
 
 
 def test_people_are_counted_where_the_file_does_not_name_them() -> None:

@@ -111,7 +111,7 @@ def test_annotations_of_alpaca_eval_are_one_array() -> None:
     ]
     one = row(judges=judges, people=[person("B")], gold=[{"rater": "expert", "choices": {"safety": "A"}}])
     account = Account()
-    records = json.loads(b"".join(alpaca_eval_out.lines([one, row(query_id="q2")], "safety", account)))
+    records = json.loads(b"".join(alpaca_eval_out.lines([one, row(query_id="q2")], "safety", "", account)))
     assert [(record["annotator"], record["preference"]) for record in records] == [
         ("gpt", 1.5),
         ("failed", None),
@@ -135,7 +135,7 @@ def test_annotations_of_alpaca_eval_are_one_array() -> None:
 
 
 def test_an_array_of_no_annotations_is_one_all_the_same() -> None:
-    assert json.loads(b"".join(alpaca_eval_out.lines([], "safety", Account()))) == []
+    assert json.loads(b"".join(alpaca_eval_out.lines([], "safety", "", Account()))) == []
 
 
 def compared(rows: list[ExportedRow], account: Account | None = None) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def test_preferences(one: ExportedRow, layout: Layout) -> None:
 @settings(max_examples=60)
 @given(one=rows())
 def test_annotations_of_alpaca_eval(one: ExportedRow) -> None:
-    found = read(alpaca_eval_out.lines([one], "safety", Account()), "annotations.json")
+    found = read(alpaca_eval_out.lines([one], "safety", "", Account()), "annotations.json")
     said = [one["judges"][0]["choices"]["safety"]["choice"], one["people"][0]["choices"]["safety"]["final"]]
     assert [choice_of(verdict) for verdict in found[1::2]] == said
     assert [verdict.rater for verdict in found[1::2]] == ["gpt", "ann"]

@@ -76,6 +76,7 @@ class FormatSetting(Schema):
     name: str
     values: list[str]
     initial: str
+    of_candidates: bool = Field(description="whether it takes the name of one of the evaluation's candidates, too")
 
 
 class FormatTold(Schema):
@@ -103,7 +104,7 @@ class ExportNew(Sent):
     policy: LabelPolicy | None = None
     aspect: Annotated[str, Field(max_length=60)] = ""
     combine: Annotated[str, Field(max_length=200)] = ""
-    settings: dict[Annotated[str, Field(max_length=60)], Annotated[str, Field(max_length=60)]] = Field(
+    settings: dict[Annotated[str, Field(max_length=60)], Annotated[str, Field(max_length=200)]] = Field(
         default_factory=dict
     )
     where: dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]] = Field(

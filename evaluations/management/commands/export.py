@@ -49,7 +49,8 @@ class Command(BaseCommand):
         parser.add_argument("--seed", default="", help="of the split, if not the evaluation's own")
         parser.add_argument("--anonymise", action="store_true", help="reviewer-1 and so on instead of people's names")
         for name, values in settings_of_all().items():
-            parser.add_argument(f"--{name}", dest=f"set_{name}", choices=sorted(values), help="where the format has it")
+            choices: dict[str, Any] = {"choices": sorted(values)} if values else {"metavar": "MODEL"}
+            parser.add_argument(f"--{name}", dest=f"set_{name}", help="where the format has it", **choices)
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=slug).first()
@@ -74,11 +75,11 @@ class Command(BaseCommand):
 
 
 def settings_of_all() -> dict[str, set[str]]:
-    """Every setting that a format has, with the values that any of them takes."""
+    """Every setting that a format has, with the values that any of them takes; none where it takes a candidate."""
     known: dict[str, set[str]] = {}
     for leaving in offered():
         for setting in leaving.settings:
-            known.setdefault(setting.name, set()).update(setting.values)
+            known.setdefault(setting.name, set()).update(() if setting.of_candidates else setting.values)
     return known
 
 

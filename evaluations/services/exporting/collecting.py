@@ -196,18 +196,24 @@ def verdicts_of(ids: Sequence[int], cast: Cast) -> dict[int, dict[int, list[Said
     return said
 
 
-def words_of_judges(ids: Sequence[int], cast: Cast) -> Mapping[tuple[int, int, str], list[tuple[str, str]]]:
-    """Comparison, rater and aspect key → the orders and rationales of verdicts that came in files."""
-    said: dict[tuple[int, int, str], list[tuple[str, str]]] = defaultdict(list)
+class Words(NamedTuple):
+    """What a verdict that came in a file says beside its choice."""
+
+    shown: str
+    rationale: str
+    note: str
+
+
+def words_of_judges(ids: Sequence[int], cast: Cast) -> Mapping[tuple[int, int, str], list[Words]]:
+    """Comparison id, rater id and aspect key → the words of verdicts that came in files."""
+    said: dict[tuple[int, int, str], list[Words]] = defaultdict(list)
     if not cast.present.words_in_files or not cast.judges:
         return said
     brought = Verdict.objects.filter(within(ids), rater__in=list(cast.judges), source_import__isnull=False)
-    rows = brought.exclude(rationale="").order_by("sample", "pk")
-    for pk, rater, aspect, shown, rationale in rows.values_list(
-        "comparison_id", "rater_id", "aspect_id", "shown", "rationale"
-    ):
+    rows = brought.exclude(rationale="", note="").order_by("sample", "pk")
+    for pk, rater, aspect, *words in rows.values_list("comparison_id", "rater_id", "aspect_id", *Words._fields):
         if aspect in cast.aspects:
-            said[pk, rater, cast.aspects[aspect]].append((shown, rationale))
+            said[pk, rater, cast.aspects[aspect]].append(Words(*words))
     return said
 
 

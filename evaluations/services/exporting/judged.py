@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from evaluations.domain import FAILURE_STATES
 from evaluations.formats import exported
 from evaluations.services.exporting.casting import Cast
-from evaluations.services.exporting.collecting import Asked, Material, Scoring
+from evaluations.services.exporting.collecting import Asked, Material, Scoring, Words
 from evaluations.services.exporting.unfolding import Answers, Packed, choices_on, sheet_of
 from evaluations.services.judging.consolidating import Derivation
 
@@ -49,16 +49,19 @@ def judge_of(pk: int, answers: Answers, calls: Sequence[Asked], cast: Cast) -> e
 
 
 def with_words(
-    judges: dict[int, exported.Judge], words: Mapping[tuple[int, int, str], list[tuple[str, str]]], comparison: int
+    judges: dict[int, exported.Judge], words: Mapping[tuple[int, int, str], list[Words]], comparison: int
 ) -> dict[int, exported.Judge]:
-    """The same with the rationales that came in a file, each with the choice on its aspect."""
+    """The same with the rationales and notes that came in a file, each with the choice on its aspect."""
     if not words:
         return judges
     for pk, judge in judges.items():
         for key, choice in judge["choices"].items():
             if said := words.get((comparison, pk, key)):
-                told = exported.JudgesChoice(**{**choice, "rationales": by_order(said)})
-                judge["choices"] = {**judge["choices"], key: told}
+                rationales = by_order((one.shown, one.rationale) for one in said if one.rationale)
+                notes = by_order((one.shown, one.note) for one in said if one.note)
+                texts = {"rationales": rationales} if rationales else {}
+                texts |= {"notes": notes} if notes else {}
+                judge["choices"] = {**judge["choices"], key: exported.JudgesChoice(**{**choice, **texts})}
     return judges
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from evaluations.domain import InputRefused, LabelPolicy, NamedFilter, Split, SplitPart, deciding, filter_from
 from evaluations.formats.leaving import Leaving, Options
 from evaluations.formats.writing import LEAVING
-from evaluations.models import Evaluation, Export
+from evaluations.models import Candidate, Evaluation, Export
 from evaluations.services.exporting.casting import aspects_of
 from evaluations.services.reporting.splitting import default_split
 
@@ -68,20 +68,27 @@ def settled(evaluation: Evaluation, leaving: Leaving, wanted: Wanted) -> Wanted:
     return replace(
         wanted,
         policy=wanted.policy or LabelPolicy(evaluation.label_policy),
-        settings=settings_of(leaving, wanted.settings),
+        settings=settings_of(evaluation, leaving, wanted.settings),
         split=split,
     )
 
 
-def settings_of(leaving: Leaving, given: Mapping[str, str]) -> dict[str, str]:
+def settings_of(evaluation: Evaluation, leaving: Leaving, given: Mapping[str, str]) -> dict[str, str]:
     """A value for every setting of the format."""
     known = {setting.name: setting for setting in leaving.settings}
     for name, value in given.items():
         if name not in known:
             raise InputRefused(f"{leaving.title} has no setting “{name}”.")
-        if value not in known[name].values:
-            raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
+        if value in known[name].values or (known[name].of_candidates and is_candidate(evaluation, value)):
+            continue
+        if known[name].of_candidates:
+            raise InputRefused(f"This evaluation has no model “{value}”: name one of its own as the {name}.")
+        raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
     return {name: given.get(name, setting.initial) for name, setting in known.items()}
+
+
+def is_candidate(evaluation: Evaluation, name: str) -> bool:
+    return Candidate.objects.filter(evaluation=evaluation, name=name).exists()
 
 
 def filters_of(wanted: Wanted) -> dict[str, Any]:
