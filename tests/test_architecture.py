@@ -42,6 +42,7 @@ ONLY_IMPORTER = {
     "nh3": {"rendering"},
     "pygments": {"rendering"},
     "pydantic": {"judge", "api"},
+    "re2": {"judge"},
     "vl_convert": {"figures"},
     "django_htmx": {"web"},
 }

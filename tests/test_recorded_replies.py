@@ -1,6 +1,7 @@
 """Texts and completions from outside: read, pasted, and served again over HTTP the whole way to the report."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from django.core.management import call_command
 
 from evaluations.domain import AspectSpec, Choice, RubricKind, RubricSpec, Shown
 from evaluations.judge.builtin import SIX_ASPECT
+from evaluations.judge.linear_patterns import find_matches
 from evaluations.judge.reading import Read, Reply, read_reply
 from evaluations.models import Evaluation, Verdict
 from tests.judges import make_judge, pasted_rubric, run_through
@@ -55,6 +57,22 @@ def test_no_completion_becomes_a_wrong_choice_where_the_form_of_the_verdict_is_d
     assert counts["wrong"] == 0
     assert counts["right"] > 4000
     assert counts["unreadable"] < counts["right"] / 500
+
+
+def test_every_completion_gives_the_same_matches_as_by_pythons_own_engine(acceptance_data: Path) -> None:
+    patterns = (
+        r"Output \([ab]\)",
+        r"\b(better|worse)\b",
+        r"(Output \([ab]\))[\s.\"'*]*\Z",
+        r"(?i)(\w+)\W*$",
+        r"^(\S+)",
+    )
+    texts = {text for _, text, _, _ in completions(acceptance_data)}
+    assert len(texts) > 2_000
+    for pattern in patterns:
+        for text in texts:
+            found = [(one.text, one.label) for one in find_matches(pattern, text)]
+            assert found == [(one[0], one[one.re.groups]) for one in re.finditer(pattern, text, re.MULTILINE)]
 
 
 def test_without_a_declared_form_reasoning_is_left_unread_and_bare_labels_are_read(acceptance_data: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evaluations.domain import AspectSpec, InputRefused, RubricSpec
 from evaluations.judge.examples import VERDICTS, given_verdict, titles_of
+from evaluations.judge.linear_patterns import PatternRefused, refuse_pattern
 from evaluations.judge.reading import AROUND, Unreadable, folded, verdict_for
 from evaluations.judge.replying import (
     JSON,
@@ -124,6 +125,16 @@ def refuse_unreadable_text(spec: RubricSpec) -> None:
         raise InputRefused(f"The pattern of the verdict is not a regular expression: {error}.") from None
     if pattern.groups > 1:
         raise InputRefused("The pattern of the verdict may have one group, the label: write the others as (?:…).")
+
+
+def refuse_slow_pattern(spec: RubricSpec) -> None:
+    """InputRefused where a new rubric's pattern cannot be matched in linear time. Stored ones go on as they are."""
+    if not wants_text(spec) or not text_pattern(spec):
+        return
+    try:
+        refuse_pattern(text_pattern(spec))
+    except PatternRefused as refused:
+        raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
 
 
 # ---- a pasted prompt -----------------------------------------------------------------------

@@ -12,6 +12,7 @@ from math import exp
 from typing import Any, Final
 
 from evaluations.domain import FLIPPED, AspectSpec, Choice, RubricSpec, Shown, Token, storable
+from evaluations.judge.linear_patterns import PatternTimedOut, find_matches
 from evaluations.judge.reading import AROUND, Read
 from evaluations.judge.replying import is_pointwise, reply_key, text_pattern
 from evaluations.judge.scales import MOST_VALUES, ends_of, spelled, values_of
@@ -102,9 +103,12 @@ def place_of(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | None:
     if in_json:
         return trimmed(text, in_json[-1].span(in_json[-1].lastindex or 0), " ")
     pattern = text_pattern(spec)
-    declared = [*re.finditer(pattern, text, re.MULTILINE)] if pattern else []
+    try:
+        declared = find_matches(pattern, text) if pattern else []
+    except PatternTimedOut:
+        return None
     if declared:
-        return trimmed(text, declared[-1].span(declared[-1].re.groups), " ")
+        return trimmed(text, declared[-1].span, " ")
     end = len(text.rstrip())
     return trimmed(text, (text.rfind("\n", 0, end) + 1, end), AROUND)
 

@@ -22,6 +22,7 @@ from evaluations.domain import (
     Shown,
     storable,
 )
+from evaluations.judge.linear_patterns import Match, PatternTimedOut, find_matches
 from evaluations.judge.prompting import all_texts
 from evaluations.judge.replying import (
     is_pointwise,
@@ -340,13 +341,21 @@ def matches(pattern: str, text: str, judged: Judged | None) -> list[str]:
 
     Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
     """
-    found = list(re.finditer(pattern, text, re.MULTILINE)) if pattern else []
+    found = found_by(pattern, text)
     if not found or judged is None:
-        return [one[one.re.groups] or "" for one in found]
+        return [one.label for one in found]
     last = squeezed(text.strip().splitlines()[-1].strip(AROUND)) if text.strip() else ""
     texts = [squeezed(one) for one in all_texts(judged())]
-    own = [one for one in found if last == (words := squeezed(one[0])) or not any(words in text for text in texts)]
-    return [one[one.re.groups] or "" for one in own]
+    own = [one for one in found if last == (words := squeezed(one.text)) or not any(words in text for text in texts)]
+    return [one.label for one in own]
+
+
+def found_by(pattern: str, text: str) -> list[Match]:
+    """Where the pattern of a stored rubric matches. Unreadable where that takes too long."""
+    try:
+        return find_matches(pattern, text) if pattern else []
+    except PatternTimedOut as error:
+        raise Unreadable(str(error)) from None
 
 
 def last_line(aspect: AspectSpec, text: str) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import InputRefused, PairTexts, ReplyShape, ResponseTexts, RubricKind, RubricSpec, Shown
-from evaluations.judge.checking import refuse_unusable
+from evaluations.judge.checking import refuse_slow_pattern, refuse_unusable
 from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
 from evaluations.judge.replying import wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
@@ -66,6 +66,7 @@ def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
     """The prompt that this wording makes of the comparison that people meet first."""
     try:
         refuse_unusable(spec)
+        refuse_slow_pattern(spec)
     except InputRefused as refused:
         return Look(problem=str(refused))
     comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")

@@ -21,7 +21,7 @@ from evaluations.judge.builtin import (
     SIX_ASPECT_NAME,
     reference_metric,
 )
-from evaluations.judge.checking import refuse_unusable
+from evaluations.judge.checking import refuse_slow_pattern, refuse_unusable
 from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
 from evaluations.services.recording import record
 
@@ -90,6 +90,7 @@ def begin_rubric(
     if Rubric.objects.filter(evaluation=evaluation, name=name).exists():
         raise InputRefused(f"There is a rubric “{name}” already: choose another name.")
     refuse_unusable(spec)
+    refuse_slow_pattern(spec)
     refuse_renamed_aspects(evaluation, spec)
     return add_rubric(evaluation, name=name, spec=spec, origin=origin, user=user)
 
@@ -145,6 +146,7 @@ def next_version(rubric: Rubric, spec: RubricSpec, *, user: User | None, for_rev
         raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
     if rubric.origin != RubricOrigin.IMPORTED:  # that one is never put to a judge
         refuse_unusable(spec)
+        refuse_slow_pattern(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)
     rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
     latest = rubric.versions.order_by("-number").first()

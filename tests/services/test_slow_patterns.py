@@ -1,0 +1,66 @@
+"""Rubrics whose pattern would take a worker with it: new ones are refused, stored ones are stopped."""
+
+import pytest
+
+from evaluations.domain import AspectSpec, CallState, InputRefused, RubricKind, RubricOrigin, RubricSpec, Shown
+from evaluations.judge import linear_patterns
+from evaluations.judge.reading import NotRead, Read, Reply, read_reply
+from evaluations.models import Evaluation
+from evaluations.services.judging.drafting import look
+from evaluations.services.preparing.preparing import add_rubric, begin_rubric, next_version
+from tests.judges import make_judge
+from tests.making import make_comparison, make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+LOOKING_AHEAD = r"text:(A|B)(?= wins)"
+CATASTROPHIC = r"text:(?=(?:a+)+$)(A|B)"
+LINEAR = r"text:(?:a+)+(A|B)\Z"
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation(slug="study")
+
+
+def asking(answer_format: str) -> RubricSpec:
+    overall = AspectSpec("overall", "Overall", "", offers_tie=False)
+    places = {"{q}": "query", "{x}": "response_a", "{y}": "response_b"}
+    return RubricSpec(RubricKind.PAIRWISE, "{q} {x} {y}", (overall,), ("overall",), places, answer_format=answer_format)
+
+
+def test_a_new_rubric_with_such_a_pattern_is_refused_with_the_cure(evaluation: Evaluation) -> None:
+    with pytest.raises(InputRefused, match="look-ahead or look-behind"):
+        begin_rubric(evaluation, name="own", spec=asking(LOOKING_AHEAD), origin=RubricOrigin.OWN, user=None)
+    make_comparison(evaluation)
+    assert "look-ahead" in look(evaluation, asking(LOOKING_AHEAD)).problem
+    assert not look(evaluation, asking(LINEAR)).problem
+
+
+def test_the_next_version_of_a_stored_one_needs_another_pattern(evaluation: Evaluation) -> None:
+    stored = add_rubric(evaluation, name="own", spec=asking(LOOKING_AHEAD), origin=RubricOrigin.OWN, user=None)
+    with pytest.raises(InputRefused, match="look-ahead"):
+        next_version(stored.rubric, asking(CATASTROPHIC), user=None)
+    assert next_version(stored.rubric, asking(LINEAR), user=None).number == 2
+
+
+def test_a_judge_goes_on_with_a_stored_one(evaluation: Evaluation) -> None:
+    stored = add_rubric(evaluation, name="own", spec=asking(LOOKING_AHEAD), origin=RubricOrigin.OWN, user=None)
+    assert make_judge(evaluation, "http://127.0.0.1:9/v1", version=stored).rubric_version == stored
+    read = read_reply(stored.spec(), Shown.AS_STORED, Reply("Surely B wins"))
+    assert isinstance(read, Read)
+    assert read.choices == {"overall": "B"}
+
+
+def test_a_reply_on_which_a_stored_one_does_not_end_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_patterns, "CHILD_SECONDS", 0.3)
+    read = read_reply(asking(CATASTROPHIC), Shown.AS_STORED, Reply("a" * 80 + "!\nA"))
+    assert isinstance(read, NotRead)
+    assert read.state == CallState.UNREADABLE
+    assert "takes more than 0.3 second" in read.error
+
+
+def test_a_linear_one_reads_what_would_stop_another_engine() -> None:
+    read = read_reply(asking(LINEAR), Shown.AS_STORED, Reply("a" * 50_000 + "A"))
+    assert isinstance(read, Read)
+    assert read.choices == {"overall": "A"}
