@@ -26,6 +26,8 @@ from evaluations.api.schemas.judging import (
     CallWhole,
     EstimateList,
     EstimateTold,
+    OpenRun,
+    OpenRunPage,
     RangeTold,
     Reread,
     Retrying,
@@ -47,7 +49,7 @@ from evaluations.services.judging.observing import Span
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
 from evaluations.services.judging.rereading import reread
-from evaluations.services.judging.running import cancel, change_budget, pause, resume, start_panel, start_run
+from evaluations.services.judging.running import cancel, change_budget, open_runs, pause, resume, start_panel, start_run
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.tasks import nudge, reread_replies, work_run
 
@@ -144,6 +146,23 @@ def resume_run(request: HttpRequest, slug: str, pk: int, body: BudgetChange | No
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/cancel", Scope.WRITE, RunWhole)
 def cancel_run(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> RunWhole:
     return changed(request, slug, pk, lambda run: cancel(run, user=person(request)))
+
+
+@operations.get_one("/runs", Scope.ADMIN, OpenRunPage)
+def list_open_runs(request: HttpRequest, paging: Query[Paging]) -> OpenRunPage:
+    """The runs of all evaluations that are not over, for site administrators."""
+    access.require_site_administrator(person(request))
+    rows, more = page_of(paging, open_runs())
+    return OpenRunPage(items=[open_run(row) for row in rows], next=more)
+
+
+@operations.do("/runs/{int:pk}/cancel", Scope.ADMIN, OpenRun)
+def cancel_any_run(request: HttpRequest, pk: int, body: NothingSent | None = None) -> OpenRun:
+    """Cancel a run of any evaluation, for site administrators. Answers that are in flight are still stored."""
+    access.require_site_administrator(person(request))
+    row = get_object_or_404(open_runs(), pk=pk)
+    cancel(row, user=person(request))
+    return open_run(row)
 
 
 @operations.set("/evaluations/{slug:slug}/runs/{int:pk}/budget", Scope.WRITE, RunWhole)
@@ -257,6 +276,19 @@ def attempt_told(one: Attempt) -> AttemptTold:
     same = ("number", "step", "outcome", "http_status", "raw", "finish_reason", "model_returned", "tokens_in")
     values = {name: getattr(one, name) for name in (*same, "tokens_out", "latency_ms", "error")}
     return AttemptTold(**values, cost_usd=usd(one.cost))
+
+
+def open_run(row: Run) -> OpenRun:
+    return OpenRun(
+        id=row.pk,
+        evaluation=row.evaluation.slug,
+        judge_name=row.judge.name,
+        endpoint=row.judge.endpoint_id,
+        state=RunState(row.state),
+        spent_usd=row.spent / 1e9,
+        person=anyone_told(row.user),
+        created_at=row.created_at,
+    )
 
 
 # ---- runs as answers have them -------------------------------------------------------------

@@ -23,7 +23,7 @@ from evaluations.web.disagreements import disagreements
 from evaluations.web.duplicates import duplicates, duplicates_together
 from evaluations.web.endpoint import endpoint, endpoint_price
 from evaluations.web.endpoint_new import endpoint_new
-from evaluations.web.endpoints import endpoint_found, endpoints
+from evaluations.web.endpoints import endpoint_found, endpoints, endpoints_run_cancel
 from evaluations.web.evaluation import evaluation
 from evaluations.web.evaluation_new import evaluation_new
 from evaluations.web.evaluation_settings import evaluation_archive, evaluation_bring_back, evaluation_settings
@@ -207,6 +207,7 @@ urlpatterns: list[URLPattern] = [
     path("endpoints", endpoints, name="endpoints"),
     path("endpoints/new", endpoint_new, name="endpoint_new"),
     path("endpoints/found/<int:pk>", endpoint_found, name="endpoint_found"),
+    path("endpoints/runs/<int:pk>/cancel", endpoints_run_cancel, name="endpoints_run_cancel"),
     path("endpoints/<int:pk>", endpoint, name="endpoint"),
     path("endpoints/<int:pk>/price", endpoint_price, name="endpoint_price"),
     path("e/<slug:slug>/judges", judges, name="judges"),

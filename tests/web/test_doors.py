@@ -42,6 +42,7 @@ FOR_ADMINISTRATORS = {
     "endpoints",
     "endpoint_new",
     "endpoint_found",
+    "endpoints_run_cancel",
     "endpoint",
     "endpoint_price",
 }

@@ -347,6 +347,24 @@ class RunPage(Schema):
     next: str | None
 
 
+class OpenRun(Schema):
+    """A run that is not over, as site administrators see it."""
+
+    id: int
+    evaluation: str
+    judge_name: str
+    endpoint: int | None
+    state: RunState
+    spent_usd: float
+    person: Person | None
+    created_at: datetime
+
+
+class OpenRunPage(Schema):
+    items: list[OpenRun]
+    next: str | None
+
+
 class RunList(Schema):
     items: list[RunTold]
 

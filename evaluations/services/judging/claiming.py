@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain import (
+    AttemptOutcome,
     AttemptStep,
     CallState,
     Message,
@@ -30,7 +31,7 @@ from evaluations.domain import (
 )
 from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
-from evaluations.models import Batch, Call, Endpoint, Run
+from evaluations.models import Attempt, Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.services.judging import budgeting, reusing, sharing
 from evaluations.services.judging.pricing import worst_case
@@ -60,7 +61,7 @@ def claim(bout: Bout, room: int, held: int = 0) -> Claimed[Held]:
     room = room_at_endpoint(bout, room, held)
     if room <= 0:
         return Claimed(wait=LOOK_AGAIN_SECONDS)
-    return take(bout, due(bout, room, working.now), working.now)
+    return take(bout, with_one_suspect(bout, due(bout, room, working.now), working.now), working.now)
 
 
 @transaction.atomic
@@ -202,6 +203,22 @@ def due(bout: Bout, room: int, now: datetime) -> list[Due]:
     if connection.features.has_select_for_update_skip_locked:
         where += " FOR UPDATE OF c SKIP LOCKED"
     return rows_of(bout, where, [bout.run.pk, connection.ops.adapt_datetimefield_value(now), room])
+
+
+def with_one_suspect(bout: Bout, rows: Sequence[Due], now: datetime) -> list[Due]:
+    """The calls that may be claimed: of those that were in flight when a worker died, one at a time in the whole run.
+
+    The next death then tells which of them it was. The others wait for a second, so that fresh calls come first.
+    """
+    again = {row.call_id for row in rows if row.tried}
+    lost = Attempt.objects.filter(call__in=again, outcome=AttemptOutcome.LOST) if again else Attempt.objects.none()
+    suspects = sorted(set(lost.values_list("call_id", flat=True)))
+    if not suspects:
+        return list(rows)
+    in_flight = Call.all_rows.filter(run=bout.run, state=CallState.RUNNING, attempts__outcome=AttemptOutcome.LOST)
+    waiting = set(suspects) if in_flight.exists() else set(suspects[1:])
+    update_many(Call, ("id", "not_before"), [(call_id, now + WHILE_ASKED) for call_id in sorted(waiting)])
+    return [row for row in rows if row.call_id not in waiting]
 
 
 def rows_of(bout: Bout, where: str, values: Sequence[str | int | None]) -> list[Due]:

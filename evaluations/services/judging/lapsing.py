@@ -16,7 +16,7 @@ from evaluations.services.judging.storing import last_numbers
 from evaluations.services.pacing import ROWS_AT_ONCE, paced
 
 WORTH_JOINING: Final = 2 * ROWS_AT_ONCE  # calls that wait
-LOST_AT_MOST: Final = 8  # a call that takes its worker down every time is given up
+LOST_AT_MOST: Final = 2  # a call that takes its worker down twice is set aside
 
 
 def put_back_expired() -> int:
@@ -38,7 +38,9 @@ def put_back_some() -> int:
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
         worn = mine.annotate(lost=lost).filter(lost__gte=LOST_AT_MOST).values_list("pk", flat=True)
         mine.filter(pk__in=list(worn)).update(
-            state=CallState.FAILED, error=f"The worker died {LOST_AT_MOST} times while this was asked."
+            state=CallState.FAILED,
+            error=f"Set aside: the worker died {LOST_AT_MOST} times while this call was in flight. "
+            "Look at the worker's log, then retry it.",
         )
     return len(calls)
 

@@ -302,6 +302,11 @@ def resume(run: Run, *, user: User | None, budget: int | None = None) -> None:
     waiting.filter(not_before__gt=Now()).update(not_before=None)
 
 
+def open_runs() -> QuerySet[Run]:
+    """Runs of all evaluations that are not over, for site administrators."""
+    return Run.objects.filter(state__in=ENDABLE).select_related("evaluation", "judge__endpoint", "user")
+
+
 def cancel(run: Run, *, user: User | None) -> None:
     """Nothing more is asked from now on; what is in flight is still stored."""
     move(run, ENDABLE, RunState.CANCELLED, "cancelled", user)
