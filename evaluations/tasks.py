@@ -1,6 +1,8 @@
 """When and how often: ids in, one service call. The rows are the truth; a message is a nudge."""
 
 import threading
+import time
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from celery import current_app, shared_task
@@ -8,12 +10,14 @@ from celery.contrib.django.task import DjangoTask
 from django.conf import settings
 from django.db import transaction
 
-from evaluations.domain import ImportState
-from evaluations.models import Evaluation, Export, Import, Worker
+from evaluations.domain import ImportState, RunState
+from evaluations.models import Evaluation, Export, Import, Run, Worker
 from evaluations.services import repeating
+from evaluations.services.crashed_jobs import SET_ASIDE, Stretch, forget_deaths, watched
 from evaluations.services.exporting import lasting
 from evaluations.services.importing import fetching, importing, indexing, sweeping
 from evaluations.services.judging import finding, lapsing, rereading, running, sharing
+from evaluations.services.judging.attending import own_name
 from evaluations.services.notifying import delivering, telling
 from evaluations.services.preparing import tagging
 from evaluations.services.reviewing import filling, holding, releasing, tallying, typesetting
@@ -55,6 +59,10 @@ def leave(run_id: int, comer: object) -> None:
             del AT_WORK[run_id]
 
 
+def at_work_on(kind: str, subject: int) -> AbstractContextManager[Stretch | None]:
+    return watched(kind, subject, own_name())
+
+
 @shared_task(base=DjangoTask)
 def work_run(run_id: int, passed_on: int = 0) -> None:
     """Work a run's calls for half a minute; a successor goes on while this one drains.
@@ -71,6 +79,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
     if come_to(run_id, me):
         try:
+            plan_run(run_id)
             answering.work(run_id, hand_over=hand_over)
         finally:
             leave(run_id, me)
@@ -78,19 +87,39 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
         nudge(work_run, run_id, passed_on + 1, countdown=0, expires=SWEEP_SECONDS)
 
 
+def plan_run(run_id: int) -> None:
+    """Plan the run for a while where it is not planned; its calls have leases of their own."""
+    run = Run.objects.filter(pk=run_id, state=RunState.PLANNING).first()
+    if run is None:
+        return
+    with at_work_on("plan_run", run_id) as stretch:
+        if stretch:
+            running.plan(run_id, until=time.monotonic() + STORE_SECONDS)
+            stretch.goes_on = Run.objects.filter(pk=run_id, state=RunState.PLANNING).exists()
+        else:
+            running.stop(run, SET_ASIDE)
+            forget_deaths("plan_run", run_id)  # the run says so itself, and may be resumed
+
+
 @shared_task(base=DjangoTask)
 def look_after_batch(batch_id: int) -> None:
     """See how far a batch is, and store its answers once its server has ended it."""
     from evaluations.services.judging import batching  # noqa: PLC0415 - openai once more
 
-    batching.look_after(batch_id)
+    with at_work_on("look_after_batch", batch_id) as stretch:
+        if stretch:
+            batching.look_after(batch_id)
 
 
 @shared_task(base=DjangoTask)
 def store_import(import_id: int) -> None:
     """Check a file, store it, or count the votes in it, for a while; a successor goes on where this one stops."""
-    row = Import.objects.get(pk=import_id)
-    more = importing.go_on(row, seconds=STORE_SECONDS) or tallying.tally_import(row, seconds=STORE_SECONDS)
+    with at_work_on("store_import", import_id) as stretch:
+        if stretch is None:
+            return
+        row = Import.objects.get(pk=import_id)
+        more = importing.go_on(row, seconds=STORE_SECONDS) or tallying.tally_import(row, seconds=STORE_SECONDS)
+        stretch.goes_on = more
     if more:
         nudge(store_import, import_id)
     elif row.state == ImportState.DONE:
@@ -109,35 +138,45 @@ def write_export(export_id: int) -> None:
 @shared_task(base=DjangoTask)
 def fill_queue(evaluation_id: int) -> None:
     """Make places for the comparisons that came in, before the first reviewer waits for it."""
-    filling.ready(Evaluation.objects.get(pk=evaluation_id))
+    with at_work_on("fill_queue", evaluation_id) as stretch:
+        if stretch:
+            filling.ready(Evaluation.objects.get(pk=evaluation_id))
 
 
 @shared_task(base=DjangoTask)
 def render_ahead(evaluation_id: int) -> None:
     """Render what reviewers meet first, so that the first to open it need not wait; pages render the rest."""
-    if typesetting.prepare(Evaluation.objects.get(pk=evaluation_id), seconds=STORE_SECONDS):
-        nudge(render_ahead, evaluation_id)
+    with at_work_on("render_ahead", evaluation_id) as stretch:
+        if stretch and typesetting.prepare(Evaluation.objects.get(pk=evaluation_id), seconds=STORE_SECONDS):
+            stretch.goes_on = True
+            nudge(render_ahead, evaluation_id)
 
 
 @shared_task(base=DjangoTask)
 def read_texts() -> None:
     """Read stored texts for searching for a while; a successor goes on where this one stops."""
-    if indexing.catch_up(seconds=STORE_SECONDS):
-        nudge(read_texts)
+    with at_work_on("read_texts", 0) as stretch:
+        if stretch and indexing.catch_up(seconds=STORE_SECONDS):
+            stretch.goes_on = True
+            nudge(read_texts)
 
 
 @shared_task(base=DjangoTask)
 def tag_all(work_id: int) -> None:
     """Put a tag on what a filter means, or take it away, for a while; a successor goes on where this one stops."""
-    if tagging.go_on(work_id, seconds=STORE_SECONDS):
-        nudge(tag_all, work_id)
+    with at_work_on("tag_all", work_id) as stretch:
+        if stretch and tagging.go_on(work_id, seconds=STORE_SECONDS):
+            stretch.goes_on = True
+            nudge(tag_all, work_id)
 
 
 @shared_task(base=DjangoTask)
 def reread_replies(judge_id: int) -> None:
     """Read a judge's stored replies again for a while; a successor goes on where this one stops."""
-    if rereading.go_on(judge_id, seconds=STORE_SECONDS):
-        nudge(reread_replies, judge_id)
+    with at_work_on("reread_replies", judge_id) as stretch:
+        if stretch and rereading.go_on(judge_id, seconds=STORE_SECONDS):
+            stretch.goes_on = True
+            nudge(reread_replies, judge_id)
 
 
 @shared_task(base=DjangoTask)

@@ -54,6 +54,7 @@ PIPE = [
     "pacing",
     "balloting",
     "repeating",
+    "crashed_jobs",
     "preparing.preparing",
     "preparing.surveying",
     "preparing.inviting",

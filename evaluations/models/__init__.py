@@ -6,6 +6,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Alias, Export
 from evaluations.models.finding import Slice, Tag, Tagging, TagWork
 from evaluations.models.hooks import Announcement, Delivery, DeliveryTry, Webhook
+from evaluations.models.jobs import JobStart
 from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
 from evaluations.models.mappings import ColumnMapping
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
@@ -42,6 +43,7 @@ __all__ = [
     "Export",
     "Import",
     "Indexing",
+    "JobStart",
     "Judge",
     "KeptAnswer",
     "Label",

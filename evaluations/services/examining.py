@@ -22,6 +22,7 @@ from evaluations.domain import OPEN_CALL_STATES
 from evaluations.models import Announcement, Call, Endpoint, Import, Worker
 from evaluations.outside.llm import Server
 from evaluations.outside.reaching import trouble_with
+from evaluations.services.crashed_jobs import jobs_set_aside
 from evaluations.services.importing.sweeping import BUSY, DEAD_AFTER
 
 GIGABYTE: Final = 1024**3
@@ -76,6 +77,7 @@ def examine(reach_broker: Callable[[], None]) -> Findings:
     yield from found
     if all(one.health is not Health.PROBLEM for one in found):
         yield from of_workers()
+        yield from of_jobs()
         yield from of_endpoints()
 
 
@@ -194,6 +196,12 @@ def of_overdue() -> Iterator[str]:
         yield f"{imports} imports"
     if told := Announcement.objects.filter(created_at__lt=before).count():
         yield f"{told} notes for webhooks"
+
+
+def of_jobs() -> Findings:
+    for kind, subject in jobs_set_aside():
+        cure = f"Look at the worker's log, then run: manage.py retry_job {kind} {subject}"
+        yield warning("jobs", f"{kind} {subject} killed its worker twice and is set aside.", cure)
 
 
 def of_endpoints() -> Findings:

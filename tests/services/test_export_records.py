@@ -210,7 +210,7 @@ def test_a_worker_that_is_told_to_leave_puts_it_back(study: Evaluation) -> None:
     finally:
         TOLD_TO_LEAVE.clear()
     export.refresh_from_db()
-    assert (export.state, export.file.name, export.attempts) == (ExportState.WAITING, "", 1)
+    assert (export.state, export.file.name, export.attempts) == (ExportState.WAITING, "", 0)
 
 
 def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(

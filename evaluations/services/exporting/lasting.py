@@ -12,7 +12,7 @@ from evaluations.models import Comparison, Evaluation, Export, User
 from evaluations.services.exporting.exporting import Handed, Stopped, remove_file, write
 from evaluations.services.recording import record
 
-ATTEMPTS: Final = 3
+ATTEMPTS: Final = 2
 DEAD_AFTER: Final = timedelta(minutes=2)
 # Whoever is sent a file while it is written may be slow to take it, and nothing is said meanwhile.
 SENT_DEAD_AFTER: Final = timedelta(hours=1)
@@ -37,7 +37,8 @@ def go_on(export: Export) -> bool:
     try:
         for _ in write(export, comparisons):
             pass
-    except Handed:
+    except Handed:  # told to leave in good order: that is no failed attempt
+        Export.objects.filter(pk=export.pk).update(attempts=F("attempts") - 1)
         return put_back(export)
     except Stopped:
         remove_file(export)

@@ -48,7 +48,7 @@ BUSY: Final = (ImportState.CHECKING, ImportState.STORING)
 ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
 INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
 DEAD_AFTER: Final = timedelta(minutes=1)
-CHECKED_AT_MOST: Final = 3  # times, where whoever checks a file is killed
+CHECKED_AT_MOST: Final = 2  # times, where whoever checks a file is killed
 # In the order in which rows lean on each other: those first that nothing else points at.
 OWNED: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
 NAMED: Final[Mapping[str, type[models.Model]]] = {

@@ -59,6 +59,7 @@ def attend(leaving: threading.Event) -> None:
 
 
 def own_name() -> str:
+    """What this process is called among workers."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 

@@ -1,0 +1,24 @@
+"""``manage.py retry_job KIND SUBJECT``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.services.crashed_jobs import retry_job
+
+
+class Command(BaseCommand):
+    help = "Let a background job that killed its worker twice be worked on again. `doctor` lists such jobs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("kind", help="as doctor names it, such as reread_replies")
+        parser.add_argument("subject", type=int, help="the number after it")
+
+    def handle(self, *args: Any, kind: str, subject: int, **options: Any) -> None:
+        try:
+            retry_job(kind, subject)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        self.stdout.write(f"{kind} {subject} is worked on again with the next sweep.")
