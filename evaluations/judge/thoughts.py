@@ -1,0 +1,184 @@
+"""The marks that chat templates leave in a reply: of what the model thought before it spoke, and of the reply's end.
+
+Known are those in the chat templates and model cards of reasoning models and in the parsers of inference servers.
+A mark counts in any case, with spaces or attributes in it, escaped for HTML or JSON.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+THOUGHT: Final = (
+    r"(?:think|thought|reason|reflect|analysis|scratch[_-]?pad|monologue|deliberat|contemplat|chain[_-]of[_-]thought)"
+)
+# Names that mean thoughts only as a whole: a planet is no plan.
+WHOLE: Final = (
+    r"(?:cot|plan(?:ning)?|ponder(?:ing)?|brainstorm(?:ing)?|draft|internal|critique|rationale|notes|scratch)"
+)
+# Behind an opening bracket: the rest of a tag, and of a token of a chat template.
+TAG: Final = (
+    rf"\s{{0,3}}(?P<tag>\\?/?\s{{0,3}}(?:[\w.:-]{{0,40}}?{THOUGHT}[\w.:-]{{0,60}}|{WHOLE}))"
+    r"(?:\s[^<>]{0,100})?(?:[>＞▷]|&gt;|\\u003e)"
+)
+TOKEN: Final = (
+    rf"[|｜]\s?(?P<token>/?[\w:▁ -]{{0,40}}?(?:{THOUGHT}|inner_(?:pre|suf)fix)[\w:▁ -]{{0,40}})[|｜]>"
+    r"|\|channel\|>\s{0,3}(?P<channel>\w{1,20})[^<>\n]{0,80}(?:<\|constrain\|>[^<>\n]{0,40})?(?:<\|message\|>)?"
+    r"|\|(?P<named>(?:open|close)\|>think|open\|>response)[^<>\n]{0,80}<\|sep\|>"
+    r"|(?P<message>\|message\|>)"
+    r"|(?P<opens>\|channel>|ctrl(?:94|3347)>|\|content_thinking\|>)"
+    r"|(?P<closes>channel\|>|ctrl(?:95|3348)>|\|content_text\|>|\|(?:begin_of_solution|start_response)\|>)"
+    r"|(?P<details>details\s[^<>]{0,60}type=[\"']?reasoning[^<>]{0,100}>)|(?P<summary>/details>)"
+)
+SQUARE: Final = (
+    r"(?P<bracketed>/\s?(?:think|thought|reason|reflect|analysis)\w{0,10}|think(?:ing)?)\]"
+    r"|(?P<opens2>unused16\])|(?P<closes2>unused17\]|begin final response\])"
+)
+MARK: Final = re.compile(
+    r"[<＜◁&\\\[]"
+    rf"(?:(?:(?<=&)lt;|(?<=\\)u003c|(?<=[<＜◁])){TAG}|(?<=<)(?:{TOKEN})|(?<=\[)(?:{SQUARE}))",
+    re.IGNORECASE,
+)
+# Marks in words, which are looked for only where one of the anchors is in the reply.
+WORDS: Final = re.compile(
+    r"(?P<opens>\Aanalysis(?=(?-i:[A-Z])))|(?P<closes>assistantfinal(?=\W|\Z|(?-i:[A-Z]))|^\.\.\.\s?done thinking\.$)"
+    r"|(?P<begins>\A\s{0,9}(?:thinking\.\.\.$|here(?: is|'s|’s) my thought process:|here are my reasoning steps:))"
+    r"|(?P<answers>\bhere(?: is|'s|’s) my response:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What ends a reply besides its words: tokens of chat templates, and closing tags.
+END_MARK: Final = re.compile(
+    r"[<\[](?:(?<=<)(?:/?s>|eos>|pad>|end_of_turn>|turn\|>|\|[\w:/ ]{1,40}\|>|｜[^｜<>]{1,40}｜>"
+    r"|\|close\|>response<\|sep\|>|/(?:answer|output|solution|response|final|final_answer|conclusion|verdict|result)>"
+    r"|\|start_header_id\|>\w{1,12}<\|end_header_id\|>|\|im_start\|>assistant|start_of_turn>model)"
+    r"|(?<=\[)(?:/?INST|EOS|end final response)\])\Z",
+    re.IGNORECASE,
+)
+LONGEST_MARK: Final = 60
+CLOSING_WORDS: Final = {"end", "close", "stop", "suffix"}
+DIRECTIONS: Final = CLOSING_WORDS | {"begin", "start", "open", "prefix", "of"}
+ANCHORS: Final = ("assistantfinal", "thinking.", "thought process:", "reasoning steps:")
+QUOTES: Final = tuple("`\"'“”‘’")
+MOST_RESTS: Final = 8
+ALL: Final = ""  # the name of what closes all that is open
+# Words that end thoughts only where their counterpart opened some.
+PROSE: Final = "prose"
+DETAILS: Final = "details"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where thoughts begin or end, and the name that an opening and its closing mark share."""
+
+    start: int
+    end: int
+    name: str
+    closes: bool
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A reply taken apart at its marks.
+
+    ``before`` is what precedes the first mark, and ``is_opened`` whether that mark opens thoughts; ``spoken`` is the
+    text behind the last closing mark, empty where thoughts never end; ``rests`` is what follows each mark that ends
+    all thoughts, the longest first.
+    """
+
+    spoken: str
+    before: str = ""
+    rests: tuple[str, ...] = ()
+    is_cut: bool = False
+    is_opened: bool = False
+
+
+def cut(text: str) -> Cut:
+    """A mark that closes what was never opened ends all thoughts: a server may begin them in its prompt."""
+    marks = marks_in(text)
+    if not marks:
+        return Cut(text)
+    opened: list[str] = []
+    ends: list[int] = []
+    for mark in marks:
+        if not mark.closes:
+            opened.append(mark.name)
+            continue
+        del opened[opened.index(mark.name) if mark.name in opened else 0 :]
+        if not opened:
+            ends.append(mark.end)
+    return Cut(
+        "" if opened else text[ends[-1] :],
+        text[: marks[0].start],
+        tuple(text[end:] for end in ends[-MOST_RESTS:]),
+        is_cut=True,
+        is_opened=not marks[0].closes,
+    )
+
+
+def holds_end_of_thoughts(text: str) -> bool:
+    return any(mark.closes for mark in marks_in(text))
+
+
+def marks_in(text: str) -> list[Mark]:
+    found = [mark for match in MARK.finditer(text) if (mark := mark_of(match)) and not is_mention(text, mark)]
+    lower = text.lower()
+    if lower.startswith("analysis") or any(anchor in lower for anchor in ANCHORS):
+        found = sorted([*found, *filter(None, map(mark_of, WORDS.finditer(text)))], key=lambda mark: mark.start)
+    names = {mark.name for mark in found if not mark.closes}
+    return [mark for mark in found if not mark.closes or mark.name not in (PROSE, DETAILS) or mark.name in names]
+
+
+def mark_of(match: re.Match[str]) -> Mark | None:
+    """The mark that was found; None for the head of a message that says nothing of thoughts."""
+    kind = (match.lastgroup or "").rstrip("2")
+    words = match[match.lastgroup or 0].casefold()
+    name, closes = kind, kind in ("closes", "answers", "summary")
+    if kind in ("tag", "token", "bracketed"):
+        closes = "/" in words or not CLOSING_WORDS.isdisjoint(parts_of(words))
+        name = " ".join(part for part in parts_of(words) if part not in DIRECTIONS)
+    elif kind == "message":
+        recipient = re.search(r"\bto=(self|user)\s{0,3}\Z", match.string[max(match.start() - 12, 0) : match.start()])
+        if recipient is None:
+            return None
+        closes, name = recipient[1] == "user", ALL if recipient[1] == "user" else "channel"
+    elif kind == "channel":
+        closes, name = words == "final", ALL if words == "final" else "channel"
+    elif kind == "named":
+        closes, name = not words.startswith("open|>think"), "think" if "think" in words else ALL
+    elif kind in ("opens", "closes"):
+        name = "channel" if kind == "opens" else ALL
+    elif kind in ("begins", "answers"):
+        name = PROSE
+    else:
+        name = DETAILS
+    return Mark(*match.span(), name, closes)
+
+
+def parts_of(words: str) -> list[str]:
+    return re.findall(r"[^\W_▁]+", words)
+
+
+def is_mention(text: str, mark: Mark) -> bool:
+    """Whether an opening mark is only named, between quotes."""
+    return not mark.closes and text[mark.start - 1 : mark.start] in QUOTES and text[mark.end : mark.end + 1] in QUOTES
+
+
+# ---- the end -------------------------------------------------------------------------------
+
+
+def without_end_marks(text: str) -> str:
+    """The reply without the tokens and tags that may end it, and without a byte order mark before it."""
+    text = text.strip("\ufeff\u200b").strip()
+    end = len(text)
+    while mark := end_mark(text, end):
+        end = mark.start()
+        while text[end - 1 : end].isspace():
+            end -= 1
+    return text[:end]
+
+
+def end_mark(text: str, end: int) -> re.Match[str] | None:
+    """The mark that ends the text at ``end``; one that ends thoughts is none, since a reply may have ended with it."""
+    if text[end - 1 : end] not in (">", "]", "t", "l"):
+        return None
+    mark = END_MARK.search(text, max(end - LONGEST_MARK, 0), end)
+    return None if mark and MARK.match(mark[0]) else mark
