@@ -1,0 +1,216 @@
+"""What surrounds a label: whether it denies or doubts the label, gives it to somebody else, or leaves it standing."""
+
+import re
+import unicodedata
+from typing import Final
+
+from evaluations.domain import AspectSpec, Choice
+
+# Marks that some models write around a label although nobody asked for them.
+MARKS: Final = " \t*_`\"'“”‘’«»[](){}<>$\\.!,:;#•。！，：；、【】「」"
+SIDE: Final = (
+    r"(?:the\s)?(?:response|answer|assistant|output|candidate|model|option|choice|summary|system|antwort|réponse"
+    r"|respuesta|risposta|resposta|ответ|回答|回复)"
+)
+
+# Words that may turn a verdict round, or doubt it, in the languages that models answer in.
+DOUBTS: Final = re.compile(
+    r"\b(?:not|no|nor|neither|never|none|nothing|cannot|wrong\w*|incorrect\w*|false|worse|worst|inferior|weaker"
+    r"|poor\w*|bad\w*|ignor\w+|disregard\w*|wait|actually|however|but|although|though|unless|instead|rather|correction"
+    r"|reconsider\w*|mistak\w+|errors?|sorry|apolog\w+|oops|hmm+|revis\w+|chang\w+|switch\w*|second thoughts?"
+    r"|retract\w*|unsure|uncertain\w*|maybe|perhaps|possibly|might|could|would|should|either|both|tie[ds]?|equal\w*|otherwise"
+    r"|revers\w+|opposite|swap\w*|contrary|reject\w*|jok\w+|kidding|hypothetical\w*|example|quot\w+|says?|said|claim\w*"
+    r"|states?|stated|plant\w+|inject\w+|fail\w*|los(?:e|es|t|ing)|lack\w*|miss(?:es|ed|ing)?|if|whether|or"
+    r"|less|least|draft|guess\w*|flip\w*|except|scratch|forget|cancel\w*|withdr\w+|undo|hold on|hang on|on reflection"
+    r"|random\w*|arbitrar\w+|placeholder|template|wants?|demand\w*|instructs|instructed|asked|told|orders?|ordered"
+    r"|trick\w*|manipulat\w+|weak\w*|behind|short|flaw\w*|useless|harmful|dangerous|misleading|terribl\w+|awful\w*"
+    r"|(?:un|in|ir)(?:helpful|accurate|safe|clear|relevant|sufficient|complete|adequate|satisfactory|acceptable)\w*"
+    r"|nicht|kein\w*|nein|nie|weder|aber|jedoch|doch|sondern|falsch\w*|schlecht\w*|moment|eigentlich|vielleicht|wenn"
+    r"|würde|oder|beide|pas|non|ne|jamais|ni|mais|cependant|toutefois|plutôt|faux|erreur|pire|si|attendez|finalement|ou"
+    r"|nunca|pero|aunque|sino|peor|incorrect[oa]|quizás?|espera|mai|ma|però|tuttavia|peggi\w+|invece|errore|sbagliat\w+"
+    r"|anzi|forse|não|nem|mas|porém|contudo|pior|errad\w+|talvez|aliás|niet|geen|nee|maar|echter|slechter|inte|ikke|ej"
+    r"|nej|nie|ale|jednak|gorsz\w+|değil|ama|yanlış|không|tidak|bukan"
+    r"|не|нет|ни|но|однако|хуже|неверн\w+|ошиб\w+|возможно|если|впрочем|или|зато|наоборот)\b"
+    r"|n['’]t\b|\bn['’]|\bd['’]autre|[?？]|[不没沒非否无無但却卻差错錯或误誤劣反另]|其实|等等|也许|可能|如果|更正|然而"
+    r"|ない|ません|しかし|ただし|でも|間違|悪|いや|訂正|実は|逆|아니|않|못|하지만|그러나|틀|오류|나쁘|정정|사실",
+    re.IGNORECASE,
+)
+# What is said of a tie, and doubts any other label.
+OF_TIES: Final = re.compile(r"\b(?:both|equal\w*|tied?|same|no (?:clear )?(?:winner|difference))\b", re.IGNORECASE)
+# Before a label in its own clause.
+AGAINST: Final = re.compile(
+    r"\b(?:not|never|neither|nor|cannot|no longer|rather than|instead of|wrong|incorrect|reject\w*|ignor\w+"
+    r"|disregard\w*|against|says|said|claims|claimed|writes|wrote|contains|ends (?:in|with)|demands|asks|tells|told"
+    r"|instructs|wants|(?:would|could|might) (?:be|say)|if|unless|whether|draft|guess|possible|asked to|example|tries"
+    r"|trying|tried|make me|refus\w+|anything but|opposite|except|doubt\w*|worse|worst|loser|losing|minimum|maximum"
+    r"|nicht|kein\w*|weder|pas|jamais|non|nunca|não|не|нет|ни)\b|n['’]t\b"
+    r"|\A\W*(?:the )?(?:output )?(?:format|template)\W*\Z|(?:\bor|[/|])\s?[*\"'(]{0,3}\Z"
+    r"|[不没沒非否无無]|ない|않|아니",
+    re.IGNORECASE,
+)
+# Before a label that is one of several in a row.
+LISTED: Final = re.compile(r"\]\][^\w\n]{0,4}(?:(?:or|and)[^\w\n]{0,3})?\Z", re.IGNORECASE)
+CLAUSE_END: Final = re.compile(r"[.!?;:,\n。！？；：，、]")
+LEADS_ON: Final = " \t\n:：\"'“”‘’«»*_`(["
+REFUTED: Final = re.compile(
+    r"[\s\"'”’*_`)\]]{0,6}(?:[?？]|(?:(?:would|could|might|may|is|was|are|seems|will)\s)?"
+    r"(?:not|never|wrong|incorrect|worse|false|mistaken|a mistake)\b|(?:is|was|would|could|do|does|did)n['’]t\b"
+    r"|would\b|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
+    re.IGNORECASE,
+)
+# Behind a verdict in JSON: it is taken back.
+TAKEN_BACK: Final = re.compile(
+    r"\b(?:wait|actually|correction|scratch that|on second thoughts?|on reflection|reconsider\w*|oops|sorry|apolog\w+"
+    r"|(?:ignore|disregard) (?:that|this|it|the above|my)|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)"
+    r"|i mistook|should (?:be|have been|say)|i (?:would )?change my|take (?:that|it) back"
+    r"|i (?:will not|won['’]t|refuse)"
+    r"|not my (?:final |own )?(?:verdict|answer)|(?:only|just|merely) an? (?:example|template|draft|guess)"
+    r"|is what (?:the )?(?:response|assistant|answer|output)|nein|moment mal|korrektur|en fait|attendez|perdón"
+    r"|corrección|на самом деле|постойте|исправл\w+)\b|等等|更正|不对|實際上|实际上|実は|訂正|정정",
+    re.IGNORECASE,
+)
+# Before a verdict in JSON, on its line: it is not the judge's own.
+NOT_OWN: Final = re.compile(
+    r"(?:(?:\b(?:draft|guess|wrong|incorrect|ignor\w+|refus\w+|reject\w*|example(?: \w+)?|e\.g\.)"
+    r"|(?:\b(?:not|never)|n['’]t)(?:\s\w+){0,2})"
+    r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told)\b[^.!?\n:]{0,40})"
+    r"[\s:,“\"'`(]{0,6}\Z",
+    re.IGNORECASE,
+)
+# What a clause says that is for the side it names.
+FOR: Final = re.compile(
+    r"\b(?:better|best|w[io]n\w*|prefer\w*|final\w*|verdict|choice|choose|pick|superior|review)\b", re.IGNORECASE
+)
+CLAUSES: Final = re.compile(r"[.,;:!?\n→]|\b(?:because|since|while|whereas|although|though|as)\b", re.IGNORECASE)
+# Where the one that won is named: it is named for its merits.
+MERITS: Final = re.compile(
+    r"\b(?:better|best|more|strong\w*|superior|clear\w*|prefer\w*|w[io]n\w*|accurate\w*|helpful|correct\w*|complete\w*"
+    r"|detail\w*|concise\w*|good|great|thorough\w*|relevant|well|follows|answers|provides|gives|addresses|explains|offers"
+    r"|besser\w*|mieux|meilleur\w*|mejor|migliore?|melhor|beter|bättre|bedre|lepsz\w+|лучш\w*|daha iyi|tốt hơn"
+    r"|klar\w*|clai\w+|clar[oa]\w*|plus|más|più|mehr|vollständig\w*|genau\w*|ausführlich\w*|hilfreich\w*|préci\w+"
+    r"|подробн\w*|точн\w*|полн\w*)\b|更|好|优|優|良|나은|더",
+    re.IGNORECASE,
+)
+# Remarks that say nothing of the responses.
+COURTESY: Final = re.compile(
+    r"(?:thank(?:s| you)\b|(?:i )?hope (?:this|that|it) helps|let me know|please|feel free|cheers|done"
+    r"|i (?:think|believe)\Z|(?:this|that|it) is (?:all|it)\Z|(?:(?:this|that|it) )?is (?:my|the) (?:final |own )?"
+    r"(?:verdict|answer|decision|choice|judge?ment|conclusion|assessment|evaluation)\Z|end of \w+\Z"
+    r"|(?:explanation|reasoning|rationale|justification)\Z"
+    r"|(?:this|my) (?:decision|verdict|choice|judge?ment) (?:is|was) (?:based|made)\b"
+    r"|confidence(?: \w+)?\s?[:=]?\s?(?:very |quite )?(?:high|medium|low|\d[\d.]*%?(?:/\d+)?)\Z"
+    r"|das ist (?:alles|mein(?:e)? \w*\s?(?:urteil|antwort|entscheidung))\Z|这是我的最终\w{1,4}\Z|以上)",
+    re.IGNORECASE,
+)
+# How a remark begins that speaks of the label before it.
+OF_IT: Final = re.compile(
+    r"(?:(?:reason(?:ing|s)?|explanation|rationale|justification|why)\s?[:–-]\s?)?(?:(?:because|since|as|due to)\s)?"
+    r"(?:it|its|this (?:is|response|answer|one|assistant|output)|more|much|clear\w*|slightly|better|most|the more)\b",
+    re.IGNORECASE,
+)
+SENTENCE_END: Final = re.compile(r"[.!](?=\s|\Z)|[。！\n]|\s[–—-]\s|,\s(?=I think|I believe)")
+# What stands between a comparison and the side that it is made with.
+COMPARED: Final = re.compile(
+    rf"\b(?:than|over|(?:superior|preferable|compared) to|vs\.?|versus|als|чем)\s(?:the\s)?(?:{SIDE}\s)?[\"'(\[]?\Z",
+    re.IGNORECASE,
+)
+SIDES_IN_WORDS: Final[dict[Choice, str]] = {
+    Choice.A: r"first|former|1st|erste\w*|première?|primer\w*|prim[ao]|перв\w+",
+    Choice.B: r"second\w*|latter|2nd|zweite\w*|deuxième|segund\w+|втор\w+",
+    Choice.TIE: r"other|same|autre|andere\w*|otr[oa]|друг\w+",
+}
+SCRIPTS: Final = ("LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH", "IDEOGRAPHIC")
+LONGEST_REMARK: Final = 1500
+
+
+def is_stated(before: str, behind: str) -> bool:
+    """Whether nothing in a label's own clause denies it or gives it to somebody else."""
+    clause = CLAUSE_END.split(before.rstrip(LEADS_ON))[-1]
+    return not (AGAINST.search(clause) or REFUTED.match(behind))
+
+
+def is_listed(before: str) -> bool:
+    """Whether a label in brackets precedes directly, so that this one is one of several."""
+    return bool(LISTED.search(before[-20:]))
+
+
+def is_harmless(aspect: AspectSpec, label: str, remark: str) -> bool:
+    """Whether what follows a label leaves it standing: each sentence is a courtesy, or speaks for the label."""
+    sentences = [one.strip(MARKS + "-–—=") for one in SENTENCE_END.split(remark) if re.search(r"\w", one)]
+    return not sentences or (
+        is_neutral(aspect, label, remark) and all(supports(aspect, label, one) for one in sentences)
+    )
+
+
+def supports(aspect: AspectSpec, label: str, sentence: str) -> bool:
+    if COURTESY.match(sentence):
+        return True
+    if aspect.scale_min is not None:
+        return bool(OF_IT.match(sentence))
+    if label == aspect.label(Choice.TIE) and OF_TIES.search(sentence):
+        return True
+    is_of_it = OF_IT.match(sentence) or names(sentence, label.strip(MARKS)) or names(sentence, letter_of(aspect, label))
+    return bool(is_of_it and MERITS.search(sentence))
+
+
+def is_neutral(aspect: AspectSpec, label: str, remark: str) -> bool:
+    """Whether words doubt nothing and name no other side.
+
+    Words in a script whose doubts are not known here may doubt anything.
+    """
+    if label == aspect.label(Choice.TIE):
+        remark = OF_TIES.sub("", remark)
+    if len(remark) > LONGEST_REMARK or DOUBTS.search(remark) or not is_in_known_script(remark):
+        return False
+    if aspect.scale_min is not None:
+        return not re.search(r"\d", remark)
+    return not any(
+        not COMPARED.search(remark[max(one.start() - 40, 0) : one.start()])
+        for one in other_sides(aspect, label).finditer(remark)
+    )
+
+
+def speaks_against(aspect: AspectSpec, label: str, words: str) -> bool:
+    """Whether a clause says of another side what is said of the better one, or is its label alone."""
+    if aspect.scale_min is not None:
+        return False
+    others = other_sides(aspect, label)
+    for clause in CLAUSES.split(words):
+        named = others.search(clause)
+        if (
+            named
+            and not COMPARED.search(clause[: named.start()])
+            and (FOR.search(clause) or named[0] == clause.strip(MARKS))
+        ):
+            return True
+    return False
+
+
+def other_sides(aspect: AspectSpec, label: str) -> re.Pattern[str]:
+    """Every label but this one, and every word for another side."""
+    others = [aspect.label(choice) for choice in aspect.choices if aspect.label(choice) != label]
+    chosen = choice_called(aspect, label)
+    cores = [core for core in (other.strip(MARKS) for other in others) if core]
+    cores += [str(side) for side in (Choice.A, Choice.B) if side != chosen]
+    labels = "|".join(re.escape(core) if len(core) == 1 else f"(?i:{re.escape(core)})" for core in cores)
+    sides = "|".join(words for side, words in SIDES_IN_WORDS.items() if side != chosen)
+    return re.compile(rf"(?<![A-Za-z0-9'’])(?:{labels}|(?i:{sides}))(?![A-Za-z0-9])|第[一二]|[前后後]者")
+
+
+def choice_called(aspect: AspectSpec, label: str) -> Choice:
+    return next(choice for choice in aspect.choices if aspect.label(choice) == label)
+
+
+def letter_of(aspect: AspectSpec, label: str) -> str:
+    choice = choice_called(aspect, label)
+    return str(choice) if choice in (Choice.A, Choice.B) else ""
+
+
+def names(text: str, core: str) -> bool:
+    return bool(core and re.search(rf"(?<![A-Za-z0-9'’]){re.escape(core)}(?![A-Za-z0-9])", text))
+
+
+def is_in_known_script(text: str) -> bool:
+    return text.isascii() or all(
+        unicodedata.name(one, "").startswith(SCRIPTS) for one in set(text) if one.isalpha() and not one.isascii()
+    )
