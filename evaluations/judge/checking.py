@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from evaluations.domain import AspectSpec, InputRefused, RubricSpec
 from evaluations.judge.examples import VERDICTS, given_verdict, titles_of
+from evaluations.judge.labels import AROUND, folded
 from evaluations.judge.linear_patterns import PatternRefused, refuse_pattern
-from evaluations.judge.reading import AROUND, Unreadable, folded, verdict_for
 from evaluations.judge.replying import (
     JSON,
     TWO_STEP,
@@ -21,6 +21,7 @@ from evaluations.judge.replying import (
 )
 from evaluations.judge.scales import NEAR, numbers_in, placed, range_shown
 from evaluations.judge.templating import PAIRWISE_FIELDS, POINTWISE_FIELDS, unknown_placeholders
+from evaluations.judge.verdicts import Unreadable, verdict_for
 
 LONGEST_KEY: Final = 60
 LONGEST_FORMAT: Final = 400

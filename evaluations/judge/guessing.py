@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluations.domain import AspectSpec, Choice, RubricKind
-from evaluations.judge.reading import OPENS_OBJECT, folded
+from evaluations.judge.labels import folded
 from evaluations.judge.replying import JSON, TEXT, TWO_STEP
 from evaluations.judge.scales import numbers_in
 
@@ -28,6 +28,8 @@ SIDES: Final = {
     **dict.fromkeys(("both_bad", "bad"), Choice.BOTH_BAD),
 }
 
+# An opening brace that begins a JSON object, rather than a brace of prose, code or a formula.
+OPENS_OBJECT: Final = re.compile(r'\{(?=\s*["}])')
 # So many objects of a text are looked at, its last ones: a prompt shows the form at its end.
 MOST_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")

@@ -12,8 +12,9 @@ from math import exp
 from typing import Any, Final
 
 from evaluations.domain import FLIPPED, AspectSpec, Choice, RubricSpec, Shown, Token, storable
+from evaluations.judge.labels import AROUND
 from evaluations.judge.linear_patterns import PatternTimedOut, find_matches
-from evaluations.judge.reading import AROUND, Read
+from evaluations.judge.reading import Read
 from evaluations.judge.replying import is_pointwise, reply_key, text_pattern
 from evaluations.judge.scales import MOST_VALUES, ends_of, spelled, values_of
 

@@ -73,9 +73,14 @@ def test_the_object_is_found_fenced_or_not_with_prose_round_it(text: str) -> Non
     assert choices(OVERALL, head + overall("A") + tail) == {"overall": A}
 
 
-def test_the_last_object_that_validates_counts() -> None:
-    assert choices(OVERALL, overall("A") + "\nOn reflection:\n" + overall("B")) == {"overall": B}
+def test_the_object_that_validates_counts_among_others() -> None:
     assert choices(OVERALL, overall("A") + '\nSources: {"pages": 3}') == {"overall": A}
+    assert choices(OVERALL, overall("A") + "\nOnce more:\n" + overall("A")) == {"overall": A}
+
+
+def test_two_different_objects_that_validate_are_no_verdict() -> None:
+    told = failure(OVERALL, overall("A") + "\nOn reflection:\n" + overall("B"))
+    assert told == NotRead(CallState.UNREADABLE, "The reply gives more than one verdict.")
 
 
 @pytest.mark.parametrize("label", [" a ", "A", "a\n"])
@@ -109,7 +114,7 @@ def test_aspects_beyond_those_asked_are_left_out_and_key_order_does_not_matter()
         (reply("A"), "The reply's JSON has no “choices”."),
         ('{"rationale": "", "choices": {"clarity": "A", "clarity": "B"}}', "The reply gives “clarity” twice."),
         ('{"choices": {"clarity": "A", "Clarity ": "B"}}', "The reply gives “clarity” twice."),
-        (reply()[:-2], "The reply holds a JSON object that is broken."),
+        (reply()[:-4], "The reply holds a JSON object that is broken."),
         ('{"a":' * 100_000, "The reply holds a JSON object that is broken."),
     ],
 )
@@ -142,7 +147,6 @@ def test_what_a_model_thinks_before_its_reply_is_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("finish_reason", "refusal", "state"),
     [
-        ("length", "", CallState.TRUNCATED),
         ("content_filter", "", CallState.REFUSED),
         ("refusal", "", CallState.REFUSED),
         ("stop", "I cannot do that.", CallState.REFUSED),
@@ -168,7 +172,6 @@ def test_a_last_line_that_is_one_label_alone_is_the_verdict(text: str) -> None:
     "text",
     [
         "Output (a) is better.",
-        "Output (a)\nThat is all.",
         "neither Output (a) nor Output (b)",
         "Therefore, Output (b) does not precisely execute the instruction.",
         "Output (a) Output (b)",
