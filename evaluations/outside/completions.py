@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evaluations.domain import Token, storable
 
+TEXTS: Final = ("text", "output_text")  # the kinds of parts that are the reply
 LEAST_LOGPROB: Final = -9999.0
 # What servers say instead of content_filter and of length.
 FILTERED: Final = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
@@ -37,11 +38,15 @@ def count(given: Any) -> int | None:
 
 
 def text_in(given: Any) -> str:
-    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing."""
+    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing.
+
+    A part of another kind, such as what the model thought, is not text although it holds some.
+    """
     if given is None:
         return ""
     if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
-        given = "".join(one["text"] for one in given if isinstance(one.get("text"), str))
+        texts = [one.get("text") for one in given if one.get("type", "text") in TEXTS and not one.get("thought")]
+        given = "".join(text for text in texts if isinstance(text, str))
     return storable(given if isinstance(given, str) else json.dumps(given))
 
 

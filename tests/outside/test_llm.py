@@ -422,6 +422,25 @@ def test_an_answer_without_a_choice_is_asked_again_and_odd_shapes_do_no_harm() -
     assert answer_from(200, listed, Server("http://x/v1"), PLAIN).text == "A wins"
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": "A", "reasoning_content": "B"}, "A"),
+        ({"content": None, "reasoning_content": "B"}, ""),
+        ({"content": "", "reasoning": "B"}, ""),
+        ({"reasoning_content": "B", "reasoning_details": [{"text": "B"}]}, ""),
+        ({"content": [{"type": "reasoning", "text": "B"}, {"type": "text", "text": "A"}]}, "A"),
+        ({"content": [{"type": "thinking", "text": "B"}]}, ""),
+        ({"content": [{"thought": True, "text": "B"}, {"text": "A"}]}, "A"),
+        ({"content": [{"type": "output_text", "text": "A"}, {"type": "summary_text", "text": "B"}]}, "A"),
+        ({"content": [{"type": "text", "text": None}]}, ""),
+    ],
+)
+def test_what_a_model_thought_is_never_its_reply(message: dict[str, Any], text: str) -> None:
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+    assert answer_from(200, body, Server("http://x/v1"), PLAIN).text == text
+
+
 @pytest.mark.parametrize("given", ["", "example.org/v1", "ftp://example.org", "http://", "http://[::1", "file:///etc"])
 def test_an_address_must_be_plain_http(given: str) -> None:
     with pytest.raises(InputRefused):
