@@ -91,6 +91,23 @@ def test_a_better_reader_makes_verdicts_of_unreadable_replies_at_no_cost(
     assert Attempt.objects.count() == attempts
 
 
+def test_a_whole_verdict_at_the_token_limit_is_found_in_stored_replies(evaluation: Evaluation) -> None:
+    def cut_off(question: Question) -> Told:
+        return Told(verdict(question)[:40], finish_reason="length")
+
+    judge = judged(evaluation, cut_off)
+    assert set(Call.objects.values_list("state", flat=True)) == {"truncated"}
+    assert read_again(judge)["counts"] == {"unchanged": 4}
+    whole = judged(evaluation, good, name="whole")
+    for attempt in Attempt.objects.filter(call__judge=judge):
+        twin = Attempt.objects.get(
+            call__judge=whole, call__comparison=attempt.call.comparison, call__shown=attempt.call.shown
+        )
+        Attempt.objects.filter(pk=attempt.pk).update(raw=twin.raw)
+    assert read_again(judge)["counts"] == {"answered now": 4}
+    assert set(Call.objects.filter(judge=judge).values_list("state", flat=True)) == {"answered"}
+
+
 def test_a_verdict_that_is_read_otherwise_is_corrected_and_its_old_value_counted(evaluation: Evaluation) -> None:
     judge = judged(evaluation, good)
     Verdict.objects.filter(shown="as_stored", aspect__key="depth").update(choice="tie")

@@ -110,8 +110,7 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
-    rows: list[Sequence[str]] = [HEADS]
-    repaired: list[str] = []
+    rows, repaired = [HEADS], []
     for name, judge in aspect.judges.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority

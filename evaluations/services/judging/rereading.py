@@ -43,8 +43,8 @@ BEGAN: Final = "began to read replies again"
 WENT_ON: Final = "read some replies again"
 ENDED: Final = "read replies again"
 # The states that a reader decides between; the others were decided by the server.
-READABLE: Final = (CallState.ANSWERED, CallState.UNREADABLE)
-SAID: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE)
+READABLE: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.TRUNCATED)
+SAID: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
 # Longer than any stretch of work: what did not move for so long has nobody at it.
 LEFT_OFF_AFTER: Final = timedelta(seconds=60)
 LOOK_BACK: Final = 10_000  # events
