@@ -49,6 +49,8 @@ def drawn(question: Question) -> Choice:
 
 
 RULES: Final[Mapping[str, Callable[[Question], Choice]]] = {LONGEST: longest, FIRST: first_shown, RANDOM: drawn}
+# These read no text: whoever knows the rule can tell from its choice which response is stored as A.
+WITHOUT_READING: Final = frozenset({FIRST, RANDOM})
 # These may say tie, so a rubric must offer it.
 SAYS_TIE: Final = frozenset({LONGEST})
 # These draw: a judge that is given no seed has this one.

@@ -2,8 +2,9 @@
 
 import pytest
 
-from evaluations.domain import Choice, Reveal, Shown
-from evaluations.models import Comparison, User
+from evaluations.domain import Choice, Reveal, ReviewState, Shown
+from evaluations.judge.rules import WITHOUT_READING
+from evaluations.models import Comparison, Judge, User
 from evaluations.services.preparing.preparing import change_evaluation
 from evaluations.services.reviewing.assigning import close_round
 from evaluations.services.reviewing.drawing import drawn, order_shown
@@ -191,4 +192,39 @@ def test_what_stands_in_an_open_calibration_shows_no_judge_to_who_opens_it_by_it
     calibration = begin(comparison.evaluation, name="Calibration", comparisons=[comparison.pk], user=None)
     assert sheet(person, comparison).judge is None
     close_round(calibration, None)
+    assert sheet(person, comparison).judge is not None
+
+
+def speaking(person: User, *orders: str) -> Comparison:
+    """A judge that is shown from the start and was asked in these orders."""
+    comparison = compared(person, Shown.AS_STORED, reveal=Reveal.SHOWN)
+    other = make_comparison(comparison.evaluation)
+    judge_says(other, rationale="Longer", **dict.fromkeys(orders, ALL_B))
+    return other
+
+
+def test_from_the_start_a_judge_that_was_asked_in_one_order_gives_its_choices_and_no_words(person: User) -> None:
+    comparison = speaking(person, "as_stored")
+    judge = sheet(person, comparison).judge
+    assert judge is not None
+    assert (len(judge.choices), judge.rationales) == (6, ())
+    save_first(person, comparison, choices=ALL_A, version=0)
+    after = sheet(person, comparison).judge
+    assert after is not None
+    assert [one.text for one in after.rationales] == ["Longer (as_stored)"]
+
+
+def test_from_the_start_a_judge_that_was_asked_in_both_orders_gives_its_words_too(person: User) -> None:
+    judge = sheet(person, speaking(person, "as_stored", "swapped")).judge
+    assert judge is not None
+    assert [one.turned for one in judge.rationales] == [False, True]
+
+
+@pytest.mark.parametrize("rule", sorted(WITHOUT_READING))
+def test_a_rule_that_reads_no_text_is_shown_after_the_first_save_only(person: User, rule: str) -> None:
+    comparison = compared(person, Shown.AS_STORED, reveal=Reveal.SHOWN)
+    Judge.objects.update(model=rule)
+    comparison.evaluation.refresh_from_db()
+    assert sheet(person, comparison).judge is None
+    assert save_first(person, comparison, choices=ALL_A, version=0).state == ReviewState.FIRST
     assert sheet(person, comparison).judge is not None

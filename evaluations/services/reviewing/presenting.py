@@ -31,7 +31,13 @@ from evaluations.models import (
     User,
 )
 from evaluations.services.reviewing.drawing import judge_stands_from_the_start, order_shown
-from evaluations.services.reviewing.revealing import JudgeAnswer, JudgeChoice, judge_answer, judge_shown_to
+from evaluations.services.reviewing.revealing import (
+    JudgeAnswer,
+    JudgeChoice,
+    before_choosing,
+    judge_answer,
+    judge_shown_to,
+)
 from evaluations.services.reviewing.saying import Given, Said, choice_in, said_in
 
 
@@ -121,6 +127,8 @@ def sheet_for(
         )
     comes_back = awaits_judge(review) and told is not None
     judge = None if awaits_judge(review) else told
+    if judge is not None and (review is None or review.state not in SAVED_REVIEW_STATES):
+        judge = before_choosing(judge)
     reveals = may_reveal(comparison.evaluation, user, comparison)
     rows = tuple(lines(spec, review, judge))
     return Sheet(comparison, left, right, spec.kind, review, rows, judge, reveals, comes_back)

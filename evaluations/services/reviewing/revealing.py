@@ -1,7 +1,7 @@
 """What the shown judge says of a comparison, in the terms in which one person sees it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evaluations.domain import SAVED_REVIEW_STATES, Choice, Shown
 from evaluations.models import Call, Comparison, Evaluation, Judge, Rater, Review, Verdict
@@ -79,6 +79,18 @@ def judge_answer(
     }
     choices |= {key: choice_derived(one, shown) for key, one in derived.items() if key in answered}
     return JudgeAnswer(rater.judge, choices, rationales(verdicts, shown))
+
+
+def before_choosing(answer: JudgeAnswer) -> JudgeAnswer:
+    """What a person may see of it before their first save: no rationales from one order alone.
+
+    They tell which response the judge read first, and in a run of one order that is always A, or always B. Those that
+    came with imported verdicts may tell it too.
+    """
+    turned = [one.turned for one in answer.rationales if not one.about]
+    written = answer.rationales if turned.count(True) == turned.count(False) else ()
+    choices = {key: replace(one, rationale="") for key, one in answer.choices.items()}
+    return replace(answer, choices=choices, rationales=written)
 
 
 def derived_answer(
