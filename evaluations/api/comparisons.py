@@ -44,7 +44,7 @@ from evaluations.api.schemas.comparisons import (
     VerdictsTold,
 )
 from evaluations.api.telling import messages_told, person_told
-from evaluations.domain import Choice, Filter, RaterKind, Scope, Shown, filter_from
+from evaluations.domain import Choice, Filter, RaterKind, Scope, filter_from
 from evaluations.forms.comparison_new import ComparisonForm
 from evaluations.forms.comparisons import FilterForm
 from evaluations.forms.people_chosen import PeopleForm
@@ -57,7 +57,7 @@ from evaluations.services.reporting.narrowing import few_told_apart
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.tabulating import Row, Table, table_of
 from evaluations.services.reviewing.assigning import assign
-from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.drawing import in_order_shown
 from evaluations.tasks import nudge, tag_all
 
 operations = Operations(tags=["comparisons"])
@@ -200,10 +200,8 @@ def comparison_for(evaluation: Evaluation, pk: int) -> Comparison:
 
 def whole(user: User, row: Comparison) -> ComparisonWhole:
     is_open = access.may_see_verdicts(user, row)
-    responses = [row.response_a, row.response_b]
-    if not is_open and order_shown(user, row) == Shown.SWAPPED:
-        # As in the review: who knew which side is A would know the candidate from other comparisons.
-        responses.reverse()
+    stored = (row.response_a, row.response_b)
+    responses = stored if is_open else in_order_shown(user, row, stored)
     return ComparisonWhole(
         id=row.pk,
         query_id=row.query.key,

@@ -7,7 +7,16 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
-from evaluations.domain import ComparisonOrigin, ImportState, Message, cluster_number, likeness, markup_of, text_of
+from evaluations.domain import (
+    ComparisonOrigin,
+    Flag,
+    ImportState,
+    Message,
+    cluster_number,
+    likeness,
+    markup_of,
+    text_of,
+)
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
@@ -304,6 +313,6 @@ class Comparison(Row):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is suspect in any of its texts, each word once: words of Flag."""
-        words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags))
-        return tuple(dict.fromkeys(word for word in words.split(",") if word))
+        """What is suspect in any of its texts, in the order of Flag: the texts’ own would tell A from B."""
+        words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags)).split(",")
+        return tuple(flag.value for flag in Flag if flag in words)

@@ -13,7 +13,7 @@ from evaluations.models import Adjudication, Comparison, Review, User
 from evaluations.services.importing.flagging import suspects
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.tabulating import table_of
-from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.drawing import in_order_shown
 from evaluations.services.reviewing.typesetting import html_of, texts_of
 
 WHOLE = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
@@ -28,10 +28,8 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if sees_verdicts and access.may(user, Action.REVIEW, evaluation):
         note_seen(user, evaluation, [row], judges=sees_judges)
     table = table_of(row, with_judges=sees_judges) if sees_verdicts else None
-    responses = [row.response_a, row.response_b]
-    if not sees_verdicts and order_shown(user, row) == Shown.SWAPPED:
-        # As in the review: who knew which side is A would know the candidate from other comparisons.
-        responses.reverse()
+    stored = (row.response_a, row.response_b)
+    responses = stored if sees_verdicts else in_order_shown(user, row, stored)
     sides = [(side, response, suspects(response)) for side, response in zip("AB", responses, strict=True)]
     decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
     turned = Review.objects.filter(rater__user=user, comparison=row, shown=Shown.SWAPPED, state__in=SAVED_REVIEW_STATES)
@@ -44,6 +42,6 @@ def comparison(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "sides": sides,
         "table": table,
         "adjudications": decided if sees_verdicts else (),
-        "was_turned": turned.exists(),
+        "was_turned": sees_verdicts and turned.exists(),
     }
     return render(request, "comparison/comparison.html", context)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final, cast
 
 from django.core.exceptions import PermissionDenied
@@ -22,6 +22,7 @@ from evaluations.services.reporting.browsing import Found, find, progress
 from evaluations.services.reporting.narrowing import few_of, few_told_apart
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import comparisons_in_cell
+from evaluations.services.reviewing.drawing import in_order_shown
 from evaluations.web.paging import PAGE_SIZE, Page, address, after_of, page_of
 from evaluations.web.round_new import reviewers
 
@@ -206,7 +207,7 @@ def with_progress(
     ids = [comparison.pk for comparison in page.rows]
     told = progress(ids)
     named = set(access.open_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
-    excerpts = excerpts_of(ids, search) if search else {}
+    excerpts = excerpts_of(page.rows, search, user, named) if search else {}
     tags = tags_of(ids) if access.may(user, Action.SEE_ALL, evaluation) else {}
     return [
         {
@@ -228,15 +229,22 @@ def tags_of(ids: Sequence[int]) -> Mapping[int, list[str]]:
     return found
 
 
-def excerpts_of(ids: Sequence[int], search: Search) -> Mapping[int, tuple[str, list[Stretch]]]:
-    """Of each the first of its texts with a hit: what it is, and the words around the hit."""
-    short = Comparison.all_rows.filter(pk__in=ids, response_a__characters__lt=LONG, response_b__characters__lt=LONG)
-    told = {}
-    for pk, query, context, reference, first, second in short.values_list("pk", *TEXTS):
+def excerpts_of(
+    rows: Sequence[Comparison], search: Search, user: User, named: Set[int]
+) -> Mapping[int, tuple[str, list[Stretch]]]:
+    """Of each the first of its texts with a hit: what it is, and the words around the hit.
+
+    A comparison outside ``named`` is not reviewed yet: there a response has no letter, and the left one comes first.
+    """
+    by_id, told = {row.pk: row for row in rows}, {}
+    short = Comparison.all_rows.filter(pk__in=by_id, response_a__characters__lt=LONG, response_b__characters__lt=LONG)
+    for pk, query, context, reference, *responses in short.values_list("pk", *TEXTS):
+        names = ("response A", "response B") if pk in named else ("response", "response")
+        first, second = responses if pk in named else in_order_shown(user, by_id[pk], responses)
         texts = (
             ("query", text_of(query)),
-            ("response A", text_of(first)),
-            ("response B", text_of(second)),
+            (names[0], text_of(first)),
+            (names[1], text_of(second)),
             ("context", context or ""),
             ("reference answer", reference or ""),
         )

@@ -124,3 +124,12 @@ def test_everybody_finds_their_own_in_the_order_of_the_text(person: User, review
 def test_a_comparison_that_nobody_marked_has_none(person: User) -> None:
     comparison: Comparison = make_comparison(make_evaluation(person))
     assert spans_of(comparison, rater_of(person, comparison.evaluation)) == []
+
+
+def test_what_is_marked_in_both_responses_is_told_in_an_order_that_says_nothing_of_a_and_b(person: User) -> None:
+    review = review_for(
+        person, make_comparison(make_evaluation(person), response_a="Not so.", response_b="Not at all.")
+    )
+    second = marked(review, "Not", response=review.comparison.response_b)
+    first = marked(review, "Not", response=review.comparison.response_a)
+    assert spans_of(review.comparison, rater_of(person, review.comparison.evaluation)) == [second, first]

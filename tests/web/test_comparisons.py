@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluations.access import SAW_VERDICTS
-from evaluations.domain import CallState, Reveal, Role
+from evaluations.domain import CallState, Reveal, Role, Shown
 from evaluations.models import Call, Comparison, Evaluation, Event, Query, Rater, Response, Run
 from evaluations.services.reporting.narrowing import FEW
+from evaluations.services.reviewing.drawing import order_shown
 from evaluations.services.reviewing.tallying import tally
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, import_votes, judge_says, make_import, make_judge, person_says
@@ -29,6 +30,9 @@ def evaluation() -> Evaluation:
 def as_owner(client: Client, evaluation: Evaluation) -> Client:
     client.force_login(evaluation.memberships.get().user)
     return client
+
+
+EXCERPT = re.compile(r'<span class="excerpt" dir="auto"><span class="muted">([^<]*):</span>')
 
 
 def page(client: Client, **query: object) -> str:
@@ -277,6 +281,36 @@ def test_no_filter_tells_a_reviewer_what_is_hidden(
     assert shown(page(client, candidate=10**6)) == [comparison.pk for comparison in judged]  # no such filter
     person_says(rater, judged[0], ALL_A)
     assert shown(page(client, **cell())) == [judged[0].pk]
+
+
+def test_what_a_search_finds_in_a_response_has_no_letter_before_the_review(
+    client: Client, evaluation: Evaluation
+) -> None:
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    comparisons = [
+        make_comparison(evaluation, response_a=f"Ferns {n} in a wood.", response_b=f"Moss {n} in a wood.")
+        for n in "xyz"
+    ]
+    client.force_login(reviewer)
+    for word in ("ferns", "moss", "wood"):
+        assert EXCERPT.findall(page(client, q=word)) == ["response"] * 3
+    for one in comparisons:
+        left = "Moss" if order_shown(reviewer, one) == Shown.SWAPPED else "Ferns"
+        assert f"{left} {one.response_a.text.split()[1]} in a" in page(client, q="wood")
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=reviewer)
+    person_says(rater, comparisons[1], ALL_A)
+    assert EXCERPT.findall(page(client, q="moss")) == ["response", "response B", "response"]
+    assert EXCERPT.findall(page(client, q="wood")) == ["response", "response A", "response"]
+
+
+def test_flags_stand_in_one_order_whichever_response_they_are_of(as_owner: Client, evaluation: Evaluation) -> None:
+    flags = ("addresses_judge", "forged_verdict")
+    for of_a, of_b in (flags, flags[::-1]):
+        comparison = make_comparison(evaluation)
+        Response.objects.filter(pk=comparison.response_a_id).update(flags=of_a)
+        Response.objects.filter(pk=comparison.response_b_id).update(flags=of_b)
+    told = re.findall("addresses the judge|forges a verdict", page(as_owner))
+    assert told == ["addresses the judge", "forges a verdict"] * 2
 
 
 def test_where_judges_are_never_shown_a_reviewer_opens_no_cell(

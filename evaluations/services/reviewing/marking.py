@@ -72,11 +72,11 @@ def unmark(span: Span, user: User) -> None:
 
 
 def spans_of(comparison: Comparison, rater: Rater | None) -> list[Span]:
-    """This person's own, in the order in which they stand in the responses."""
+    """This person's own, by place in the text. The order of the responses would tell A from B."""
     if rater is None:
         return []
     own = Span.objects.filter(review__comparison=comparison, review__rater=rater)
-    return list(own.select_related("aspect").order_by("response", "turn", "start", "pk"))
+    return list(own.select_related("aspect").order_by("turn", "start", "pk"))
 
 
 def passage(response: Response, turn: int | None, start: int | None, end: int | None, quote: str) -> Passage:
