@@ -112,6 +112,14 @@ def test_hits_are_marked_where_they_stand() -> None:
     ]
 
 
+def test_the_words_of_a_comparison_do_not_say_which_response_is_stored_as_a(evaluation: Evaluation) -> None:
+    texts = ("Rain in spring.", "Snow in winter.")
+    one = make_comparison(evaluation, query="When?", response_a=texts[0], response_b=texts[1])
+    other = make_comparison(evaluation, key="again", query="When?", response_a=texts[1], response_b=texts[0])
+    told = indexing.documents_of(Comparison.objects.filter(pk__in=[one.pk, other.pk]))
+    assert told[one.pk] == told[other.pk]
+
+
 # ---- catching up
 
 

@@ -44,7 +44,8 @@ def documents_of(comparisons: "QuerySet[Comparison]") -> dict[int, list[str]]:
     told = {}
     for pk, text, context, reference, a, messages_a, b, messages_b in comparisons.values_list(*TEXTS):
         of_query = [searched(part) for part in (text, context, reference) if part]
-        parts = [*of_query, of_response(a, messages_a), of_response(b, messages_b)]
+        # Not A before B: PostgreSQL drops positions far back in a document, so a phrase found would tell them apart.
+        parts = [*of_query, *sorted((of_response(a, messages_a), of_response(b, messages_b)))]
         told[pk] = [word for part in parts for word in (*part, BETWEEN)]
     return told
 
