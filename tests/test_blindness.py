@@ -79,7 +79,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
 }
 # Words of the one text, of the other and of both, phrases within and across texts; and what else a filter can say.
 WORDS: Final = ("ferns", "mosses", "garden", "garden -ferns", "tail", "alike", "oak", "verdict", "swans", "comets")
-PHRASES: Final = ('"damp garden"', '"garden mosses"', '"stone granite"', '"brook willow"')
+PHRASES: Final = ('"damp garden"', '"garden mosses"', '"stone granite"', '"brook willow"', '"the stone"', '"the brook"')
 WAYS: Final[Sequence[Query]] = (
     *({"q": words} for words in (*WORDS, *PHRASES)),
     *({"q": "ferns", "candidate": name} for name in ("alpha", "beta")),

@@ -42,7 +42,7 @@ from tests.saying import SIX, aspect_of, ballot, import_votes, judge_says, make_
 
 SAVED: Final = "saved"  # the one comparison that the reviewer has saved: stored alike in both
 CALIBRATED: Final = "calibrated"  # saved too, in a calibration that is not finished: nothing of it is open
-# Query → two texts. Words of the one, of the other and of both; suspect ones; one beyond what lists read.
+# Query → two texts. Words of the one, of the other and of both; suspect ones; more than PostgreSQL keeps of a word.
 TEXTS: Final[Mapping[str, tuple[object, object]]] = {
     SAVED: ("Herons wade in the pond.", "Swans glide over the lake."),
     "open": ("Ferns like the shaded garden.", "Mosses cover the damp garden stones."),

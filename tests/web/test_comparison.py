@@ -27,7 +27,9 @@ from evaluations.models import (
 from evaluations.services.adjudicating.adjudicating import adjudicate
 from evaluations.services.importing.adding import Written, add_comparison
 from evaluations.services.preparing.preparing import add_rubric
+from evaluations.services.reviewing.assigning import close_round
 from evaluations.services.reviewing.drawing import order_shown
+from evaluations.services.reviewing.posing import begin
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, ALL_B, ALL_TIE, aspect_of, import_votes, judge_says, person_says
 from tests.saying import make_judge as judge_of
@@ -413,3 +415,17 @@ def test_scores_are_hidden_from_a_reviewer_like_verdicts(
     assert "A 4, B 2" in page(client, reviewer, comparison)
     Evaluation.objects.update(reveal=Reveal.NEVER)
     assert "scorer" not in page(client, reviewer, comparison)
+
+
+def test_in_a_calibration_that_goes_on_the_page_does_not_say_how_its_sides_are_stored(
+    client: Client, evaluation: Evaluation, reviewer: User
+) -> None:
+    comparisons = [make_comparison(evaluation) for _ in range(2)]
+    for one in comparisons:
+        import_votes(one, "gold", ALL_A, kind="gold")
+    made = begin(evaluation, name="known", comparisons=[one.pk for one in comparisons], user=None)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="ruth", user=reviewer)
+    person_says(rater, comparisons[0], ALL_A, shown=Shown.SWAPPED)
+    assert "the other way round" not in page(client, reviewer, comparisons[0])
+    close_round(made, None)
+    assert "the other way round" in page(client, reviewer, comparisons[0])
