@@ -144,10 +144,10 @@ def everyone_speaks(of: Comparison, turned: bool) -> None:
     judge_speaks(of, "both", first, Shown.AS_STORED, Shown.SWAPPED)
     judge_speaks(of, "single", first, Shown.AS_STORED)
     for rule in (FIRST, RANDOM):  # these take A, whatever it says
-        rater = judge_says(of, judge=rule, as_stored=dict.fromkeys(SIX, Choice.A))
-        Judge.objects.filter(pk=rater.judge_id).update(model=rule)
-    imported = make_judge(evaluation, "imported")
-    Judge.objects.filter(pk=imported.judge_id).update(kind=JudgeKind.IMPORTED, rubric_version=None)
+        judge_says(of, judge=rule, as_stored=dict.fromkeys(SIX, Choice.A))
+        Judge.objects.filter(name=rule).update(model=rule)
+    make_judge(evaluation, "imported")
+    Judge.objects.filter(name="imported").update(kind=JudgeKind.IMPORTED, rubric_version=None)
     words = f"The first one says: {of.response_a.text[:20]}"
     import_votes(of, "imported", dict.fromkeys(SIX, first), kind="judge", rationale=words)
     scorer = make_scorer(evaluation, aspect="clarity")

@@ -195,16 +195,18 @@ def test_what_stands_in_an_open_calibration_shows_no_judge_to_who_opens_it_by_it
     assert sheet(person, comparison).judge is not None
 
 
-def speaking(person: User, *orders: str) -> Comparison:
-    """A judge that is shown from the start and was asked in these orders."""
+def speaking(person: User, *, in_both_orders: bool) -> Comparison:
+    """A judge that is shown from the start has answered here."""
     comparison = compared(person, Shown.AS_STORED, reveal=Reveal.SHOWN)
     other = make_comparison(comparison.evaluation)
-    judge_says(other, rationale="Longer", **dict.fromkeys(orders, ALL_B))
+    judge_says(other, rationale="Longer", as_stored=ALL_B)
+    if in_both_orders:
+        judge_says(other, rationale="Longer", swapped=ALL_B)
     return other
 
 
 def test_from_the_start_a_judge_that_was_asked_in_one_order_gives_its_choices_and_no_words(person: User) -> None:
-    comparison = speaking(person, "as_stored")
+    comparison = speaking(person, in_both_orders=False)
     judge = sheet(person, comparison).judge
     assert judge is not None
     assert (len(judge.choices), judge.rationales) == (6, ())
@@ -215,7 +217,7 @@ def test_from_the_start_a_judge_that_was_asked_in_one_order_gives_its_choices_an
 
 
 def test_from_the_start_a_judge_that_was_asked_in_both_orders_gives_its_words_too(person: User) -> None:
-    judge = sheet(person, speaking(person, "as_stored", "swapped")).judge
+    judge = sheet(person, speaking(person, in_both_orders=True)).judge
     assert judge is not None
     assert [one.turned for one in judge.rationales] == [False, True]
 
