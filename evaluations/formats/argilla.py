@@ -14,7 +14,7 @@ from evaluations.formats.annotated import Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json
-from evaluations.formats.wording import aspect_of, choice_said
+from evaluations.formats.wording import ParsedLabel, aspect_of, parse_label, with_strength
 
 SUGGESTION: Final = "suggestion"
 SUGGESTED: Final = "-suggestion-metadata"
@@ -31,9 +31,16 @@ def record_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     pair = pair_of(fields, reading, record.line, as_text(record.index if key is None else key, "id"))
     rows: list[Row] = [pair.row]
     for rater, kind, question, value in (*people(values, reading), *suggested(values, reading)):
-        choice = choice_in(value, pair)
-        if choice is not None:
-            rows.append(pair.verdict(rater=rater[:MAX_KEY], rater_kind=kind, aspect=aspect_of(question), choice=choice))
+        if label := label_in(value, pair):
+            rows.append(
+                pair.verdict(
+                    rater=rater[:MAX_KEY],
+                    rater_kind=kind,
+                    aspect=aspect_of(question),
+                    choice=label.choice,
+                    note=with_strength("", label.strength),
+                )
+            )
     return tuple(rows)
 
 
@@ -122,19 +129,19 @@ def user(given: Mapping[str, Any], reading: Reading) -> str:
     return name
 
 
-def choice_in(value: object, pair: Pair) -> Choice | None:
+def label_in(value: object, pair: Pair) -> ParsedLabel | None:
     """A label by its words; a ranking of the two by which stands higher."""
     value = objects(value, "a ranking")
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
     if isinstance(value, str):
-        return choice_said(value, *pair.sides)
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
-        return choice_said(value[0], *pair.sides)
+        return parse_label(value, *pair.sides)
     ranks = dict(ranked(value, pair))
     if set(ranks) != {Choice.A, Choice.B}:
         return None
     if ranks[Choice.A] == ranks[Choice.B]:
-        return Choice.TIE
-    return Choice.A if ranks[Choice.A] < ranks[Choice.B] else Choice.B
+        return ParsedLabel(Choice.TIE)
+    return ParsedLabel(Choice.A if ranks[Choice.A] < ranks[Choice.B] else Choice.B)
 
 
 def ranked(value: object, pair: Pair) -> Iterator[tuple[Choice, float]]:
@@ -142,6 +149,6 @@ def ranked(value: object, pair: Pair) -> Iterator[tuple[Choice, float]]:
     for place, one in enumerate(value if isinstance(value, list) else []):
         word = one.get("value") if isinstance(one, dict) else one
         rank = one.get("rank", place) if isinstance(one, dict) else place
-        side = choice_said(word, *pair.sides) if isinstance(word, str) else None
+        side = parse_label(word, *pair.sides) if isinstance(word, str) else None
         if side is not None and isinstance(rank, (int, float)):
-            yield side, rank
+            yield side.choice, rank

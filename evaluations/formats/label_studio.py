@@ -11,11 +11,10 @@ from evaluations.formats.annotated import OF_MATERIAL, Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json, moment, optional_text, required_number
-from evaluations.formats.wording import aspect_of, choice_said
+from evaluations.formats.wording import aspect_of, parse_label, with_strength
 
 GOLD: Final = "gold"
 PREDICTION: Final = "prediction"
-PLACES: Final = ("left", "right")  # what was chosen where nothing is said of the text itself
 # What JSON-MIN has beside the fields of a task and the answers to its questions.
 OWN_COLUMNS: Final = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "meta"}
@@ -74,12 +73,13 @@ def answers(pair: Pair, annotation: Mapping[str, Any], rater: str, kind: RaterKi
         yield from scores(pair, one, value, rater, kind)
         turned = is_turned(pair, optional_text(one, "to_name"))
         for word in chosen_words(value):
-            if choice := choice_said(word, *pair.sides):
+            if label := parse_label(word, *pair.sides):
                 yield pair.verdict(
                     rater=rater,
                     rater_kind=kind,
                     aspect=aspect_of(question),
-                    choice=FLIPPED[choice] if turned and word in PLACES else choice,
+                    choice=FLIPPED[label.choice] if turned and label.by_place else label.choice,
+                    note=with_strength("", label.strength),
                     shown=(Shown.SWAPPED if turned else Shown.AS_STORED) if kind == RaterKind.HUMAN else Shown.UNKNOWN,
                     created_at=moment(annotation, "created_at"),
                 )
@@ -87,7 +87,8 @@ def answers(pair: Pair, annotation: Mapping[str, Any], rater: str, kind: RaterKi
 
 def is_turned(pair: Pair, to_name: str) -> bool:
     """Whether the project puts the second text on the left: the first of the two that are named stands there."""
-    return [choice_said(name.strip(), *pair.sides) for name in to_name.split(",")] == [Choice.B, Choice.A]
+    told = [parse_label(name, *pair.sides) for name in to_name.split(",")]
+    return [label.choice for label in told if label] == [Choice.B, Choice.A]
 
 
 def chosen_words(value: Mapping[str, Any]) -> Iterator[str]:
@@ -143,13 +144,14 @@ def min_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         told = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
         words = list(chosen_words(told)) if isinstance(told, dict) else [told] if isinstance(told, str) else []
         for word in words if question not in (*pair.fields, *OF_MATERIAL) else ():
-            if choice := choice_said(word, *pair.sides):
+            if label := parse_label(word, *pair.sides):
                 rows.append(
                     pair.verdict(
                         rater=rater,
                         rater_kind=reading.rater_kind or RaterKind.HUMAN,
                         aspect=aspect_of(question),
-                        choice=choice,
+                        choice=label.choice,
+                        note=with_strength("", label.strength),
                         shown=Shown.AS_STORED,
                         created_at=moment(values, "created_at"),
                     )

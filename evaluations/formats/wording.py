@@ -1,22 +1,93 @@
-"""Choices as people and tools put them into words: “Response A is slightly better”, “left”, “tie (bothbad)”."""
+"""Labels as people and tools write them: “Response A is slightly better”, “left”, “[[A>>B]]”, “tie (bothbad)”.
 
+A label is understood whole or not at all. Every character and every word of it must be known here, so a word in another
+script, an emoji or a negation in any language is a label that is not understood.
+"""
+
+import hashlib
 import re
-from collections.abc import Collection
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from evaluations.domain import Choice
+from evaluations.domain import FLIPPED, Choice
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.values import MAX_ASPECT
 
-WHO: Final = "(?:the)?(?:response|answer|output|model|option|text|txt|completion|candidate|assistant|generation|item)?"
-BETTER: Final = "(?:is|was)?(?:slightly|much|significantly|clearly|a little|somewhat)?(?:better|preferred|wins|best)?"
-FIRST: Final = re.compile(f"{WHO}(?:a|1|left|first|one){BETTER}")
-SECOND: Final = re.compile(f"{WHO}(?:b|2|right|second|two){BETTER}")
-TIE: Final = frozenset(
-    {"tie", "tied", "draw", "same", "equal", "equallygood", "both", "bothgood", "nopreference", "aboutthesame", "0"}
-    | {"tiebothgood", "bothequal", "bothareequal", "botharegood", "bothareequallygood", "thesame", "equivalent"}
+NOUN: Final = (
+    "(?:response|answer|output|model|option|text|txt|completion|candidate|assistant|generation|item|choice|reply|summary"
+    "|conversation|system|version|chatbot|bot|agent|translation|result)"
 )
-BOTH_BAD: Final = frozenset({"bothbad", "tiebothbad", "neither", "botharebad", "bothareequallybad", "equallybad"})
+FIRST: Final = f"(?:the )?(?:(?:{NOUN} )?(?:a|left|first|1st)(?: (?:one|side|{NOUN}))?|{NOUN} (?:1|one))"
+SECOND: Final = f"(?:the )?(?:(?:{NOUN} )?(?:b|right|second|2nd)(?: (?:one|side|{NOUN}))?|{NOUN} (?:2|two))"
+SIDE: Final = f"(?:{FIRST}|{SECOND})"
+PLACE: Final = re.compile(r"\b(?:left|right)\b")
+STRENGTH: Final = (
+    "(?:(?:very )?(?:slightly|somewhat|marginally|mildly|weakly|moderately|narrowly|clearly|definitely|decidedly"
+    "|significantly|substantially|considerably|strongly|greatly|vastly|hugely|overwhelmingly|obviously|much|far|way)"
+    "|a little(?: bit)?|a bit|a lot)"
+)
+ADJECTIVE: Final = "(?:slight|weak|mild|moderate|clear|significant|strong)"
+BETTER: Final = "(?:better|best|preferred|preferable|superior|stronger|favou?red|wins|won|win|winner|chosen)"
+WORSE: Final = "(?:worse|worst|inferior|weaker|loses|lost)"
+PREFER: Final = "(?:prefer|prefers|preferred|choose|chose|pick|picked|favou?r|favou?rs|vote for|voted for)"
+OTHER: Final = f"(?: (?:than|to|over) (?:(?P<other>{SIDE})|the other(?: one| {NOUN})?))?"
+# Each with the side that it names, how strongly, and what else it says of the other side.
+FOR_SIDE: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        f"(?P<side>{SIDE})(?: (?P<strength>{STRENGTH}))?",
+        f"(?P<strength>{STRENGTH}) (?P<side>{SIDE})",
+        f"(?P<side>{SIDE})(?: (?:is|was|are))?(?: (?P<strength>{STRENGTH}))? {BETTER}{OTHER}",
+        f"(?P<side>{SIDE}) (?:is|was) the(?: (?P<strength>{ADJECTIVE}))? {BETTER}(?: one| {NOUN})?",
+        f"(?:i |we )?(?:(?P<strength>{STRENGTH}) )?{PREFER} (?P<side>{SIDE}){OTHER}",
+        f"(?:i |we )?{PREFER} (?P<side>{SIDE}) (?P<strength>{STRENGTH})",
+        f"(?:a )?(?:(?P<strength>{ADJECTIVE}) )?preference(?: for| is)? (?P<side>{SIDE})",
+        f"(?:the )?(?:(?P<strength>{STRENGTH}) )?{BETTER}(?: {NOUN})?(?: is)? (?P<side>{SIDE})",
+        rf"(?P<side>{SIDE}) ?(?P<strength>\+{{1,3}})",
+        f"(?P<side>{SIDE}) ?> ?(?P<other>{SIDE})",
+        f"(?P<side>{SIDE}) ?(?P<strength>>{{2,3}}) ?(?P<other>{SIDE})",
+    )
+)
+AGAINST_SIDE: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        f"(?P<side>{SIDE})(?: (?:is|was|are))?(?: (?P<strength>{STRENGTH}))? {WORSE}{OTHER}",
+        f"(?P<side>{SIDE}) ?< ?(?P<other>{SIDE})",
+        f"(?P<side>{SIDE}) ?(?P<strength><{{2,3}}) ?(?P<other>{SIDE})",
+    )
+)
+EVEN: Final = re.compile(f"(?P<side>{SIDE}) ?(?:=|==|~) ?(?P<other>{SIDE})")
+ABOUT: Final = "(?:about |roughly |approximately |nearly |almost |(?:very )?much )"
+BOTH: Final = f"both(?: (?:the )?{NOUN}s)?"
+TIE: Final = re.compile(
+    "(?:it is |its |it's )?(?:an? )?(?:tie|draw|toss up)"
+    "|tied|even|neutral|equivalent|indifferent|tie (?:both )?good"
+    f"|{ABOUT}?(?:the )?(?:same|equal)(?: quality)?|(?:very |roughly )?similar|equally (?:good|preferred|well)"
+    f"|both|{BOTH} (?:are |is )?(?:equally )?(?:good|great|fine|acceptable|correct|ok|okay)"
+    f"|{BOTH} (?:are )?{ABOUT}?(?:the )?(?:same|equal|similar|tied)"
+    f"|no (?:clear |strong )?(?:preference|difference|winner)|neither (?:one |{NOUN} )?(?:is |are )?better"
+    f"|(?:a and b|1 and 2|left and right|they) are {ABOUT}?(?:the )?(?:same|equal|equally good|similar|tied)"
+)
+BOTH_BAD: Final = re.compile(
+    f"(?:tie )?{BOTH} (?:are |is )?(?:equally )?(?:bad|poor|wrong|incorrect|unacceptable|terrible|fail|failed)"
+    f"|tie bad|equally (?:bad|poor)|neither|neither (?:one |{NOUN} )?(?:is |are )?(?:good|acceptable|correct)"
+)
+# Words that are one word in files of others, and signs that other keyboards have.
+JOINED: Final = (
+    (re.compile(rf"\b({NOUN})(a|b)\b"), r"\1 \2"),
+    (re.compile(r"\b(tie|both)(bothbad|bothgood|bad|good)\b"), r"\1 \2"),
+    (re.compile(r"\b(both)(bad|good)\b"), r"\1 \2"),
+    (re.compile(r"\bnopreference\b"), "no preference"),
+)
+SIGNS: Final = str.maketrans({"≈": "~", "≃": "~", "≅": "~", "≻": ">", "≺": "<", "≫": ">>", "≪": "<<", "’": "'"})
+UNSEEN: Final = "\u200b\u200e\u200f\ufeff"
+WRITABLE: Final = re.compile(r"[A-Za-z0-9\s_.,:;'\"“”()\[\]{}*`#+=<>~!–—-]+")
+WRAPPERS: Final = ("[[ ]]", "[ ]", "( )", "{ }", "** **", "* *", "` `", "“ ”", '" "', "' '")
+END: Final = (".", "!", ",", ";", ":")
+LONGEST: Final = 120  # a label that is longer is a text
 # A question with one of these names is the one question about the pair.
 OVERALL: Final = frozenset(
     {"pw", "pairwise", "comparison", "preference", "preferred", "choice", "label", "winner", "better", "ranking"}
@@ -25,29 +96,116 @@ OVERALL: Final = frozenset(
 NOT_LETTERS: Final = re.compile(r"[^a-z0-9]+")
 
 
-def bare(text: str) -> str:
-    return NOT_LETTERS.sub("", text.lower())
+@dataclass(frozen=True)
+class ParsedLabel:
+    """``strength``: how much better, in the label's own words or signs. ``by_place``: it says left or right."""
+
+    choice: Choice
+    strength: str = ""
+    by_place: bool = False
 
 
-def choice_said(text: str, first: Collection[str] = (), second: Collection[str] = ()) -> Choice | None:
-    """What these words choose of two; None where they are no choice. ``first``, ``second``: names of the sides."""
-    said = bare(text)
-    if not said:
+def parse_label(text: str, names_a: Collection[str] = (), names_b: Collection[str] = ()) -> ParsedLabel | None:
+    """What a label chooses of two; None where it is not understood, or may mean either side.
+
+    ``names_a`` and ``names_b``: what either side is called. An exact name counts first, then one that differs in case
+    alone. A name that is also a word for the other side, or for a tie, is not understood.
+    """
+    label = text.strip()
+    named = named_side(label, names_a, names_b)
+    by_words = parse_words(label) if len(label) <= LONGEST else None
+    if named is AMBIGUOUS or (named and by_words and by_words.choice != named):
         return None
-    if said in {bare(name) for name in first}:
-        return Choice.A
-    if said in {bare(name) for name in second}:
-        return Choice.B
-    if said in BOTH_BAD:
-        return Choice.BOTH_BAD
-    if said in TIE:
-        return Choice.TIE
-    if FIRST.fullmatch(said):
-        return Choice.A
-    return Choice.B if SECOND.fullmatch(said) else None
+    return ParsedLabel(Choice(named)) if named else by_words
+
+
+AMBIGUOUS: Final = "both"
+
+
+def named_side(label: str, names_a: Collection[str], names_b: Collection[str]) -> str:
+    """The side of this name, AMBIGUOUS where both have it, "" where neither has."""
+    for form in (str.strip, folded):
+        wanted = form(label)
+        is_a, is_b = (any(form(name) == wanted for name in names) for names in (names_a, names_b))
+        if is_a or is_b:
+            return AMBIGUOUS if is_a and is_b else Choice.A if is_a else Choice.B
+    return ""
+
+
+def folded(name: str) -> str:
+    """A name without its case; every other character stays, so that gpt-3.5 is not gpt-35."""
+    return unicodedata.normalize("NFC", name).strip().casefold()
+
+
+@lru_cache(maxsize=4_096)
+def parse_words(label: str) -> ParsedLabel | None:
+    words = plain_words(label)
+    if not words:
+        return None
+    if BOTH_BAD.fullmatch(words):
+        return ParsedLabel(Choice.BOTH_BAD)
+    if TIE.fullmatch(words):
+        return ParsedLabel(Choice.TIE)
+    if (found := EVEN.fullmatch(words)) and side_of(found["side"]) != side_of(found["other"]):
+        return ParsedLabel(Choice.TIE)
+    return parse_side(words, FOR_SIDE) or parse_side(words, AGAINST_SIDE, is_against=True)
+
+
+def parse_side(words: str, patterns: Sequence[re.Pattern[str]], *, is_against: bool = False) -> ParsedLabel | None:
+    for pattern in patterns:
+        if not (found := pattern.fullmatch(words)):
+            continue
+        told, side = found.groupdict(), side_of(found["side"])
+        if told.get("other") and side_of(told["other"]) == side:
+            return None  # better than itself
+        strength = (told.get("strength") or "").replace("<", ">")
+        return ParsedLabel(FLIPPED[side] if is_against else side, strength, bool(PLACE.search(words)))
+    return None
+
+
+def side_of(words: str) -> Choice:
+    return Choice.A if re.fullmatch(FIRST, words) else Choice.B
+
+
+def plain_words(label: str) -> str:
+    """A label in small letters, with single spaces between its words and signs; "" where it holds anything else."""
+    text = unicodedata.normalize("NFKC", label.translate(SIGNS).strip(UNSEEN)).strip()
+    text = text.replace("&gt;", ">").replace("&lt;", "<")
+    if not WRITABLE.fullmatch(text):
+        return ""
+    for _ in range(3):
+        text = unwrapped(text).strip()
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
+    text = re.sub(r"\(([^()]+)\)", r" \1", text)
+    text = re.sub(r"[,:;]|\.(?= )|_|(?<=\w)-(?=\w)| [-–—] ", " ", text)
+    text = re.sub(r"(?<=[a-z])(?=\d)|#(?=\d)", " ", text)
+    for pattern, apart in JOINED:
+        text = pattern.sub(apart, text)
+    return " ".join(text.split())
+
+
+def unwrapped(text: str) -> str:
+    """Without the brackets, quotes or marks around the whole of it, and without a full stop."""
+    for opening, closing in map(str.split, WRAPPERS):
+        inner = text[len(opening) : -len(closing)]
+        if text == f"{opening}{inner}{closing}" and opening not in inner and closing not in inner:
+            return inner
+    return text[:-1] if text[-1:] in END and text[-2:-1] not in (*END, "-") else text
+
+
+def with_strength(note: str, strength: str) -> str:
+    """A verdict's note that also keeps how much better the chosen response is."""
+    return "; ".join(part for part in (note, strength and f"strength: {strength}") if part)
 
 
 def aspect_of(question: str) -> str:
-    """The aspect that a question of an annotation project asks about, by the question's name."""
-    key = NOT_LETTERS.sub("_", question.lower()).strip("_")[:MAX_ASPECT]
-    return DEFAULT_ASPECT if not key or bare(key) in OVERALL else key
+    """The aspect that a question of an annotation project asks about, by the question's name.
+
+    Two questions have two aspects: what a key cannot hold, or has no room for, is stood for by a checksum.
+    """
+    letters = "".join(one for one in unicodedata.normalize("NFKD", question) if not unicodedata.combining(one))
+    key = NOT_LETTERS.sub("_", letters.lower()).strip("_")
+    if len(key) > MAX_ASPECT or any(one.isalnum() and not one.isascii() for one in letters):
+        digest = hashlib.sha256(folded(question).encode(errors="replace")).hexdigest()[:8]
+        return f"{key[: MAX_ASPECT - 9] or 'question'}_{digest}"
+    return DEFAULT_ASPECT if not key or key.replace("_", "") in OVERALL else key
