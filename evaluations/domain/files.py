@@ -205,5 +205,29 @@ class ScoreRow:
     failure: str = ""
 
 
+class NoticeKind(StrEnum):
+    """How something that a file holds is not stored as it was."""
+
+    NOT_UNDERSTOOD = "not_understood"  # a label
+    COLUMN = "column"
+    NOT_STORED = "not_stored"  # anything else that has no place here
+    STATUS = "status"  # an answer that its status leaves out
+    NO_STATUS = "no_status"
+    NO_ANSWER = "no_answer"
+    EQUAL_RESPONSES = "equal_responses"
+    SHORTENED = "shortened"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something in a record that is not stored as it was: ``what`` it is, and ``where`` it belongs."""
+
+    line: int
+    kind: NoticeKind
+    what: str = ""
+    where: str = ""
+
+
 FOLLOW_UPS: Final = "follow_ups"  # of a query's metadata: what the user says after each response
-Row = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow
+Row = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice

@@ -1,13 +1,17 @@
 """Two responses among the fields of an annotation project, found by what the fields are called."""
 
+import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evaluations.domain import ComparisonRow, Messages, Reading, VerdictRow
+from evaluations.domain import FLIPPED, Choice, ComparisonRow, Messages, Notice, NoticeKind, Reading, Row, VerdictRow
 from evaluations.formats.conversing import asked, candidate, query_of, turns
-from evaluations.formats.values import RowRefused, as_text, optional_text, response
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.values import MAX_ASPECT, RowRefused, as_text, optional_text, response
+from evaluations.formats.wording import ParsedLabel, folded, parse_label, with_strength
 
 QUESTIONS: Final = (
     "query",
@@ -31,24 +35,61 @@ NAMES: Final = (
     *(("candidate_a", "candidate_b"), ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2")),
     *(("generator_1", "generator_2"), ("generator_a", "generator_b"), ("model_name_1", "model_name_2")),
 )
+OF_PAIR: Final = frozenset({"query_id", "reference", "category", *(name for two in NAMES for name in two)})
 # Fields that say what is compared, and are never an answer.
-OF_MATERIAL: Final = frozenset(
-    {*QUESTIONS, "query_id", "reference", "category", *(name for two in NAMES for name in two)}
+OF_MATERIAL: Final = frozenset({*QUESTIONS, *OF_PAIR})
+NOT_LETTERS: Final = re.compile(r"[\W_]+")
+NOT_IN_A_KEY: Final = re.compile(r"[^a-z0-9]+")
+# A question with one of these names is the one question about the pair.
+OVERALL: Final = frozenset(
+    {"pw", "pairwise", "comparison", "preference", "preferred", "choice", "label", "winner", "better", "ranking"}
+    | {"rank", "best", "overall", "which", "result"}
 )
-NOT_LETTERS: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison, and the fields that its two sides stood in."""
+    """A comparison, and the fields that its two sides stood in.
+
+    ``sides``: by what names an annotation may speak of either. ``others``: the fields that are no part of it.
+    """
 
     row: ComparisonRow
     fields: tuple[str, str]
+    sides: tuple[tuple[str, ...], tuple[str, ...]]
+    others: Mapping[str, Any]
 
-    @property
-    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """By what names an annotation may speak of either side."""
-        return (self.fields[0], self.row.candidate_a), (self.fields[1], self.row.candidate_b)
+    def material(self) -> Iterator[Row]:
+        """The comparison with the other fields as its metadata; a third response is not compared."""
+        further = further_responses(self)
+        metadata = {field: value for field, value in self.others.items() if field not in further}
+        yield replace(self.row, metadata=metadata) if metadata else self.row
+        for field in further:
+            yield self.notice(NoticeKind.NOT_STORED, f"a further response, “{field}”")
+
+    def label(self, word: str, reading: Reading) -> ParsedLabel | None:
+        """What a label means: as a person said of the whole file, else by its words."""
+        meant = reading.choices.get(word.strip().lower())
+        return ParsedLabel(Choice(meant)) if meant in tuple(Choice) else parse_label(word, *self.sides)
+
+    def answer(
+        self, question: str, word: str, reading: Reading, *, is_turned: bool = False, **columns: Any
+    ) -> Iterator[Row]:
+        """The verdict that an answer to a question is, or that it is not understood."""
+        label, aspect = self.label(word, reading), aspect_of(question)
+        if label is None:
+            yield self.notice(NoticeKind.NOT_UNDERSTOOD, word, question)
+            return
+        choice = FLIPPED[label.choice] if is_turned and label.by_place else label.choice
+        yield self.verdict(aspect=aspect, choice=choice, note=with_strength("", label.strength), **columns)
+        yield from self.renamed(question, aspect)
+
+    def renamed(self, question: str, aspect: str) -> Iterator[Notice]:
+        if not question.isascii() or len(question) > MAX_ASPECT:
+            yield self.notice(NoticeKind.RENAMED, question, aspect)
+
+    def notice(self, kind: NoticeKind, what: str, where: str = "") -> Notice:
+        return Notice(self.row.line, kind, what, where)
 
     def verdict(self, **columns: Any) -> VerdictRow:
         return VerdictRow(
@@ -65,10 +106,11 @@ def pair_of(fields: Mapping[str, Any], reading: Reading, line: int, key: str) ->
     named = {reading.mapping.get(field, field): value for field, value in fields.items()}
     sides = fields_of_responses(named)
     names = names_of(named, sides)
+    asked_in = question_field(named)
     row = ComparisonRow(
         line=line,
         query=query_of(
-            question_in(named),
+            question_in(named, asked_in),
             reading,
             key=candidate(named, "query_id") or key,
             reference=optional_text(named, "reference"),
@@ -79,7 +121,25 @@ def pair_of(fields: Mapping[str, Any], reading: Reading, line: int, key: str) ->
         candidate_b=names[1],
         response_b=side(named, sides[1]),
     )
-    return Pair(row, sides)
+    used, told = {*sides, asked_in, *OF_PAIR}, {field: column for column, field in reading.mapping.items()}
+    return Pair(
+        row,
+        sides,
+        ((sides[0], told.get(sides[0], sides[0]), names[0]), (sides[1], told.get(sides[1], sides[1]), names[1])),
+        {field: value for field, value in named.items() if field not in used and value not in (None, "", [], {})},
+    )
+
+
+def further_responses(pair: Pair) -> list[str]:
+    """Fields that are called like a third response, a fourth and so on: two of them are compared."""
+    first = bare(pair.fields[0])
+    stem = next(first.removesuffix(one) for one in (*(one for one, _ in ENDINGS), "") if first.endswith(one))
+    wanted = re.compile(re.escape(stem) + r"(?:\d|[c-z]|third|fourth)")
+    return [field for field in pair.others if wanted.fullmatch(bare(field))]
+
+
+def bare(field: str) -> str:
+    return NOT_LETTERS.sub("", field.lower())
 
 
 def side(fields: Mapping[str, Any], field: str) -> Messages:
@@ -87,15 +147,26 @@ def side(fields: Mapping[str, Any], field: str) -> Messages:
 
 
 def fields_of_responses(fields: Mapping[str, Any]) -> tuple[str, str]:
-    bare = {NOT_LETTERS.sub("", field.lower()): field for field in fields if isinstance(fields[field], (str, list))}
-    for stem in STEMS:
+    found = {bare(field): field for field in fields if isinstance(fields[field], (str, list))}
+    for stem in (*STEMS, *only_stem(found)):
         for one, other in ENDINGS:
-            if stem + one in bare and stem + other in bare:
-                return bare[stem + one], bare[stem + other]
+            if stem + one in found and stem + other in found:
+                return found[stem + one], found[stem + other]
     raise RowRefused(
         f"none of its fields ({', '.join(list(fields)[:8])}) are two responses: "
         "say which are, such as --map FIELD=response_a OTHER=response_b"
     )
+
+
+def only_stem(fields: Collection[str]) -> list[str]:
+    """What two fields begin with that differ in their endings alone, where no other two do: 回答a and 回答b."""
+    stems = {
+        field.removesuffix(one)
+        for one, other in ENDINGS
+        for field in fields
+        if field.endswith(one) and field.removesuffix(one) + other in fields
+    }
+    return list(stems) if len(stems) == 1 else []
 
 
 def names_of(fields: Mapping[str, Any], sides: tuple[str, str]) -> tuple[str, str]:
@@ -106,10 +177,28 @@ def names_of(fields: Mapping[str, Any], sides: tuple[str, str]) -> tuple[str, st
     return sides
 
 
-def question_in(fields: Mapping[str, Any]) -> Messages:
+def question_field(fields: Mapping[str, Any]) -> str:
     for field in QUESTIONS:
-        if given := fields.get(field):
-            return turns(given, field) if isinstance(given, list) else asked(as_text(given, field))
+        if fields.get(field):
+            return field
     raise RowRefused(
         f"none of its fields ({', '.join(list(fields)[:8])}) is the query: say which is, such as --map FIELD=query"
     )
+
+
+def question_in(fields: Mapping[str, Any], field: str) -> Messages:
+    given = fields[field]
+    return turns(given, field) if isinstance(given, list) else asked(as_text(given, field))
+
+
+def aspect_of(question: str) -> str:
+    """The aspect that a question of an annotation project asks about, by the question's name.
+
+    Two questions have two aspects: what a key cannot hold, or has no room for, is stood for by a checksum.
+    """
+    letters = "".join(one for one in unicodedata.normalize("NFKD", question) if not unicodedata.combining(one))
+    key = NOT_IN_A_KEY.sub("_", letters.lower()).strip("_")
+    if len(key) > MAX_ASPECT or any(one.isalnum() and not one.isascii() for one in letters):
+        digest = hashlib.sha256(folded(question).encode(errors="replace")).hexdigest()[:8]
+        return f"{key[: MAX_ASPECT - 9] or 'question'}_{digest}"
+    return DEFAULT_ASPECT if not key or key.replace("_", "") in OVERALL else key

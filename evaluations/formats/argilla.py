@@ -4,22 +4,38 @@ Responses that were submitted are people's verdicts, suggestions are a judge's. 
 answer is one of the two fields, or a ranking of them.
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final
 
-from evaluations.domain import Choice, RaterKind, Reading, Row
+from evaluations.domain import Choice, NoticeKind, RaterKind, Reading, Row
 from evaluations.formats.annotated import Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json
-from evaluations.formats.wording import ParsedLabel, aspect_of, parse_label, with_strength
+from evaluations.formats.wording import parse_label
 
 SUGGESTION: Final = "suggestion"
 SUGGESTED: Final = "-suggestion-metadata"
-SUBMITTED: Final = (None, "submitted")
-Answer = tuple[str, RaterKind, str, object]  # rater, kind, question, value
+SUBMITTED: Final = "submitted"
+COUNTED: Final = ("", SUBMITTED)
+# What a record has beside its fields, and what says nothing of the two responses.
+OWN: Final = frozenset({"id", "external_id", "_server_id", "status", "fields", "responses", "suggestions", "metadata"})
+OF_RECORD: Final = frozenset({"_server_id", "status", "inserted_at", "updated_at"})
+NAMES: Final = ("external_id", "id", "_server_id")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``status`` is that of a person's response; "" where the file does not say it."""
+
+    rater: str
+    kind: RaterKind
+    question: str
+    value: object
+    status: str = SUBMITTED
 
 
 def record_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -27,21 +43,36 @@ def record_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     fields = values.get("fields")
     if not isinstance(fields, dict):
         raise RowRefused("fields must be an object")
-    key = next((values[name] for name in ("external_id", "id", "_server_id") if values.get(name) is not None), None)
-    pair = pair_of(fields, reading, record.line, as_text(record.index if key is None else key, "id"))
-    rows: list[Row] = [pair.row]
-    for rater, kind, question, value in (*people(values, reading), *suggested(values, reading)):
-        if label := label_in(value, pair):
-            rows.append(
-                pair.verdict(
-                    rater=rater[:MAX_KEY],
-                    rater_kind=kind,
-                    aspect=aspect_of(question),
-                    choice=label.choice,
-                    note=with_strength("", label.strength),
-                )
-            )
-    return tuple(rows)
+    key = next((values[name] for name in NAMES if values.get(name) is not None), None)
+    beside = from_json(values.get("metadata"), "metadata")
+    told = {**fields, **{name: value for name, value in in_object(beside).items() if name not in fields}}
+    pair = pair_of(told, reading, record.line, as_text(record.index if key is None else key, "id"))
+    rows = list(pair.material())
+    for answer in (*people(values, reading), *suggested(values, reading)):
+        rows += answered(pair, answer, reading)
+    unread = [name for name in values if name not in (*OWN, *OF_RECORD) and values[name] not in (None, "", [], {})]
+    return (*rows, *(pair.notice(NoticeKind.COLUMN, name) for name in unread))
+
+
+def in_object(given: object) -> Mapping[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def answered(pair: Pair, answer: Answer, reading: Reading) -> Iterator[Row]:
+    """The verdict that an answer is, or what keeps it from being one."""
+    if answer.status not in COUNTED:
+        yield pair.notice(NoticeKind.STATUS, answer.status)
+        return
+    if answer.value in (None, "", [], {}):
+        yield pair.notice(NoticeKind.NO_ANSWER, answer.question)
+        return
+    if len(answer.rater) > MAX_KEY:
+        raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; at most {MAX_KEY} can be kept")
+    if not answer.status:
+        yield pair.notice(NoticeKind.NO_STATUS, "")
+    yield from pair.answer(
+        answer.question, word_of(answer.value, pair), reading, rater=answer.rater, rater_kind=answer.kind
+    )
 
 
 def flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -59,7 +90,8 @@ def flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             ]
         elif what == "suggestion" and value is not None:
             suggestions[question] = {"value": value, "agent": record.values.get(f"{column}.agent")}
-    values = {"id": fields.pop("id", None), "fields": fields, "responses": responses, "suggestions": suggestions}
+    own = {name: fields.pop(name, None) for name in ("id", *OF_RECORD)}
+    values = {**own, "fields": fields, "responses": responses, "suggestions": suggestions}
     return record_rows(replace(record, values=values), reading)
 
 
@@ -76,7 +108,7 @@ def first_flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             suggestions[question] = {"value": values[f"{question}-suggestion"], "agent": agent}
     beside = {*questions, *(f"{question}{ending}" for question in questions for ending in ("-suggestion", SUGGESTED))}
     fields = {column: value for column, value in values.items() if column not in (*beside, "external_id", "metadata")}
-    told = {"external_id": values.get("external_id"), "fields": fields}
+    told = {"external_id": values.get("external_id"), "metadata": values.get("metadata"), "fields": fields}
     return record_rows(replace(record, values={**told, "responses": responses, "suggestions": suggestions}), reading)
 
 
@@ -98,15 +130,23 @@ def people(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
     given, kind = values.get("responses") or [], reading.rater_kind or RaterKind.HUMAN
     if isinstance(given, dict):
         for question, said in given.items():
-            for one in said if isinstance(said, list) else []:
-                if isinstance(one, dict) and one.get("status") in SUBMITTED:
-                    yield user(one, reading), kind, question, one.get("value")
+            for one in objects_in(said, f"the responses to “{question}”"):
+                yield Answer(user(one, reading), kind, question, one.get("value"), status_of(one))
         return
-    for response in given if isinstance(given, list) else []:
-        if not isinstance(response, dict) or response.get("status") not in SUBMITTED:
-            continue
-        for question, one in (response.get("values") or {}).items():
-            yield user(response, reading), kind, question, one.get("value") if isinstance(one, dict) else one
+    for response in objects_in(given, "responses"):
+        for question, one in (response.get("values") or {"": None}).items():
+            value = one.get("value") if isinstance(one, dict) else one
+            yield Answer(user(response, reading), kind, question, value, status_of(response))
+
+
+def objects_in(given: object, what: str) -> list[Mapping[str, Any]]:
+    if not isinstance(given, (list, type(None))) or not all(isinstance(one, dict) for one in given or []):
+        raise RowRefused(f"{what} must be a list of objects")
+    return given or []
+
+
+def status_of(response: Mapping[str, Any]) -> str:
+    return str(response.get("status") or "").strip().lower()
 
 
 def suggested(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
@@ -114,34 +154,31 @@ def suggested(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
     listed = (
         [{"question_name": question, **one} for question, one in given.items() if isinstance(one, dict)]
         if isinstance(given, dict)
-        else given
+        else objects_in(given, "suggestions")
     )
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict):
-            agent = candidate(one, "agent") or reading.rater or SUGGESTION
-            yield agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value")
+    for one in listed:
+        agent = candidate(one, "agent") or reading.rater or SUGGESTION
+        yield Answer(agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value"))
 
 
 def user(given: Mapping[str, Any], reading: Reading) -> str:
     name = candidate(given, "user_id") or reading.rater
-    if not name:
+    if not name and status_of(given) in COUNTED:
         raise RowRefused("a response does not say who gave it: name a rater for the whole file")
     return name
 
 
-def label_in(value: object, pair: Pair) -> ParsedLabel | None:
-    """A label by its words; a ranking of the two by which stands higher."""
+def word_of(value: object, pair: Pair) -> str:
+    """An answer as one label: its words, or of a ranking of the two which stands higher."""
     value = objects(value, "a ranking")
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
-    if isinstance(value, str):
-        return parse_label(value, *pair.sides)
+    if isinstance(value, (str, int, float)):
+        return as_text(value, "an answer")
     ranks = dict(ranked(value, pair))
     if set(ranks) != {Choice.A, Choice.B}:
-        return None
-    if ranks[Choice.A] == ranks[Choice.B]:
-        return ParsedLabel(Choice.TIE)
-    return ParsedLabel(Choice.A if ranks[Choice.A] < ranks[Choice.B] else Choice.B)
+        return json.dumps(value, ensure_ascii=False)
+    return "A=B" if ranks[Choice.A] == ranks[Choice.B] else "A>B" if ranks[Choice.A] < ranks[Choice.B] else "B>A"
 
 
 def ranked(value: object, pair: Pair) -> Iterator[tuple[Choice, float]]:

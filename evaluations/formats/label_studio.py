@@ -3,18 +3,35 @@
 An annotation that was cancelled says nothing; one that is ground truth is gold; a prediction is a judge's.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import FLIPPED, Choice, RaterKind, Reading, Row, ScoreRow, Shown
-from evaluations.formats.annotated import OF_MATERIAL, Pair, pair_of
+from evaluations.domain import Choice, NoticeKind, RaterKind, Reading, Row, ScoreRow, Shown
+from evaluations.formats.annotated import QUESTIONS, Pair, aspect_of, pair_of
 from evaluations.formats.conversing import candidate
+from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json, moment, optional_text, required_number
-from evaluations.formats.wording import aspect_of, parse_label, with_strength
+from evaluations.formats.values import (
+    MAX_ASPECT,
+    MAX_KEY,
+    RowRefused,
+    as_text,
+    from_json,
+    moment,
+    optional_text,
+    required_number,
+)
+from evaluations.formats.wording import LONGEST, parse_label
 
 GOLD: Final = "gold"
 PREDICTION: Final = "prediction"
+SIDES: Final = (Choice.A, Choice.B)
+RATING: Final = "_rating"
+STARS: Final = ("rating", "stars", "score")  # questions that name no aspect
+ASKED_OF_A_SIDE: Final = re.compile(
+    "(?P<question>.+?)(?:[_ -]?(?P<number>[12])|[_ -](?P<letter>a|b|left|right|first|second))", re.IGNORECASE
+)
 # What JSON-MIN has beside the fields of a task and the answers to its questions.
 OWN_COLUMNS: Final = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "meta"}
@@ -28,22 +45,27 @@ def task_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if not isinstance(data, dict):
         raise RowRefused("data must be an object")
     pair = pair_of(data, reading, record.line, as_text(values.get("id", record.index), "id"))
-    rows: list[Row] = [pair.row]
-    for one in objects(values, "annotations"):
-        if not one.get("was_cancelled"):
-            rows += answers(pair, one, *annotator(one, reading))
-    for one in objects(values, "predictions"):
+    rows: list[Row] = list(pair.material())
+    for one in objects(pair, values, "annotations", rows):
+        if one.get("was_cancelled"):
+            rows.append(pair.notice(NoticeKind.STATUS, "cancelled"))
+        else:
+            rows += answers(pair, one, reading, *annotator(one, reading))
+    for one in objects(pair, values, "predictions", rows):
         name = candidate(one, "model_version") or reading.rater or PREDICTION
-        rows += answers(pair, one, name, RaterKind.JUDGE)
+        rows += answers(pair, one, reading, name, RaterKind.JUDGE)
+    rows += [pair.notice(NoticeKind.STATUS, "draft") for _ in objects(pair, values, "drafts", rows)]
     return tuple(rows)
 
 
-def objects(values: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    """A list of objects. Some exports have mere ids there, of what they left out."""
+def objects(pair: Pair, values: Mapping[str, Any], field: str, rows: list[Row]) -> list[Mapping[str, Any]]:
+    """A list of objects. Some exports have mere ids there, of what they left out: those are noted."""
     given = values.get(field) or []
     if not isinstance(given, list):
         raise RowRefused(f"{field} must be a list")
-    return [one for one in given if isinstance(one, dict)]
+    found = [one for one in given if isinstance(one, dict)]
+    rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} of which the file has ids only")] * (len(given) - len(found))
+    return found
 
 
 def annotator(annotation: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
@@ -61,65 +83,84 @@ def person(given: object, reading: Reading) -> str:
             raise RowRefused("an annotation does not say who made it: name a rater for the whole file")
         return reading.rater
     name = f"annotator {given}" if isinstance(given, int) or str(given).isdecimal() else str(given)
-    return name[:MAX_KEY]
+    if len(name) > MAX_KEY:
+        raise RowRefused(f"an annotator's name has {len(name):,} characters; at most {MAX_KEY} can be kept")
+    return name
 
 
-def answers(pair: Pair, annotation: Mapping[str, Any], rater: str, kind: RaterKind) -> Iterator[Row]:
+def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: str, kind: RaterKind) -> Iterator[Row]:
     """A verdict for each question that was answered by one of the two, and a score for each rated text."""
-    for one in objects(annotation, "result"):
-        value, question = one.get("value"), optional_text(one, "from_name")
-        if not isinstance(value, dict):
-            continue
-        yield from scores(pair, one, value, rater, kind)
-        turned = is_turned(pair, optional_text(one, "to_name"))
-        for word in chosen_words(value):
-            if label := parse_label(word, *pair.sides):
-                yield pair.verdict(
-                    rater=rater,
-                    rater_kind=kind,
-                    aspect=aspect_of(question),
-                    choice=FLIPPED[label.choice] if turned and label.by_place else label.choice,
-                    note=with_strength("", label.strength),
-                    shown=(Shown.SWAPPED if turned else Shown.AS_STORED) if kind == RaterKind.HUMAN else Shown.UNKNOWN,
-                    created_at=moment(annotation, "created_at"),
-                )
+    notices: list[Row] = []
+    results = objects(pair, annotation, "result", notices)
+    if not results:
+        yield pair.notice(NoticeKind.NO_ANSWER, "")
+    yield from notices
+    for one in results:
+        question, is_turned = optional_text(one, "from_name"), shows_second_first(pair, optional_text(one, "to_name"))
+        value = one.get("value")
+        word = chosen_word(value) if isinstance(value, dict) else None
+        if word is not None:
+            yield from pair.answer(
+                question,
+                word,
+                reading,
+                is_turned=is_turned,
+                rater=rater,
+                rater_kind=kind,
+                shown=(Shown.SWAPPED if is_turned else Shown.AS_STORED) if kind == RaterKind.HUMAN else Shown.UNKNOWN,
+                created_at=moment(annotation, "created_at"),
+            )
+        elif isinstance(value, dict) and value.get("rating") is not None:
+            yield from stars(pair, one, value["rating"], rater, kind)
+        else:
+            kind_of_answer = optional_text(one, "type") or "unknown"
+            yield pair.notice(NoticeKind.NOT_STORED, f"answers of the type {kind_of_answer} to “{question}”")
 
 
-def is_turned(pair: Pair, to_name: str) -> bool:
+def shows_second_first(pair: Pair, to_name: str) -> bool:
     """Whether the project puts the second text on the left: the first of the two that are named stands there."""
     told = [parse_label(name, *pair.sides) for name in to_name.split(",")]
     return [label.choice for label in told if label] == [Choice.B, Choice.A]
 
 
-def chosen_words(value: Mapping[str, Any]) -> Iterator[str]:
-    """The one thing that was chosen; of several choices none is the one."""
+def chosen_word(value: Mapping[str, Any]) -> str | None:
+    """What was chosen; several choices as one word, which is none that is understood."""
     selected, choices = value.get("selected"), value.get("choices")
     if isinstance(selected, str):
-        yield selected
-    elif isinstance(choices, str):
-        yield choices
-    elif isinstance(choices, list) and len(choices) == 1 and isinstance(choices[0], str):
-        yield choices[0]
+        return selected
+    if isinstance(choices, list) and choices and all(isinstance(one, str) for one in choices):
+        return " + ".join(choices)
+    return choices if isinstance(choices, str) else None
 
 
-def scores(
-    pair: Pair, answer: Mapping[str, Any], value: Mapping[str, Any], rater: str, kind: RaterKind
-) -> Iterator[ScoreRow]:
-    """Stars that stand under one of the two texts."""
-    rated = value.get("rating")
-    names = dict(zip(pair.fields, (pair.row.candidate_a, pair.row.candidate_b), strict=True))
-    name = names.get(optional_text(answer, "to_name"))
-    if name is None or rated is None:
+def stars(pair: Pair, answer: Mapping[str, Any], rated: object, rater: str, kind: RaterKind) -> Iterator[Row]:
+    """Stars under one of the two texts, by the name of its tag or of its field."""
+    question, to_name = optional_text(answer, "from_name"), optional_text(answer, "to_name")
+    label = parse_label(to_name, *pair.sides)
+    if label is None or label.choice not in SIDES:
+        told = f"stars of “{question}” under “{to_name}”, which is neither response"
+        yield pair.notice(NoticeKind.NOT_STORED, told)
         return
+    aspect = rated_aspect(question, label.choice)
     yield ScoreRow(
         line=pair.row.line,
         query_key=pair.row.query.key,
-        candidate=name,
+        candidate=pair.row.candidate_a if label.choice == Choice.A else pair.row.candidate_b,
         rater=rater,
         rater_kind=kind,
-        aspect=f"{aspect_of(optional_text(answer, 'from_name'))}_rating"[:60],
+        aspect=aspect,
         value=required_number({"rating": rated}, "rating"),
     )
+    yield from pair.renamed(question, aspect)
+
+
+def rated_aspect(question: str, side: Choice) -> str:
+    """The aspect of a rating. ``quality_a`` and ``quality_b`` ask the same of one text each."""
+    found = ASKED_OF_A_SIDE.fullmatch(question)
+    label = parse_label(f"response {found['number'] or found['letter']}") if found else None
+    asked = found["question"] if found and label and label.choice == side else question
+    aspect = DEFAULT_ASPECT if asked.lower() in STARS else aspect_of(asked)
+    return f"{aspect[: MAX_ASPECT - len(RATING)]}{RATING}"
 
 
 def in_a_cell(answer: object) -> object:
@@ -139,21 +180,20 @@ def min_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     pair = pair_of(fields, reading, record.line, as_text(values.get("id", record.index), "id"))
     rater = person(values.get("annotator"), reading)
     rows: list[Row] = [pair.row]
-    for question, answer in fields.items():
-        answer = in_a_cell(answer)
+    for question, given in pair.others.items():
+        answer = in_a_cell(given)
         told = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
-        words = list(chosen_words(told)) if isinstance(told, dict) else [told] if isinstance(told, str) else []
-        for word in words if question not in (*pair.fields, *OF_MATERIAL) else ():
-            if label := parse_label(word, *pair.sides):
-                rows.append(
-                    pair.verdict(
-                        rater=rater,
-                        rater_kind=reading.rater_kind or RaterKind.HUMAN,
-                        aspect=aspect_of(question),
-                        choice=label.choice,
-                        note=with_strength("", label.strength),
-                        shown=Shown.AS_STORED,
-                        created_at=moment(values, "created_at"),
-                    )
-                )
+        word = chosen_word(told) if isinstance(told, dict) else told if isinstance(told, str) else None
+        if word is None or len(word) > LONGEST or question in QUESTIONS:
+            rows.append(pair.notice(NoticeKind.COLUMN, question))
+        else:
+            rows += pair.answer(
+                question,
+                word,
+                reading,
+                rater=rater,
+                rater_kind=reading.rater_kind or RaterKind.HUMAN,
+                shown=Shown.AS_STORED,
+                created_at=moment(values, "created_at"),
+            )
     return tuple(rows)

@@ -1,34 +1,41 @@
 """Columns of any file as the product's own fields: renamed, filled in, and their words translated."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileFormat, Reading, Row
-from evaluations.formats.rows import score_row, verdict_row
+from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileFormat, Notice, NoticeKind, Reading, Row
+from evaluations.formats.rows import LabelUnknown, score_row, verdict_row
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
+from evaluations.formats.wording import LABEL_COLUMNS, named_side, parse_label
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What may stand in the same row as the material, once somebody says which columns hold it."""
+    """What may stand in the same row as the material.
+
+    ``fields`` hold it, or the first of ``columns`` that is there. ``own``: all fields of it, which are no metadata.
+    """
 
     fields: tuple[str, ...]
+    columns: tuple[str, ...]
+    own: frozenset[str]
     meaning: Callable[[Record, Reading], tuple[Row, ...]]
 
 
-BESIDE: Final[Mapping[str, Beside]] = {
-    FileFormat.COMPARISONS: Beside(("choice",), verdict_row),
-    FileFormat.RESPONSES: Beside(("value", "failure"), score_row),
+KEYS: Final = frozenset({"query_id", "candidate", "candidate_a", "candidate_b"})
+OF: Final[Mapping[str, frozenset[str]]] = {
+    kind: frozenset(field.name for field in FIELDS[kind]) for kind in (FileFormat.VERDICTS, FileFormat.SCORES)
 }
+BESIDE: Final[Mapping[str, Beside]] = {
+    FileFormat.COMPARISONS: Beside(("choice",), LABEL_COLUMNS, OF[FileFormat.VERDICTS] - KEYS, verdict_row),
+    FileFormat.RESPONSES: Beside(("value", "failure"), ("value", "failure"), OF[FileFormat.SCORES] - KEYS, score_row),
+}
+RATERS: Final = ("rater", "annotator", "annotator_id", "reviewer", "judge", "worker_id")
 ON_ASPECT: Final = "choice:"
-SIDES: Final = (("A", "candidate_a"), ("B", "candidate_b"))
-# Fields of verdicts and scores: no metadata of the material they stand beside.
-NO_MATERIAL: Final = frozenset(
-    field.name for kind in (FileFormat.VERDICTS, FileFormat.SCORES) for field in FIELDS[kind]
-) - {"query_id", "candidate", "candidate_a", "candidate_b"}
+SIDES: Final = ("candidate_a", "candidate_b")
 
 
 def fields_of(column: str, reading: Reading) -> tuple[str, ...]:
@@ -63,7 +70,7 @@ def mapped_values(values: Mapping[str, Any], index: int, reading: Reading) -> Ma
     found.update(reading.constants)
     if "query_id" in reading.constants:
         found["query_id"] = made_id(reading.constants["query_id"], found, index)
-    if "choice" in named(reading) or reading.choices:
+    if "choice" in found and ("choice" in named(reading) or reading.choices):
         found["choice"] = choice_meant(found, "choice", reading.choices)
     for field in choices_on_aspects(reading):
         found[field] = choice_meant(found, field, reading.choices)
@@ -87,32 +94,86 @@ def choices_on_aspects(reading: Reading) -> list[str]:
 
 
 def choice_meant(values: Mapping[str, Any], field: str, choices: Mapping[str, str]) -> object:
-    """What a word of the file stands for: as was said, or the candidate whose name it is, in any case of letters."""
+    """What a label of the file means: as was said, or the side whose candidate it names; else it stays as it is."""
     given = optional_text(values, field).strip()
-    if (meant := choices.get(given.lower())) is not None:
-        return meant
-    sides = [side for side, column in SIDES if given and given.lower() == optional_text(values, column).strip().lower()]
-    return sides[0] if len(sides) == 1 else values.get(field)
+    if not given or (meant := choices.get(given.lower())) is not None:
+        return meant if given else values.get(field)
+    names = [(optional_text(values, side),) for side in SIDES]
+    label = parse_label(given, *names)
+    if named_side(given, *names):
+        if label is None:
+            raise LabelUnknown(f"{field} “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
+        return str(label.choice)
+    return values.get(field)
 
 
 def rows_meant(
     name: str, meaning: Callable[[Record, Reading], tuple[Row, ...]], record: Record, reading: Reading
 ) -> tuple[Row, ...]:
-    """What a record brings; with the verdict or the score beside its material, where somebody said which it is."""
+    """What a record brings, with the verdicts or the score beside its material."""
     beside = BESIDE.get(name)
-    several = choices_on_aspects(reading) if name == FileFormat.COMPARISONS else []
-    if beside is None or not reading.is_mapped or not (named(reading).intersection(beside.fields) or several):
+    if beside is None:
+        return (*meaning(record, reading), *columns_left_out(name, record))
+    several = choices_on_aspects(reading) if name == FileFormat.COMPARISONS and reading.is_mapped else []
+    if several or (reading.is_mapped and named(reading).intersection(beside.fields)):
+        values = record.values
+        rows = meaning(replace(record, values=material_in(values, beside, several)), reading)
+        if any(optional_text(values, field).strip() for field in beside.fields):
+            rows = (*rows, *beside.meaning(record, reading))
+        for field in several:
+            if optional_text(values, field).strip():
+                told = {**values, "choice": values[field], "aspect": field.removeprefix(ON_ASPECT)}
+                rows = (*rows, *verdict_row(replace(record, values=told), reading))
+        return rows
+    column = own_column(beside, record.values, reading)
+    if column is None:
         return meaning(record, reading)
-    values = record.values
-    rows = meaning(replace(record, values=material_in(values, several)), reading)
-    if any(optional_text(values, field).strip() for field in beside.fields):
-        rows = (*rows, *beside.meaning(record, reading))
-    for field in several:
-        if optional_text(values, field).strip():
-            told = {**values, "choice": values[field], "aspect": field.removeprefix(ON_ASPECT)}
-            rows = (*rows, *verdict_row(replace(record, values=told), reading))
-    return rows
+    return with_own_label(beside, meaning, record, reading, column)
 
 
-def material_in(values: Mapping[str, Any], several: Collection[str]) -> dict[str, Any]:
-    return {column: value for column, value in values.items() if column not in NO_MATERIAL and column not in several}
+def own_column(beside: Beside, values: Mapping[str, Any], reading: Reading) -> str | None:
+    """The column of labels beside the material, where the row also names the rater and its kind."""
+    columns = beside.fields if reading.mapping or reading.constants else beside.columns
+    column = next((column for column in columns if column in values), None)
+    if column is None:
+        return None
+    has_rater = reading.rater or any(optional_text(values, rater).strip() for rater in RATERS)
+    has_kind = reading.rater_kind or optional_text(values, "rater_kind").strip()
+    return column if has_rater and has_kind else None
+
+
+def with_own_label(
+    beside: Beside,
+    meaning: Callable[[Record, Reading], tuple[Row, ...]],
+    record: Record,
+    reading: Reading,
+    column: str,
+) -> tuple[Row, ...]:
+    """The material and its label, which is counted where it is not understood."""
+    values = dict(record.values)
+    rater = next((one for one in RATERS if optional_text(values, one).strip()), None)
+    for field, found in ((beside.fields[0], column), ("rater", rater)):
+        if found is not None and found not in (*beside.fields, "rater"):
+            values[field] = values.pop(found)
+    rows = meaning(replace(record, values=material_in(values, beside, ())), reading)
+    if not any(optional_text(values, field).strip() for field in beside.fields):
+        return rows
+    try:
+        if "choice" in values and not (column == "choice" and reading.choices):
+            values["choice"] = choice_meant(values, "choice", reading.choices)
+        return (*rows, *beside.meaning(replace(record, values=values), reading))
+    except LabelUnknown:
+        return (*rows, Notice(record.line, NoticeKind.NOT_UNDERSTOOD, optional_text(values, "choice"), column))
+
+
+def material_in(values: Mapping[str, Any], beside: Beside, several: Collection[str]) -> dict[str, Any]:
+    return {column: value for column, value in values.items() if column not in beside.own and column not in several}
+
+
+def columns_left_out(name: str, record: Record) -> Iterator[Notice]:
+    """Columns of verdicts and of scores that no row of them has. Material keeps such columns as metadata."""
+    known = OF.get(name)
+    if known is not None and not record.values.keys() <= known:
+        for column, value in record.values.items():
+            if column not in known and value not in (None, ""):
+                yield Notice(record.line, NoticeKind.COLUMN, column)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO, Final
 
-from evaluations.domain import FLIPPED, BadRow, Choice, InputRefused, Reading, Row, ScoreRow, Shown, VerdictRow
+from evaluations.domain import FLIPPED, BadRow, Choice, InputRefused, Notice, Reading, Row, ScoreRow, Shown, VerdictRow
 from evaluations.formats.exported import material
 from evaluations.formats.mapping import mapped_columns, mapped_values, rows_meant
 from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
@@ -19,10 +19,14 @@ NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one record of a file brings: one row, or material and the verdicts or scores that came with it."""
+    """What one record of a file brings: one row, or material and the verdicts or scores that came with it.
+
+    ``notices``: what it holds and does not bring as it was.
+    """
 
     line: int
     rows: tuple[Row, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,18 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
             refuse_unstorable(value, column)
         if values is not record.values:
             record = replace(record, values=values)
-        return Entry(record.line, rows_meant(found.name, found.meaning, record, reading))
+        return told_apart(record.line, rows_meant(found.name, found.meaning, record, reading))
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
+
+
+def told_apart(line: int, rows: tuple[Row, ...]) -> Entry:
+    notices = tuple(row for row in rows if isinstance(row, Notice))
+    return (
+        Entry(line, tuple(row for row in rows if not isinstance(row, Notice)), notices)
+        if notices
+        else Entry(line, rows)
+    )
 
 
 def with_samples(given: Entry | BadRow, seen: Seen) -> Entry | BadRow:

@@ -33,6 +33,7 @@ from evaluations.formats.values import (
     response,
     whole_number,
 )
+from evaluations.formats.wording import parse_label, with_strength
 
 DEFAULT_ASPECT: Final = "overall"
 QUERY_COLUMNS: Final = frozenset(
@@ -51,6 +52,10 @@ SHOWN: Final = {
     "folded": Shown.FOLDED,
     "unknown": Shown.UNKNOWN,
 }
+
+
+class LabelUnknown(RowRefused):
+    """A label is not understood, or may mean either side."""
 
 
 def query_key(values: Mapping[str, Any], reading: Reading) -> str:
@@ -108,7 +113,7 @@ def response_row(record: Record, reading: Reading) -> tuple[Row, ...]:
 def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
     kind = rater_kind(values, reading)
-    choice = chosen(values, kind)
+    choice, strength = chosen(values, kind)
     return (
         VerdictRow(
             line=record.line,
@@ -122,7 +127,7 @@ def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
             shown=order_shown(values, choice),
             sample=whole_number(values, "sample", MAX_SAMPLE),
             rationale=optional_text(values, "rationale"),
-            note=optional_text(values, "note"),
+            note=with_strength(optional_text(values, "note"), strength),
             created_at=moment(values, "created_at"),
         ),
     )
@@ -177,14 +182,19 @@ def rater_kind(values: Mapping[str, Any], reading: Reading) -> RaterKind:
     return RaterKind(given)
 
 
-def chosen(values: Mapping[str, Any], kind: RaterKind) -> str:
+def chosen(values: Mapping[str, Any], kind: RaterKind) -> tuple[str, str]:
+    """The choice, and how strongly: one of our own words, else a label, which may be a candidate's name."""
     given = required_text(values, "choice").strip()
-    choice = CHOICES.get(given.lower())
+    choice, strength = CHOICES.get(given.lower()), ""
     if choice is None:
-        raise RowRefused(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+        sides = ((optional_text(values, side),) for side in ("candidate_a", "candidate_b"))
+        label = parse_label(given, *sides)
+        if label is None:
+            raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+        choice, strength = label.choice, label.strength
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused(f"choice “{choice}” can be a judge's only")
-    return choice
+    return choice, strength
 
 
 def order_shown(values: Mapping[str, Any], choice: str) -> Shown:

@@ -4,7 +4,6 @@ A label is understood whole or not at all. Every character and every word of it 
 script, an emoji or a negation in any language is a label that is not understood.
 """
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
@@ -13,12 +12,10 @@ from functools import lru_cache
 from typing import Final
 
 from evaluations.domain import FLIPPED, Choice
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.values import MAX_ASPECT
 
 NOUN: Final = (
     "(?:response|answer|output|model|option|text|txt|completion|candidate|assistant|generation|item|choice|reply|summary"
-    "|conversation|system|version|chatbot|bot|agent|translation|result)"
+    "|conversation|system|version|chatbot|bot|agent|translation|result|resp|ans)"
 )
 FIRST: Final = f"(?:the )?(?:(?:{NOUN} )?(?:a|left|first|1st)(?: (?:one|side|{NOUN}))?|{NOUN} (?:1|one))"
 SECOND: Final = f"(?:the )?(?:(?:{NOUN} )?(?:b|right|second|2nd)(?: (?:one|side|{NOUN}))?|{NOUN} (?:2|two))"
@@ -88,12 +85,14 @@ WRITABLE: Final = re.compile(r"[A-Za-z0-9\s_.,:;'\"“”()\[\]{}*`#+=<>~!–—
 WRAPPERS: Final = ("[[ ]]", "[ ]", "( )", "{ }", "** **", "* *", "` `", "“ ”", '" "', "' '")
 END: Final = (".", "!", ",", ";", ":")
 LONGEST: Final = 120  # a label that is longer is a text
-# A question with one of these names is the one question about the pair.
-OVERALL: Final = frozenset(
-    {"pw", "pairwise", "comparison", "preference", "preferred", "choice", "label", "winner", "better", "ranking"}
-    | {"rank", "best", "overall", "which", "result"}
-)
 NOT_LETTERS: Final = re.compile(r"[^a-z0-9]+")
+
+
+# What columns of labels are called; those that are read beside our own comparisons, and others.
+LABEL_COLUMNS: Final = ("choice", "winner", "preference", "preferred", "label", "verdict", "vote", "judgment")
+LABEL_WORDS: Final = frozenset(
+    {*LABEL_COLUMNS, "judgement", "votes", "annotation", "rating", "ratings", "score", "scores", "stars", "better"}
+)
 
 
 @dataclass(frozen=True)
@@ -193,19 +192,12 @@ def unwrapped(text: str) -> str:
     return text[:-1] if text[-1:] in END and text[-2:-1] not in (*END, "-") else text
 
 
+@lru_cache(maxsize=1_000)
+def is_label_column(column: str) -> bool:
+    """Whether a column is called like labels, on its own or with an aspect: ``choice_style``."""
+    return not LABEL_WORDS.isdisjoint(NOT_LETTERS.split(column.lower()))
+
+
 def with_strength(note: str, strength: str) -> str:
     """A verdict's note that also keeps how much better the chosen response is."""
     return "; ".join(part for part in (note, strength and f"strength: {strength}") if part)
-
-
-def aspect_of(question: str) -> str:
-    """The aspect that a question of an annotation project asks about, by the question's name.
-
-    Two questions have two aspects: what a key cannot hold, or has no room for, is stood for by a checksum.
-    """
-    letters = "".join(one for one in unicodedata.normalize("NFKD", question) if not unicodedata.combining(one))
-    key = NOT_LETTERS.sub("_", letters.lower()).strip("_")
-    if len(key) > MAX_ASPECT or any(one.isalnum() and not one.isascii() for one in letters):
-        digest = hashlib.sha256(folded(question).encode(errors="replace")).hexdigest()[:8]
-        return f"{key[: MAX_ASPECT - 9] or 'question'}_{digest}"
-    return DEFAULT_ASPECT if not key or key.replace("_", "") in OVERALL else key

@@ -202,7 +202,7 @@ def say_bad_rows(importing: Import, out: TextIO) -> None:
 
 
 def say_summary(importing: Import, out: TextIO, stored: str) -> None:
-    for told in (*importing.summary["warnings"], *importing.summary["notes"]):
+    for told in (*importing.summary["notices"], *importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
     out.write(f"{summary_of(importing, stored)}\n")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluations.formats.wording import aspect_of, parse_label, with_strength
+from evaluations.formats.annotated import aspect_of
+from evaluations.formats.wording import parse_label, with_strength
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import FIELDS, OF_TEXT, FileFormat
-from evaluations.formats.wording import aspect_of
+from evaluations.formats.annotated import aspect_of
 from evaluations.services.importing.mapping import Sheet
 
 # As columns are called elsewhere, the likelier names first; letters and digits only.

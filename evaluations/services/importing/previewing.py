@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePath
@@ -21,6 +21,7 @@ from evaluations.domain import (
     Reading,
 )
 from evaluations.formats.conversing import UNNAMED
+from evaluations.formats.notices import Notices
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
@@ -88,8 +89,12 @@ class Checked:
     samples: list[dict[str, Any]] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
     scales: Scales = field(default_factory=dict)
+    notices: Notices = field(default_factory=Notices)
 
-    def count(self, batch: Batch) -> None:
+    def count(self, items: Sequence[Entry | BadRow], batch: Batch) -> None:
+        for item, outcome in zip(items, batch.outcomes, strict=True):
+            if isinstance(item, Entry) and not isinstance(outcome, BadRow):
+                self.notices.count(item.rows, item.notices)
         counted = tally(batch.outcomes)
         self.stored += counted.stored
         self.unchanged += counted.unchanged
@@ -287,6 +292,7 @@ def tell(importing: Import, checked: Checked) -> None:
         "scales": as_told(checked.scales),
         "warnings": list(warnings(importing, checked)),
         "notes": list(notes(importing, checked)),
+        "notices": checked.notices.sentences(),
     }
 
 
@@ -309,7 +315,7 @@ def check(importing: Import, file: BinaryIO) -> Checked:
         for items in in_batches(contents.entries, CHECKED_AT_ONCE):
             checked.read += len(items)
             batch = resolve(around, items, seen)
-            checked.count(batch)
+            checked.count(items, batch)
             if may_pair:
                 foreseen.add(keys_to_pair(items), batch.new)
             elsewhere.add(batch.new_queries)

@@ -1,0 +1,123 @@
+"""What a file holds that is not stored as it was: counted while the file is checked, one sentence for each thing."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from evaluations.domain import ComparisonRow, Notice, NoticeKind, ResponseRow, Row
+from evaluations.formats.wording import is_label_column, parse_label
+
+WORDS: Final = 8  # listed of each thing, the most frequent first
+LINES: Final = 3
+KEPT: Final = 1_000  # different words that are counted apart
+LONGEST_WORD: Final = 60
+OTHERS: Final = "others"
+# What is counted, and the sentence.
+SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
+    NoticeKind.NOT_UNDERSTOOD: ("label", "{count}{of} not understood and not stored: {words} ({lines})."),
+    NoticeKind.STATUS: ("answer", "{count} not stored because of the status: {words} ({lines})."),
+    NoticeKind.NO_STATUS: (
+        "response",
+        "{count} without a status: drafts and discarded responses may be among them. Argilla's to_json leaves the "
+        "status out; to_list(flatten=True) and to_datasets() export it.",
+    ),
+    NoticeKind.NO_ANSWER: ("annotation", "{count} without an answer ({lines})."),
+    NoticeKind.COLUMN: ("column", "Columns not stored: {words} ({lines})."),
+    NoticeKind.NOT_STORED: ("thing", "Not stored: {things} ({lines})."),
+    NoticeKind.EQUAL_RESPONSES: ("comparison", "{count} of two equal responses ({lines})."),
+    NoticeKind.SHORTENED: ("value", "{count}{of} shortened to what can be kept ({lines})."),
+    NoticeKind.RENAMED: ("question", "A question is stored as the aspect “{where}”: {words}."),
+}
+
+
+class Notices:
+    """Counts notices by kind and place, and finds columns of metadata that look like labels."""
+
+    def __init__(self) -> None:
+        self.words: dict[tuple[NoticeKind, str], Counter[str]] = {}
+        self._lines: dict[tuple[NoticeKind, str], list[int]] = {}
+        self._label_columns: dict[str, Counter[str]] = {}
+        self._other_columns: set[str] = set()
+
+    def count(self, rows: Sequence[Row], notices: Sequence[Notice]) -> None:
+        """What one entry of a file does not keep as it was."""
+        for notice in notices:
+            self._add(notice)
+        for row in rows:
+            if isinstance(row, ComparisonRow):
+                if row.response_a == row.response_b:
+                    self._add(Notice(row.line, NoticeKind.EQUAL_RESPONSES))
+                self._look_for_labels(row.metadata, (row.candidate_a,), (row.candidate_b,))
+            elif isinstance(row, ResponseRow):
+                self._look_for_labels(row.metadata)
+
+    def sentences(self) -> list[str]:
+        """What is lost comes first."""
+        told = [
+            sentence(kind, where, words, self._lines[kind, where])
+            for kind in SENTENCES
+            for (one, where), words in self.words.items()
+            if one == kind
+        ]
+        return [*told, *(label_column(column, words) for column, words in self._label_columns.items())]
+
+    def _add(self, notice: Notice) -> None:
+        place = notice.kind, notice.where
+        add_word(self.words.setdefault(place, Counter()), notice.what)
+        lines = self._lines.setdefault(place, [])
+        if len(lines) <= LINES and notice.line not in lines:
+            lines.append(notice.line)
+
+    def _look_for_labels(
+        self, metadata: Mapping[str, Any], names_a: Sequence[str] = (), names_b: Sequence[str] = ()
+    ) -> None:
+        """A column is of labels by its name, or where each of its values is a label."""
+        for column, value in metadata.items():
+            if column in self._other_columns or value in (None, "", [], {}):
+                continue
+            text = value if isinstance(value, str) else str(value)
+            is_label = is_label_column(column) or (names_a and parse_label(text, names_a, names_b))
+            if is_label:
+                add_word(self._label_columns.setdefault(column, Counter()), text)
+            else:
+                self._other_columns.add(column)
+                self._label_columns.pop(column, None)
+
+
+def add_word(words: Counter[str], text: str) -> None:
+    text = " ".join(text.split())
+    word = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}…"
+    words[word if word in words or len(words) < KEPT else OTHERS] += 1
+
+
+def sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[int]) -> str:
+    thing, template = SENTENCES[kind]
+    return template.format(
+        count=counted(words.total(), thing),
+        of=f" of “{where}”" if where else "",
+        where=where,
+        words=listed(words),
+        things="; ".join(f"{what} {number:,}" for what, number in words.most_common(WORDS)),
+        lines=listed_lines(lines),
+    )
+
+
+def label_column(column: str, words: Counter[str]) -> str:
+    return (
+        f"The column “{column}” looks like labels and is kept as metadata: {listed(words)}. "
+        "To import it, map it to “choice” or “value”, and name the rater and the rater kind."
+    )
+
+
+def listed(words: Counter[str]) -> str:
+    shown = ", ".join(f"“{word}” {number:,}" for word, number in words.most_common(WORDS))
+    return f"{shown} and {len(words) - WORDS:,} more" if len(words) > WORDS else shown
+
+
+def listed_lines(lines: Sequence[int]) -> str:
+    shown = [f"{line:,}" for line in lines[:LINES]]
+    return f"line{'s' if len(lines) > 1 else ''} {', '.join([*shown, *(['…'] if len(lines) > LINES else [])])}"
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
