@@ -9,7 +9,7 @@ from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileFormat, Notice, 
 from evaluations.formats.rows import LabelUnknown, score_row, verdict_row
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
-from evaluations.formats.wording import LABEL_COLUMNS, named_side, parse_label
+from evaluations.formats.wording import LABEL_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ BESIDE: Final[Mapping[str, Beside]] = {
 }
 RATERS: Final = ("rater", "annotator", "annotator_id", "reviewer", "judge", "worker_id")
 ON_ASPECT: Final = "choice:"
-SIDES: Final = ("candidate_a", "candidate_b")
 
 
 def fields_of(column: str, reading: Reading) -> tuple[str, ...]:
@@ -70,10 +69,6 @@ def mapped_values(values: Mapping[str, Any], index: int, reading: Reading) -> Ma
     found.update(reading.constants)
     if "query_id" in reading.constants:
         found["query_id"] = made_id(reading.constants["query_id"], found, index)
-    if "choice" in found and ("choice" in named(reading) or reading.choices):
-        found["choice"] = choice_meant(found, "choice", reading.choices)
-    for field in choices_on_aspects(reading):
-        found[field] = choice_meant(found, field, reading.choices)
     return found
 
 
@@ -93,18 +88,10 @@ def choices_on_aspects(reading: Reading) -> list[str]:
     return sorted(field for field in named(reading) if field.startswith(ON_ASPECT))
 
 
-def choice_meant(values: Mapping[str, Any], field: str, choices: Mapping[str, str]) -> object:
-    """What a label of the file means: as was said, or the side whose candidate it names; else it stays as it is."""
+def is_said(values: Mapping[str, Any], field: str, reading: Reading) -> bool:
+    """Whether there is a label, and it is not a word for no choice."""
     given = optional_text(values, field).strip()
-    if not given or (meant := choices.get(given.lower())) is not None:
-        return meant if given else values.get(field)
-    names = [(optional_text(values, side),) for side in SIDES]
-    label = parse_label(given, *names)
-    if named_side(given, *names):
-        if label is None:
-            raise LabelUnknown(f"{field} “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
-        return str(label.choice)
-    return values.get(field)
+    return bool(given) and reading.choices.get(given.lower()) != ""
 
 
 def rows_meant(
@@ -118,10 +105,10 @@ def rows_meant(
     if several or (reading.is_mapped and named(reading).intersection(beside.fields)):
         values = record.values
         rows = meaning(replace(record, values=material_in(values, beside, several)), reading)
-        if any(optional_text(values, field).strip() for field in beside.fields):
+        if any(is_said(values, field, reading) for field in beside.fields):
             rows = (*rows, *beside.meaning(record, reading))
         for field in several:
-            if optional_text(values, field).strip():
+            if is_said(values, field, reading):
                 told = {**values, "choice": values[field], "aspect": field.removeprefix(ON_ASPECT)}
                 rows = (*rows, *verdict_row(replace(record, values=told), reading))
         return rows
@@ -156,12 +143,11 @@ def with_own_label(
         if found is not None and found not in (*beside.fields, "rater"):
             values[field] = values.pop(found)
     rows = meaning(replace(record, values=material_in(values, beside, ())), reading)
-    if not any(optional_text(values, field).strip() for field in beside.fields):
+    if not any(is_said(values, field, reading) for field in beside.fields):
         return rows
     try:
-        if "choice" in values and not (column == "choice" and reading.choices):
-            values["choice"] = choice_meant(values, "choice", reading.choices)
-        return (*rows, *beside.meaning(replace(record, values=values), reading))
+        told = replace(reading, mapping={column: beside.fields[0]})
+        return (*rows, *beside.meaning(replace(record, values=values), told))
     except LabelUnknown:
         return (*rows, Notice(record.line, NoticeKind.NOT_UNDERSTOOD, optional_text(values, "choice"), column))
 

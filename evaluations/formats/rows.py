@@ -33,7 +33,7 @@ from evaluations.formats.values import (
     response,
     whole_number,
 )
-from evaluations.formats.wording import parse_label, with_strength
+from evaluations.formats.wording import named_side, parse_label, with_strength
 
 DEFAULT_ASPECT: Final = "overall"
 QUERY_COLUMNS: Final = frozenset(
@@ -113,7 +113,7 @@ def response_row(record: Record, reading: Reading) -> tuple[Row, ...]:
 def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
     kind = rater_kind(values, reading)
-    choice, strength = chosen(values, kind)
+    choice, strength = chosen(values, kind, reading)
     return (
         VerdictRow(
             line=record.line,
@@ -182,19 +182,36 @@ def rater_kind(values: Mapping[str, Any], reading: Reading) -> RaterKind:
     return RaterKind(given)
 
 
-def chosen(values: Mapping[str, Any], kind: RaterKind) -> tuple[str, str]:
-    """The choice, and how strongly: one of our own words, else a label, which may be a candidate's name."""
+def chosen(values: Mapping[str, Any], kind: RaterKind, reading: Reading) -> tuple[str, str]:
+    """The choice and how strongly: as was said of the file, in our own words, or by any known label.
+
+    In a column that is not called ``choice`` by us, “A” may also be a candidate's name.
+    """
     given = required_text(values, "choice").strip()
-    choice, strength = CHOICES.get(given.lower()), ""
-    if choice is None:
-        sides = ((optional_text(values, side),) for side in ("candidate_a", "candidate_b"))
-        label = parse_label(given, *sides)
-        if label is None:
-            raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+    names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
+    choice, strength = reading.choices.get(given.lower()), ""
+    if choice is not None:
+        strength = strength_of(given, choice, reading)
+    elif not (reading.is_mapped and named_side(given, *names)) and given.lower() in CHOICES:
+        choice = CHOICES[given.lower()]
+    elif label := parse_label(given, *names):
         choice, strength = label.choice, label.strength
+    elif named_side(given, *names):
+        raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
+    else:
+        raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused(f"choice “{choice}” can be a judge's only")
     return choice, strength
+
+
+def strength_of(given: str, choice: str, reading: Reading) -> str:
+    """How strongly a word of the file means a choice: an unknown word itself, where another means the same choice."""
+    label = parse_label(given)
+    if label and label.choice == choice:
+        return label.strength
+    is_side = choice in (Choice.A, Choice.B)
+    return given if is_side and list(reading.choices.values()).count(choice) > 1 else ""
 
 
 def order_shown(values: Mapping[str, Any], choice: str) -> Shown:

@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluations.domain import FIELDS, OF_TEXT, FileFormat
 from evaluations.formats.annotated import aspect_of
+from evaluations.formats.wording import folded, parse_label
 from evaluations.services.importing.mapping import Sheet
 
 # As columns are called elsewhere, the likelier names first; letters and digits only.
@@ -37,19 +38,6 @@ NAMES: Final[Mapping[str, str]] = {
     "response": "response output answer completion text generation reply modeloutput generatedtext prediction",
 }
 SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
-WORDS: Final[Mapping[str, str]] = {
-    "A": (
-        "a modela model1 left first responsea response1 outputa output1 answera answer1 assistanta m1 "
-        "leftbetter leftisbetter aisbetter awins chosena"
-    ),
-    "B": (
-        "b modelb model2 right second responseb response2 outputb output2 answerb answer2 assistantb m2 "
-        "rightbetter rightisbetter bisbetter bwins chosenb"
-    ),
-    "tie": "tie draw equal same both bothgood tiebothgood tied nopreference similar",
-    "both_bad": "bothbad tiebothbad neither bad bothpoor",
-}
-CHOICE_OF: Final = {word: choice for choice, those in WORDS.items() for word in those.split()}
 NUMBERED: Final = (("0", "1", "2"), ("1", "2"), ("0", "1"))
 PER_KIND: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
 
@@ -130,8 +118,8 @@ def with_owners(columns: Sequence[str]) -> list[str]:
 def chosen_between(sheet: Sheet) -> dict[str, str]:
     """Two responses whose columns are called by their candidates, as a column of choices names them."""
     for column, words in sheet.words.items():
-        names = {plain(word) for word in words if word and plain(word) not in CHOICE_OF}
-        sides = [other for other in sheet.columns if other != column and plain(other) in names]
+        names = {folded(word) for word in words if word and not parse_label(word)}
+        sides = [other for other in sheet.columns if other != column and folded(other) in names]
         if len(sides) == len(names) == 2:
             return {"response_a": sides[0], "response_b": sides[1], "choice": column}
     return {}
@@ -155,7 +143,7 @@ def of_choices(sheet: Sheet, taken: Collection[str]) -> str | None:
     """The first column that holds nothing but words for choices."""
     for column, words in sheet.words.items():
         told = [word for word in words if word]
-        if column not in taken and told and all(plain(word) in CHOICE_OF for word in told):
+        if column not in taken and told and all(map(parse_label, told)):
             return column
     return None
 
@@ -179,4 +167,4 @@ def choices_of(words: Sequence[str]) -> dict[str, str]:
     for numbers in NUMBERED:
         if told and set(told) == set(numbers):
             return dict(zip(numbers, ("tie", "A", "B") if len(numbers) == 3 else ("A", "B"), strict=True))
-    return {word: CHOICE_OF.get(plain(word), "") for word in words}
+    return {word: str(label.choice) if (label := parse_label(word)) else "" for word in words}
