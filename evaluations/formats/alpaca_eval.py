@@ -1,7 +1,7 @@
 """AlpacaEval: the outputs of one generator, and annotations of which of two outputs is preferred."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,8 @@ from evaluations.domain import (
     Choice,
     ComparisonRow,
     Messages,
+    Notice,
+    NoticeKind,
     QueryPart,
     RaterKind,
     Reading,
@@ -17,7 +19,7 @@ from evaluations.domain import (
     Row,
     VerdictRow,
 )
-from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
+from evaluations.formats.conversing import asked, candidate, left_out, named_by_text, query_of, remainder
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
@@ -32,10 +34,13 @@ from evaluations.formats.values import (
 
 TIE: Final = 1.5
 ROUND: Final = (1.0, TIE, 2.0)  # every other preference says how sure the annotator was
+NOT_KEPT: Final = ("time_per_example", "price_per_example")
+# Columns, or parts of a completion, in which an annotator says why.
+EXPLANATIONS: Final = ("concise_explanation", "explanation", "rationale", "annotator_explanation")
 KNOWN_OUTPUTS: Final = frozenset({"query_id", "instruction", "input", "output", "generator", "dataset", "id"})
 KNOWN: Final = frozenset(
     {"query_id", "instruction", "input", "dataset", "preference", "annotator", "annotator_index", "raw_completion"}
-    | {"output_1", "output_2", "generator_1", "generator_2", "time_per_example", "price_per_example"}
+    | {"output_1", "output_2", "generator_1", "generator_2", *NOT_KEPT, *EXPLANATIONS}
 )
 
 
@@ -65,6 +70,7 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
     first, second = response(values, "output_1"), response(values, "output_2")
     names = generators(values, first, second)
+    rationale, has_more = completion(values)
     comparison = ComparisonRow(
         line=record.line,
         query=query_part(values, reading),
@@ -78,7 +84,7 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     choice, strength = preferred(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
-    return comparison, VerdictRow(
+    verdict = VerdictRow(
         line=record.line,
         query_key=comparison.query.key,
         candidate_a=names[0],
@@ -87,9 +93,11 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         rater_kind=kind,
         aspect=DEFAULT_ASPECT,
         choice=choice,
-        rationale=completion(values),
+        rationale=rationale,
         note=note_on(strength, names),
     )
+    more = [Notice(record.line, NoticeKind.NOT_STORED, "raw_completion beyond its text")] if has_more else []
+    return comparison, verdict, *more, *left_out(values, NOT_KEPT, record.line)
 
 
 def generators(values: Mapping[str, Any], first: Messages, second: Messages) -> tuple[str, str]:
@@ -152,7 +160,19 @@ def note_read(note: str) -> AnnotationNote:
     return AnnotationNote(preference, found["output_1"] or "")
 
 
-def completion(values: Mapping[str, Any]) -> str:
-    """What the annotator wrote, where it is text: of some annotators it is the probabilities of two words."""
+def completion(values: Mapping[str, Any]) -> tuple[str, bool]:
+    """What the annotator wrote and why, and whether its completion holds more than text, such as probabilities."""
     given = values.get("raw_completion")
-    return given if isinstance(given, str) else ""
+    texts = [*(optional_text(values, column) for column in EXPLANATIONS), *texts_in(given)]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text.strip())), isinstance(given, (dict, list))
+
+
+def texts_in(completion: object) -> Iterator[str]:
+    if isinstance(completion, str):
+        yield completion
+    elif isinstance(completion, dict):
+        for part in (*EXPLANATIONS, "text", "content", "message"):
+            yield from texts_in(completion.get(part))
+    elif isinstance(completion, list):
+        for one in completion:
+            yield from texts_in(one)

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from evaluations.domain import (
     INCONSISTENT,
-    Choice,
     ComparisonRow,
     Messages,
     RaterKind,
@@ -23,6 +22,7 @@ from evaluations.formats.conversing import (
     asked,
     candidate,
     first_question,
+    left_out,
     query_of,
     remainder,
     said,
@@ -30,29 +30,23 @@ from evaluations.formats.conversing import (
     up_to_turn,
     words,
 )
-from evaluations.formats.mt_bench import judge_of, question_key, turn_of, when
+from evaluations.formats.mt_bench import MAX_TURNS, judge_of, turn_of, when
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, from_json, optional_text, required_text
+from evaluations.formats.wording import parse_label, with_strength
 
-WINNERS: Final[Mapping[str, str]] = {
-    "model_a": Choice.A,
-    "model_b": Choice.B,
-    "tie": Choice.TIE,
-    "tie (bothbad)": Choice.BOTH_BAD,
-    "both_bad": Choice.BOTH_BAD,
-    "bothbad": Choice.BOTH_BAD,
-    "tie (both bad)": Choice.BOTH_BAD,
-    "tie (inconsistent)": INCONSISTENT,
-}
+TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
 VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
 MODELS: Final = ("gpt", "claude", "gemini", "llama", "judge", "prometheus", "pandalm")
 IDS: Final = ("question_id", "conversation_id", "id")
+NOT_KEPT: Final = (  # long, or said twice
+    *("full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"),
+)
 KNOWN: Final = frozenset(
     {*IDS, "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b", "turn", "tstamp", "timestamp"}
     | {"prompt", "response_a", "response_b", "winner_model_a", "winner_model_b", "winner_tie"}
-    # Long, or said twice.
-    | {"full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"}
+    | {*NOT_KEPT}
 )
 WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
 
@@ -60,14 +54,14 @@ WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("wi
 def battle_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A comparison and its vote. ``turn`` says how far the conversation had come when it was judged."""
     values = record.values
-    turn = turn_of(values)
+    turn = turn_of(values) if values.get("turn") not in (None, "") else MAX_TURNS
     both = [up_to_turn(turns(values.get(side), side), turn) for side in ("conversation_a", "conversation_b")]
     ends = [first_question(messages, "the conversation") for messages in both]
     question = both[0][: ends[0]]
     if question != both[1][: ends[1]]:
         raise RowRefused("the two conversations begin with different questions")
     responses = [said(messages[end:]) for messages, end in zip(both, ends, strict=True)]
-    winner = required_text(values, "winner").strip().lower()
+    winner = required_text(values, "winner").strip()
     return compared(record, reading, question, responses, winner)
 
 
@@ -90,6 +84,11 @@ def table_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     return compared(record, reading, asked(prompts[0]), responses, won[0])
 
 
+def question_key(question: str, turn: int) -> str:
+    """Turn 1 of a question has the question's own id. An id of the Arena, which is no number, is of one vote."""
+    return question if turn <= 1 or not question.isdecimal() else f"{question}-{turn}"
+
+
 def spoken(values: Mapping[str, Any], field: str) -> list[str]:
     given = values.get(field)
     if isinstance(given, str):
@@ -106,8 +105,6 @@ def compared(
     record: Record, reading: Reading, question: Messages, responses: Sequence[Messages], winner: str
 ) -> tuple[Row, ...]:
     values = record.values
-    if winner not in WINNERS:
-        raise RowRefused(f"winner is “{winner[:40]}” where model_a, model_b, tie or tie (bothbad) is expected")
     own = candidate(values, *IDS)
     comparison = ComparisonRow(
         line=record.line,
@@ -121,9 +118,10 @@ def compared(
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
     rater, kind = voter(values, reading)
-    if WINNERS[winner] == INCONSISTENT and kind != RaterKind.JUDGE:
+    choice, strength = won_by(winner, comparison)
+    if choice == INCONSISTENT and kind != RaterKind.JUDGE:
         raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
-    return comparison, VerdictRow(
+    verdict = VerdictRow(
         line=record.line,
         query_key=comparison.query.key,
         candidate_a=comparison.candidate_a,
@@ -131,10 +129,22 @@ def compared(
         rater=rater,
         rater_kind=kind,
         aspect=DEFAULT_ASPECT,
-        choice=WINNERS[winner],
-        shown=order_shown(values, own, kind, WINNERS[winner]),
+        choice=choice,
+        shown=order_shown(values, own, kind, choice),
+        note=with_strength("", strength),
         created_at=when(values),
     )
+    return comparison, verdict, *left_out(values, NOT_KEPT, record.line)
+
+
+def won_by(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
+    """The choice and how strongly: in the Arena's words or any others, or the name of a model."""
+    if winner.lower() == TIE_OF_TWO:
+        return INCONSISTENT, ""
+    label = parse_label(winner, (comparison.candidate_a,), (comparison.candidate_b,))
+    if label is None:
+        raise RowRefused(f"winner is “{winner[:40]}” where model_a, model_b, tie or tie (bothbad) is expected")
+    return label.choice, label.strength
 
 
 def voter(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:

@@ -28,6 +28,7 @@ from evaluations.formats.conversing import (
     asked,
     candidate,
     key_of,
+    left_out,
     named_by_text,
     query_of,
     remainder,
@@ -38,6 +39,7 @@ from evaluations.formats.conversing import (
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, as_text, optional_text
+from evaluations.formats.wording import with_strength
 
 CHOSEN_NAMES: Final = ("chosen_model", "chosen-model", "model_chosen")
 REJECTED_NAMES: Final = ("rejected_model", "rejected-model", "model_rejected")
@@ -45,7 +47,8 @@ IDS: Final = ("query_id", "id")
 PROMPTS: Final = ("prompt", "question", "instruction")
 OF_QUERY: Final = ("cluster", "category", "subset", "context", "reference", "system")
 # What stands beside them repeats them, or says which was chosen in other words.
-TELLING: Final = ("messages", "margin", "votes", "agreement", "label_by", "label_source", "split")
+OF_EXPORTS: Final = ("votes", "agreement", "label_by", "label_source", "split")
+TELLING: Final = ("messages", "margin", *OF_EXPORTS)
 KNOWN: Final = frozenset({*IDS, *PROMPTS, "chosen", "rejected", *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
 TRANSCRIPT: Final = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 SPEAKER: Final = {"Human": "user", "Assistant": "assistant"}
@@ -53,7 +56,8 @@ GOLD: Final = "gold"
 
 
 def preference_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    return tuple(row for values in pairs_in(record.values) for row in pair_rows(record, values, reading))
+    rows = (row for values in pairs_in(record.values) for row in pair_rows(record, values, reading))
+    return *rows, *left_out(record.values, unread_columns(record.values), record.line)
 
 
 def pairs_in(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -94,6 +98,7 @@ def pair_rows(record: Record, values: Mapping[str, Any], reading: Reading) -> tu
         rater_kind=reading.rater_kind or RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
         choice=Choice.A if names[0] < names[1] else Choice.B,
+        note=with_strength("", margin_of(values)),
     )
 
 
@@ -101,6 +106,19 @@ def metadata_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
     known = KNOWN if "label_source" in values else KNOWN - {"split"}
     return {column: value for column, value in remainder(values, known).items() if not tells(column)}
+
+
+def margin_of(values: Mapping[str, Any]) -> str:
+    """By how much the chosen one is better, where the file has a number for it."""
+    given = values.get("margin")
+    return as_text(given, "margin") if isinstance(given, (str, int, float)) else ""
+
+
+def unread_columns(values: Mapping[str, Any]) -> list[str]:
+    """What says in other words which was chosen; and of lists, whose pairs are queries of their own, ids and names."""
+    of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if texts_in(values.get("chosen")) else ()
+    unread = {*of_lists, *(OF_EXPORTS if "label_source" in values else ())}
+    return [column for column in values if column in unread or (tells(column) and column not in KNOWN)]
 
 
 def tells(column: str) -> bool:

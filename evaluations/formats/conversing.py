@@ -1,9 +1,9 @@
 """Conversations of files of others: turns as we have them, the question apart from what was said to it, and ids."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import Message, Messages, QueryPart, Reading, content_sha256
+from evaluations.domain import Message, Messages, Notice, NoticeKind, QueryPart, Reading, content_sha256
 from evaluations.formats.rows import prefixed
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, ROLES, RowRefused, as_text, from_json, optional_text
 
@@ -135,6 +135,13 @@ def candidate(values: Mapping[str, Any], *fields: str) -> str:
         if name := optional_text(values, field, MAX_KEY).strip():
             return name
     return ""
+
+
+def left_out(values: Mapping[str, Any], columns: Iterable[str], line: int) -> Iterator[Notice]:
+    """A notice for each of these columns that holds something."""
+    for column in columns:
+        if values.get(column) not in (None, "", [], {}):
+            yield Notice(line, NoticeKind.COLUMN, column)
 
 
 def remainder(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

@@ -257,6 +257,12 @@ def material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return row
 
 
+def has_labels(row: Mapping[str, Any]) -> bool:
+    """Whether anything that raters said stands in a row of an exported file."""
+    of_raters = {*LABELS, *DISCUSSION, *ON_THE_HUB} - {SPLIT}
+    return any(value for name, value in row.items() if name in of_raters or name.startswith(PREFIXES))
+
+
 def unpacked_metadata(told: dict[str, Any]) -> dict[str, Any]:
     """With the metadata as an object, where it is a text, as in Parquet."""
     if isinstance(told.get("metadata"), str):

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from evaluations.domain import (
     CallState,
-    Choice,
     ComparisonRow,
+    Notice,
+    NoticeKind,
     QueryPart,
     RaterKind,
     Reading,
@@ -32,10 +33,10 @@ from evaluations.formats.values import (
     required_text,
     response,
 )
+from evaluations.formats.wording import parse_label, with_strength
 
 # What is asked of two responses in the mode of several aspects: a failure is one on all of them.
 ASPECTS: Final = ("helpfulness", "clarity", "factuality", "depth", "engagement")
-CHOICES: Final[Mapping[str, str]] = {"a": Choice.A, "b": Choice.B, "same": Choice.TIE, "tie": Choice.TIE}
 PAIRWISE: Final = "pairwise"
 REWARD: Final = "reward"  # the mode in which a reward model, and no LLM, gives the score
 NO_VALUE: Final = ("", "n/a", "na", "none")
@@ -86,27 +87,42 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             choice=choice,
             shown=Shown.AS_STORED,
             rationale=rationale,
+            note=with_strength("", strength),
         )
-        for aspect, choice, rationale in chosen(values)
+        for aspect, choice, strength, rationale in chosen(values)
     ]
-    return comparison, *verdicts
+    return comparison, *verdicts, *not_understood(values, record.line)
 
 
-def chosen(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Aspect, choice and reason. Where no reply could be read the judge failed on all that it was asked."""
+def chosen(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Aspect, choice, how strongly, and the reason.
+
+    Where no reply could be read the judge failed on all that it was asked.
+    """
     is_single = mode_of(values) == PAIRWISE
     parsed = values.get("parsed_result")
     if not isinstance(parsed, dict) or not parsed:
         for aspect in (DEFAULT_ASPECT,) if is_single else ASPECTS:
-            yield aspect, CallState.UNREADABLE, ""
+            yield aspect, CallState.UNREADABLE, "", ""
         return
     answers = {DEFAULT_ASPECT: parsed} if is_single else parsed
     # A judge that leaves one of them out has failed on all: a failure is of the whole call.
-    choices = {name: CHOICES.get(word_of(answer, "preference")) for name, answer in answers.items()}
+    labels = {name: parse_label(word_of(answer, "preference")) for name, answer in answers.items()}
     for name, answer in answers.items():
-        choice = CallState.UNREADABLE if None in choices.values() else choices[name]
-        assert choice is not None
-        yield aspect_key({"aspect": name}, DEFAULT_ASPECT), choice, reason_of(answer)
+        choice, strength = str(CallState.UNREADABLE), ""
+        if (label := labels[name]) and None not in labels.values():
+            choice, strength = label.choice, label.strength
+        yield aspect_key({"aspect": name}, DEFAULT_ASPECT), choice, strength, reason_of(answer)
+
+
+def not_understood(values: Mapping[str, Any], line: int) -> Iterator[Notice]:
+    """Preferences whose words are not known: such a reply is unreadable."""
+    parsed = values.get("parsed_result")
+    answers = parsed if isinstance(parsed, dict) else {}
+    for name, answer in ({DEFAULT_ASPECT: answers} if mode_of(values) == PAIRWISE else answers).items():
+        word = word_of(answer, "preference")
+        if word and not parse_label(word):
+            yield Notice(line, NoticeKind.NOT_UNDERSTOOD, word, name)
 
 
 def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -137,7 +153,13 @@ def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         for aspect, answer in scored(values)
     ]
     is_judge = failure.rater_kind == RaterKind.JUDGE
-    return row, *(scores or ([failure] if is_judge and not answers_in(values) else []))
+    answers = answers_in(values)
+    unscored = [aspect for aspect, answer in answers.items() if word_of(answer, "score") in NO_VALUE]
+    return (
+        row,
+        *(scores or ([failure] if is_judge and not answers else [])),
+        *(Notice(record.line, NoticeKind.NO_ANSWER, aspect, aspect) for aspect in unscored),
+    )
 
 
 def scored(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

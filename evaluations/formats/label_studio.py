@@ -63,7 +63,7 @@ def objects(pair: Pair, values: Mapping[str, Any], field: str, rows: list[Row]) 
     given = values.get(field) or []
     if not isinstance(given, list):
         raise RowRefused(f"{field} must be a list")
-    found = [one for one in given if isinstance(one, dict)]
+    found: list[Mapping[str, Any]] = [one for one in given if isinstance(one, dict)]
     rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} of which the file has ids only")] * (len(given) - len(found))
     return found
 

@@ -6,14 +6,16 @@ A score above 0 is for A, below 0 for B; it is in terms of A and B even where th
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, Row, Shown, VerdictRow
+from evaluations.domain import Choice, ComparisonRow, Notice, NoticeKind, RaterKind, Reading, Row, Shown, VerdictRow
 from evaluations.formats.conversing import asked, candidate, named_by_text, query_of
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text, response
+from evaluations.formats.wording import with_strength
 
 RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated
 OURS: Final = "label_source"  # a field that every example of an export from here has
+PLAIN: Final = (0, 1)  # scores that say no more than which is better
 SHOWN: Final[Mapping[object, Shown]] = {True: Shown.SWAPPED, False: Shown.AS_STORED}
 
 
@@ -37,7 +39,9 @@ def example_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         response_b=second,
         metadata=metadata_in(custom),
     )
-    return comparison, *verdicts(values, comparison, reading)
+    further = tags[1:] if isinstance(tags, list) else []
+    unread = [Notice(record.line, NoticeKind.NOT_STORED, f"the further tag “{tag}”") for tag in further]
+    return comparison, *verdicts(values, comparison, reading), *unread
 
 
 def metadata_in(custom: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,12 +68,14 @@ def models(record: Record, custom: Mapping[str, Any]) -> tuple[str, str] | None:
     return one, other
 
 
-def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Reading) -> Iterator[VerdictRow]:
+def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Reading) -> Iterator[Row]:
     given = values.get("individual_rater_scores") or []
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise RowRefused("individual_rater_scores must be a list of objects")
     for one in given or [{"score": values.get("score")}]:
         if one.get("score") is None:
+            if given:
+                yield Notice(comparison.line, NoticeKind.NO_ANSWER, rater_of(one, reading))
             continue
         score = required_number(one, "score")
         yield VerdictRow(
@@ -83,6 +89,7 @@ def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Read
             choice=Choice.A if score > 0 else Choice.B if score < 0 else Choice.TIE,
             shown=SHOWN.get(one.get("is_flipped"), Shown.UNKNOWN) if given else Shown.FOLDED,
             rationale=optional_text(one, "rationale"),
+            note=with_strength("", "" if abs(score) in PLAIN else f"{abs(score):g}"),
         )
 
 

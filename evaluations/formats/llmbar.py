@@ -3,7 +3,19 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import CallState, Choice, ComparisonRow, QueryPart, RaterKind, Reading, Row, Shown, VerdictRow
+from evaluations.domain import (
+    CallState,
+    Choice,
+    ComparisonRow,
+    Notice,
+    NoticeKind,
+    QueryPart,
+    RaterKind,
+    Reading,
+    Row,
+    Shown,
+    VerdictRow,
+)
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, required_text, response
@@ -50,7 +62,8 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A judge's verdicts in both orders; winner 1 is output_1 in either of them."""
     if not reading.rater:
         raise RowRefused("the file does not name its judge: give it a name for the whole file")
-    return tuple(verdicts(record, reading))
+    earlier = [Notice(record.line, NoticeKind.NOT_STORED, "an earlier round of a judge")]
+    return *verdicts(record, reading), *earlier * (len(record.values["results"]) - 1)
 
 
 def verdicts(record: Record, reading: Reading) -> Iterator[VerdictRow]:

@@ -13,6 +13,8 @@ from evaluations.domain import (
     CallState,
     Choice,
     Message,
+    Notice,
+    NoticeKind,
     QueryPart,
     QueryRow,
     RaterKind,
@@ -50,8 +52,8 @@ MAX_TURNS: Final = 1_000
 
 
 def question_key(question: str, turn: int) -> str:
-    """Turn 1 of a question has the question's own id. An id that is no number is whole already."""
-    return question if turn <= 1 or not question.isdecimal() else f"{question}-{turn}"
+    """Turn 1 of a question has the question's own id."""
+    return question if turn <= 1 else f"{question}-{turn}"
 
 
 def turn_of(values: Mapping[str, Any]) -> int:
@@ -88,7 +90,8 @@ def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowRefused("choices must be a list of objects")
     said = texts(choices[0].get("turns"), "turns")
-    return tuple(
+    others = [Notice(record.line, NoticeKind.NOT_STORED, "further samples of an answer")] * (len(choices) - 1)
+    responses = (
         ResponseRow(
             line=record.line,
             query=asked_elsewhere(question, turn, reading),
@@ -98,6 +101,7 @@ def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         )
         for turn in range(1, len(said) + 1)
     )
+    return *responses, *others
 
 
 def asked_elsewhere(question: str, turn: int, reading: Reading) -> QueryPart:

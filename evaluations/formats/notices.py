@@ -21,7 +21,7 @@ SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
         "{count} without a status: drafts and discarded responses may be among them. Argilla's to_json leaves the "
         "status out; to_list(flatten=True) and to_datasets() export it.",
     ),
-    NoticeKind.NO_ANSWER: ("annotation", "{count} without an answer ({lines})."),
+    NoticeKind.NO_ANSWER: ("annotation", "{count}{of} without an answer ({lines})."),
     NoticeKind.COLUMN: ("column", "Columns not stored: {words} ({lines})."),
     NoticeKind.NOT_STORED: ("thing", "Not stored: {things} ({lines})."),
     NoticeKind.EQUAL_RESPONSES: ("comparison", "{count} of two equal responses ({lines})."),

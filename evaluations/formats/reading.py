@@ -5,8 +5,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO, Final
 
-from evaluations.domain import FLIPPED, BadRow, Choice, InputRefused, Notice, Reading, Row, ScoreRow, Shown, VerdictRow
-from evaluations.formats.exported import material
+from evaluations.domain import (
+    FLIPPED,
+    BadRow,
+    Choice,
+    InputRefused,
+    Notice,
+    NoticeKind,
+    Reading,
+    Row,
+    ScoreRow,
+    Shown,
+    VerdictRow,
+)
+from evaluations.formats.exported import has_labels, material
 from evaluations.formats.mapping import mapped_columns, mapped_values, rows_meant
 from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
 from evaluations.formats.seen import Seen
@@ -80,15 +92,24 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
     if isinstance(record, BadRow):
         return record
     try:
-        values = mapped_values(material(record.values), record.index, reading)
+        told = material(record.values)
+        values = mapped_values(told, record.index, reading)
         for column, value in values.items():
             refuse_unstorable_name(column)
             refuse_unstorable(value, column)
+        unread = said_in(record) if told is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)
-        return told_apart(record.line, rows_meant(found.name, found.meaning, record, reading))
+        return told_apart(record.line, (*rows_meant(found.name, found.meaning, record, reading), *unread))
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
+
+
+def said_in(record: Record) -> tuple[Notice, ...]:
+    """What raters said of a comparison that was exported, which is not read with it."""
+    if not has_labels(record.values):
+        return ()
+    return (Notice(record.line, NoticeKind.NOT_STORED, "labels and reviews of an export, which “verdicts” brings"),)
 
 
 def told_apart(line: int, rows: tuple[Row, ...]) -> Entry:
