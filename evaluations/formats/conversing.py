@@ -1,6 +1,7 @@
 """Conversations of files of others: turns as we have them, the question apart from what was said to it, and ids."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import Message, Messages, Notice, NoticeKind, QueryPart, Reading, content_sha256
@@ -46,12 +47,17 @@ def query_of(
     full = prefixed(key or key_of(messages), reading)
     return QueryPart(
         key=full,
-        cluster=(reading.id_prefix + cluster)[:MAX_KEY] if cluster else full,
+        cluster=cluster_of(reading.id_prefix + cluster) if cluster else full,
         messages=messages,
         reference=reference or None,
         category=category[:MAX_CATEGORY],
         metadata=metadata or {},
     )
+
+
+def cluster_of(text: str) -> str:
+    """A cluster's name, or its checksum where it is too long: two clusters never become one."""
+    return text if len(text) <= MAX_KEY else hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def turns(value: object, field: str) -> Messages:
@@ -142,6 +148,11 @@ def left_out(values: Mapping[str, Any], columns: Iterable[str], line: int) -> It
     for column in columns:
         if values.get(column) not in (None, "", [], {}):
             yield Notice(line, NoticeKind.COLUMN, column)
+
+
+def unread(values: Mapping[str, Any], known: Collection[str], line: int) -> Iterator[Notice]:
+    """A notice for each column that holds something, and that the format does not read."""
+    return left_out(values, (column for column in values if column not in known), line)
 
 
 def remainder(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

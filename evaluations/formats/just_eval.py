@@ -21,7 +21,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
-from evaluations.formats.conversing import asked, candidate, query_of, remainder
+from evaluations.formats.conversing import asked, candidate, query_of, remainder, unread
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
@@ -40,6 +40,9 @@ ASPECTS: Final = ("helpfulness", "clarity", "factuality", "depth", "engagement")
 PAIRWISE: Final = "pairwise"
 REWARD: Final = "reward"  # the mode in which a reward model, and no LLM, gives the score
 NO_VALUE: Final = ("", "n/a", "na", "none")
+OF_BOTH: Final = ("id", "input", "source_id", "eval_config", "parsed_result")
+OF_PAIR: Final = (*OF_BOTH, "output_A", "output_B", "generator_A", "generator_B")
+OF_SCORES: Final = (*OF_BOTH, "output_cand", "generator_cand")
 KNOWN_RESPONSES: Final = frozenset({"id", "instruction", "output", "generator"})
 
 
@@ -91,7 +94,8 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         )
         for aspect, choice, strength, rationale in chosen(values)
     ]
-    return comparison, *verdicts, *not_understood(values, record.line)
+    notices = *not_understood(values, record.line), *unread(values, OF_PAIR, record.line)
+    return comparison, *verdicts, *notices
 
 
 def chosen(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -159,6 +163,7 @@ def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         row,
         *(scores or ([failure] if is_judge and not answers else [])),
         *(Notice(record.line, NoticeKind.NO_ANSWER, aspect, aspect) for aspect in unscored),
+        *unread(values, OF_SCORES, record.line),
     )
 
 

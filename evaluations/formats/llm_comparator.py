@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import Choice, ComparisonRow, Notice, NoticeKind, RaterKind, Reading, Row, Shown, VerdictRow
-from evaluations.formats.conversing import asked, candidate, named_by_text, query_of
+from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, unread
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text, response
@@ -15,6 +15,9 @@ from evaluations.formats.wording import with_strength
 
 RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated
 OURS: Final = "label_source"  # a field that every example of an export from here has
+OF_EXAMPLE: Final = (
+    *("input_text", "tags", "output_text_a", "output_text_b", "score", "individual_rater_scores", "custom_fields"),
+)
 PLAIN: Final = (0, 1)  # scores that say no more than which is better
 SHOWN: Final[Mapping[object, Shown]] = {True: Shown.SWAPPED, False: Shown.AS_STORED}
 
@@ -40,8 +43,8 @@ def example_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         metadata=metadata_in(custom),
     )
     further = tags[1:] if isinstance(tags, list) else []
-    unread = [Notice(record.line, NoticeKind.NOT_STORED, f"the further tag “{tag}”") for tag in further]
-    return comparison, *verdicts(values, comparison, reading), *unread
+    notices = (Notice(record.line, NoticeKind.NOT_STORED, f"the further tag “{tag}”") for tag in further)
+    return comparison, *verdicts(values, comparison, reading), *notices, *unread(values, OF_EXAMPLE, record.line)
 
 
 def metadata_in(custom: Mapping[str, Any]) -> dict[str, Any]:

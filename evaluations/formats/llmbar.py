@@ -16,6 +16,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
+from evaluations.formats.conversing import unread
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, required_text, response
@@ -23,6 +24,7 @@ from evaluations.formats.values import RowRefused, required_text, response
 CANDIDATES: Final = ("output_1", "output_2")
 WINNERS: Final[Mapping[str | None, str]] = {"1": Choice.A, "2": Choice.B, None: CallState.UNREADABLE}
 ORDERS: Final = {"swap = False": Shown.AS_STORED, "swap = True": Shown.SWAPPED}
+OF_RESULTS: Final = ("input", "output_1", "output_2", "results")
 KNOWN: Final = frozenset({"input", "output_1", "output_2", "label"})
 
 
@@ -63,7 +65,11 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if not reading.rater:
         raise RowRefused("the file does not name its judge: give it a name for the whole file")
     earlier = [Notice(record.line, NoticeKind.NOT_STORED, "an earlier round of a judge")]
-    return *verdicts(record, reading), *earlier * (len(record.values["results"]) - 1)
+    return (
+        *verdicts(record, reading),
+        *earlier * (len(record.values["results"]) - 1),
+        *unread(record.values, OF_RESULTS, record.line),
+    )
 
 
 def verdicts(record: Record, reading: Reading) -> Iterator[VerdictRow]:

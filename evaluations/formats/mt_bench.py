@@ -25,7 +25,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
-from evaluations.formats.conversing import answered, asked, query_of
+from evaluations.formats.conversing import answered, asked, query_of, unread
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
@@ -48,6 +48,11 @@ WINNERS: Final[Mapping[str, str]] = {
 GAMES: Final = (("g1", Shown.AS_STORED), ("g2", Shown.SWAPPED))
 API_ERROR: Final = "$ERROR$"  # what stands for an answer that never came
 NO_SCORE: Final = -1
+OF_QUESTION: Final = ("question_id", "category", "turns", "reference")
+OF_ANSWER: Final = ("question_id", "model_id", "choices", "answer_id", "tstamp")
+OF_JUDGMENT: Final = ("question_id", "judge", "turn", "tstamp")
+OF_PAIR: Final = (*OF_JUDGMENT, "model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment")
+OF_SINGLE: Final = (*OF_JUDGMENT, "model", "score", "judgment")
 MAX_TURNS: Final = 1_000
 
 
@@ -65,7 +70,7 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     question = required_text(values, "question_id").strip()
     said = texts(values.get("turns"), "turns")
     references = texts(values["reference"], "reference") if values.get("reference") else []
-    return tuple(
+    queries = (
         QueryRow(
             record.line,
             query_of(
@@ -80,6 +85,7 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         )
         for turn in range(1, len(said) + 1)
     )
+    return *queries, *unread(values, OF_QUESTION, record.line)
 
 
 def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -101,7 +107,7 @@ def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         )
         for turn in range(1, len(said) + 1)
     )
-    return *responses, *others
+    return *responses, *others, *unread(values, OF_ANSWER, record.line)
 
 
 def asked_elsewhere(question: str, turn: int, reading: Reading) -> QueryPart:
@@ -126,7 +132,7 @@ def texts(value: object, field: str) -> list[str]:
 
 def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A judge's two games: in the second model_2 stood first. The winner is named in both."""
-    return tuple(games(record, reading))
+    return *games(record, reading), *unread(record.values, OF_PAIR, record.line)
 
 
 def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
@@ -163,19 +169,18 @@ def single_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     judgment = optional_text(values, "judgment")
     has_failed = value == NO_SCORE
     question = required_text(values, "question_id").strip()
-    return (
-        ScoreRow(
-            line=record.line,
-            query_key=prefixed(question_key(question, turn_of(values)), reading),
-            candidate=required_text(values, "model", MAX_KEY),
-            rater=judge_of(values, reading),
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
-            aspect=DEFAULT_ASPECT,
-            value=None if has_failed else value,
-            rationale="" if judgment == API_ERROR else judgment,
-            failure=failure(judgment) if has_failed else "",
-        ),
+    score = ScoreRow(
+        line=record.line,
+        query_key=prefixed(question_key(question, turn_of(values)), reading),
+        candidate=required_text(values, "model", MAX_KEY),
+        rater=judge_of(values, reading),
+        rater_kind=reading.rater_kind or RaterKind.JUDGE,
+        aspect=DEFAULT_ASPECT,
+        value=None if has_failed else value,
+        rationale="" if judgment == API_ERROR else judgment,
+        failure=failure(judgment) if has_failed else "",
     )
+    return score, *unread(values, OF_SINGLE, record.line)
 
 
 def failure(judgment: str) -> str:

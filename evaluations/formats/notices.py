@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain import ComparisonRow, Notice, NoticeKind, ResponseRow, Row
+from evaluations.domain import ComparisonRow, Notice, NoticeKind, QueryRow, ResponseRow, Row
+from evaluations.formats.values import MAX_CATEGORY
 from evaluations.formats.wording import is_label_column, parse_label
 
 WORDS: Final = 8  # listed of each thing, the most frequent first
@@ -25,7 +26,7 @@ SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
     NoticeKind.COLUMN: ("column", "Columns not stored: {words} ({lines})."),
     NoticeKind.NOT_STORED: ("thing", "Not stored: {things} ({lines})."),
     NoticeKind.EQUAL_RESPONSES: ("comparison", "{count} of two equal responses ({lines})."),
-    NoticeKind.SHORTENED: ("value", "{count}{of} shortened to what can be kept ({lines})."),
+    NoticeKind.SHORTENED: ("value", "{count}{of} as long as can be kept, and cut off if longer ({lines})."),
     NoticeKind.RENAMED: ("question", "A question is stored as the aspect “{where}”: {words}."),
 }
 
@@ -44,6 +45,8 @@ class Notices:
         for notice in notices:
             self._add(notice)
         for row in rows:
+            if isinstance(row, (QueryRow, ComparisonRow, ResponseRow)) and len(row.query.category) == MAX_CATEGORY:
+                self._add(Notice(row.line, NoticeKind.SHORTENED, row.query.category, "category"))
             if isinstance(row, ComparisonRow):
                 if row.response_a == row.response_b:
                     self._add(Notice(row.line, NoticeKind.EQUAL_RESPONSES))
@@ -97,7 +100,7 @@ def sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[
         of=f" of “{where}”" if where else "",
         where=where,
         words=listed(words),
-        things="; ".join(f"{what} {number:,}" for what, number in words.most_common(WORDS)),
+        things="; ".join(f"{what} ({number:,})" for what, number in words.most_common(WORDS)),
         lines=listed_lines(lines),
     )
 

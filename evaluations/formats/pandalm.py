@@ -1,13 +1,13 @@
 """PandaLM: its test set with three people's verdicts a row, and the files of judges on it."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluations.domain import CallState, Choice, ComparisonRow, QueryPart, RaterKind, Reading, Row, VerdictRow
+from evaluations.formats.conversing import cluster_of, unread
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text, response
+from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text, response
 
 ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")
 RESULT_SUFFIX: Final = "_result"
@@ -56,10 +56,6 @@ def query_part(values: Mapping[str, Any], key: str) -> QueryPart:
     )
 
 
-def cluster_of(text: str) -> str:
-    return text if len(text) <= MAX_KEY else hashlib.sha256(text.encode()).hexdigest()
-
-
 def human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> VerdictRow:
     return VerdictRow(
         line=record.line,
@@ -86,6 +82,7 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if given.lower() not in CHOICES:
         raise RowRefused(f"{column} is “{given[:40]}” where 1, 2, 0, Tie or garbage is expected")
     judge = column.removesuffix(RESULT_SUFFIX)
+    known = ("idx", column, f"{judge}_reason")
     return (
         VerdictRow(
             line=record.line,
@@ -98,6 +95,7 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             choice=CHOICES[given.lower()],
             rationale=optional_text(record.values, f"{judge}_reason"),
         ),
+        *unread(record.values, known, record.line),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import QueryPart, QueryRow, RaterKind, Reading, ResponseRow, Row, ScoreRow
+from evaluations.domain import Notice, NoticeKind, QueryPart, QueryRow, RaterKind, Reading, ResponseRow, Row, ScoreRow
 from evaluations.formats.rows import prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text, response
@@ -39,7 +39,7 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     questions = record.values.get("questions")
     if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
         raise RowRefused("questions must be a list of objects")
-    return tuple(
+    queries = (
         QueryRow(
             record.line,
             QueryPart(
@@ -51,6 +51,12 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         )
         for number, question in enumerate(questions)
     )
+    notices = (
+        Notice(record.line, NoticeKind.NOT_STORED, "the written answers to a question")
+        for question in questions
+        if question.get("responses")
+    )
+    return *queries, *notices
 
 
 def response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[Row]:
@@ -62,6 +68,8 @@ def response_rows(record: Record, query: QueryPart, system: str, told: Mapping[s
         raise RowRefused(f"reviews of {system} on question {query.key} must be a list of objects")
     for review in reviews:
         yield from scores(record, query, system, review)
+        if review.get("annotations"):
+            yield Notice(record.line, NoticeKind.NOT_STORED, "passages that a reviewer marked")
 
 
 def scores(record: Record, query: QueryPart, system: str, review: Mapping[str, Any]) -> Iterator[ScoreRow]:

@@ -168,13 +168,13 @@ def perhaps(options: dict[str, Any]) -> str:
 
 
 def say_and_discard(importing: Import, out: TextIO) -> None:
-    say_bad_rows(importing, out)
+    say_what_is_not_stored(importing, out)
     say_summary(importing, out, "would be stored")
     discard(importing)
 
 
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
-    say_bad_rows(importing, out)
+    say_what_is_not_stored(importing, out)
     try:
         begin(importing, skip_bad=skip_bad, user=None)
     except InputRefused:
@@ -194,15 +194,18 @@ def discard(importing: Import) -> None:
     sweep(importing)
 
 
-def say_bad_rows(importing: Import, out: TextIO) -> None:
+def say_what_is_not_stored(importing: Import, out: TextIO) -> None:
+    """Bad rows, and what else the file holds that is not stored as it was; said before anything is stored."""
     for bad in importing.bad_rows:
         out.write(f"line {bad['line']}: {bad['reason']}\n")
     if importing.rows_bad > len(importing.bad_rows):
         out.write(f"… and {importing.rows_bad - len(importing.bad_rows):,} more\n")
+    for notice in importing.summary["notices"]:
+        out.write(f"{notice}\n")
 
 
 def say_summary(importing: Import, out: TextIO, stored: str) -> None:
-    for told in (*importing.summary["notices"], *importing.summary["warnings"], *importing.summary["notes"]):
+    for told in (*importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
     out.write(f"{summary_of(importing, stored)}\n")
 

@@ -1,0 +1,508 @@
+"""What a file holds and an import does not store as it was: one line for each thing, and every label accounted for."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evaluations.domain import BadRow, ComparisonRow, NoticeKind, ScoreRow, VerdictRow
+from evaluations.formats.notices import Notices
+from evaluations.formats.reading import Entry
+from tests.importing import comparison, verdict
+from tests.reading import contents, only, rows
+
+
+def told(*records: dict[str, Any], **reading: Any) -> list[str]:
+    """The lines that a preview has of these records."""
+    notices = Notices()
+    for entry in contents(records, **reading).entries:
+        assert isinstance(entry, Entry), entry
+        notices.count(entry.rows, entry.notices)
+    return notices.sentences()
+
+
+# ---- Label Studio -----------------------------------------------------------------------------------
+
+
+def result(value: dict[str, Any], question: str = "preference", to_name: str = "answer1", kind: str = "choices") -> Any:
+    return {"from_name": question, "to_name": to_name, "type": kind, "value": value}
+
+
+def chose(*words: str, question: str = "preference") -> Any:
+    return result({"choices": list(words)}, question)
+
+
+def task(*results: dict[str, Any], key: int = 1, **annotation: Any) -> dict[str, Any]:
+    return {
+        "id": key,
+        "data": {"prompt": f"Why {key}?", "answer1": "Because.", "answer2": "?"},
+        "annotations": [{"completed_by": 3, "result": list(results), **annotation}],
+    }
+
+
+def test_labels_that_are_not_understood_are_listed_with_their_words() -> None:
+    tasks = [task(chose(word), key=key) for key, word in enumerate(["A更差", "B更差", "A 👎", "A更差", "A"])]
+    assert told(*tasks) == [
+        "4 labels of “preference” not understood and not stored: “A更差” 2, “B更差” 1, “A 👎” 1 (lines 1, 2, 3, …)."
+    ]
+    assert [row.choice for row in only(VerdictRow, rows(*tasks))] == ["A"]
+
+
+def test_what_a_label_means_can_be_said_of_the_whole_file() -> None:
+    found = rows(task(chose("A更差")), choices={"a更差": "B"})
+    assert [row.choice for row in only(VerdictRow, found)] == ["B"]
+
+
+def test_several_choices_are_no_choice() -> None:
+    (line,) = told(task(chose("A", "B")))
+    assert "“A + B” 1 (line 1)" in line
+
+
+def test_annotations_that_are_cancelled_empty_or_of_another_type_are_counted() -> None:
+    lines = told(
+        task(chose("A"), was_cancelled=True),
+        task(key=2),
+        task(result({"text": ["So."]}, "why", kind="textarea"), result({"rating": 4}, "quality", "chat"), key=3),
+        {**task(chose("B"), key=4), "predictions": [17, 18], "drafts": [{"result": []}]},
+    )
+    assert lines == [
+        "2 answers not stored because of the status: “cancelled” 1, “draft” 1 (lines 1, 4).",
+        "1 annotation without an answer (line 2).",
+        "Not stored: predictions of which the file has ids only (2); answers of the type textarea to “why” (1); "
+        "stars of “quality” under “chat”, which is neither response (1) (lines 3, 4).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "to_name", "candidate", "aspect"),
+    [
+        ("quality", "text2", "answer2", "quality_rating"),
+        ("quality_b", "response_b", "answer2", "quality_rating"),
+        ("quality1", "txtA", "answer1", "quality_rating"),
+        ("rating1", "answer1", "answer1", "overall_rating"),
+        ("data", "answer1", "answer1", "data_rating"),
+        ("quality_a", "answer2", "answer2", "quality_a_rating"),
+    ],
+)
+def test_stars_are_scores_by_the_name_of_the_tag_too(question: str, to_name: str, candidate: str, aspect: str) -> None:
+    (score,) = only(ScoreRow, rows(task(result({"rating": 4}, question, to_name, "rating"))))
+    assert (score.candidate, score.aspect, score.value) == (candidate, aspect, 4.0)
+
+
+def test_questions_in_another_script_have_aspects_of_their_own_and_the_line_says_which() -> None:
+    one = task(chose("A", question="质量"), chose("B", question="风格"))
+    quality, style = only(VerdictRow, rows(one))
+    assert quality.aspect != style.aspect
+    assert told(one) == [
+        f"A question is stored as the aspect “{quality.aspect}”: “质量” 1.",
+        f"A question is stored as the aspect “{style.aspect}”: “风格” 1.",
+    ]
+
+
+def test_other_fields_of_a_task_are_metadata_and_a_third_response_is_not_compared() -> None:
+    one = task(chose("A"))
+    one["data"] |= {"topic": "physics", "answer3": "Dunno."}
+    (found,) = only(ComparisonRow, rows(one))
+    assert found.metadata == {"topic": "physics"}
+    assert told(one) == ["Not stored: a further response, “answer3” (1) (line 1)."]
+
+
+def test_answers_of_json_min_that_are_not_understood_are_listed_by_question() -> None:
+    record = {
+        "prompt": "Why?",
+        "answer1": "Because.",
+        "answer2": "?",
+        "pw": "A",
+        "stil": "beide gut",
+        "quality": 4,
+        "id": 1,
+        "annotator": 3,
+        "annotation_id": 7,
+        "lead_time": 1.5,
+    }
+    assert told(record) == [
+        "1 label of “stil” not understood and not stored: “beide gut” 1 (line 1).",
+        "Columns not stored: “quality” 1 (line 1).",
+    ]
+
+
+def test_two_fields_of_any_script_that_differ_in_their_endings_are_the_responses() -> None:
+    one = task(chose("B"))
+    one["data"] = {"prompt": "Why?", "回答A": "Because.", "回答B": "?", "评分": "5"}
+    (found,) = only(ComparisonRow, rows(one))
+    assert (found.candidate_a, found.candidate_b) == ("回答A", "回答B")
+
+
+# ---- Argilla ----------------------------------------------------------------------------------------
+
+
+def argilla(*responses: dict[str, Any], **columns: Any) -> dict[str, Any]:
+    return {
+        "id": "r1",
+        "fields": {"prompt": "Why?", "response_a": "Because.", "response_b": "?"},
+        "responses": {"preference": list(responses)},
+        "suggestions": {},
+        **columns,
+    }
+
+
+def test_responses_without_a_status_count_and_a_line_says_which_export_has_it() -> None:
+    one = argilla({"value": "response_a", "user_id": "u1"})
+    assert [row.choice for row in only(VerdictRow, rows(one))] == ["A"]
+    (line,) = told(one)
+    assert line.startswith("1 response without a status: drafts and discarded responses may be among them.")
+    assert "to_datasets()" in line
+
+
+def test_drafts_and_discarded_responses_and_statuses_nobody_knows_are_counted() -> None:
+    given = [{"value": "response_a", "user_id": "u", "status": one} for one in ("draft", "discarded", "pending")]
+    assert told(argilla(*given)) == [
+        "3 answers not stored because of the status: “draft” 1, “discarded” 1, “pending” 1 (line 1)."
+    ]
+
+
+def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
+    said = {"value": "Short.", "user_id": "u", "status": "submitted"}
+    one = argilla(metadata={"topic": "physics"}, vectors={"v": [0.1]})
+    one["responses"] = {"why": [said], "stars": [{**said, "value": 4}], "none": [{**said, "value": None}]}
+    assert told(one) == [
+        "1 label of “why” not understood and not stored: “Short.” 1 (line 1).",
+        "1 label of “stars” not understood and not stored: “4” 1 (line 1).",
+        "1 annotation without an answer (line 1).",
+        "Columns not stored: “vectors” 1 (line 1).",
+    ]
+    (found,) = only(ComparisonRow, rows(one))
+    assert found.metadata == {"topic": "physics"}
+
+
+# ---- our own rows -----------------------------------------------------------------------------------
+
+SAID = {"rater": "ann", "rater_kind": "human"}
+
+
+@pytest.mark.parametrize("column", ["choice", "winner", "preference", "label", "vote"])
+def test_a_choice_beside_a_comparison_is_a_verdict(column: str) -> None:
+    material, found = rows(comparison(**{column: "slightly prefer B"}, **SAID, rationale="So.", topic="physics"))
+    assert isinstance(material, ComparisonRow)
+    assert isinstance(found, VerdictRow)
+    assert material.metadata == {"topic": "physics"}
+    assert (found.choice, found.note, found.rater, found.rationale) == ("B", "strength: slightly", "ann", "So.")
+
+
+def test_the_annotator_may_be_called_otherwise_and_kind_and_name_may_be_said_of_the_file() -> None:
+    (_, first), (_, second) = (
+        rows(comparison(winner="alpha", annotator="ann"), rater_kind="human"),
+        rows(comparison(choice="tie"), rater="bo", rater_kind="gold"),
+    )
+    assert isinstance(first, VerdictRow)
+    assert isinstance(second, VerdictRow)
+    assert (first.choice, first.rater, second.choice, second.rater_kind) == ("A", "ann", "tie", "gold")
+
+
+def test_a_choice_of_nobody_is_metadata_and_the_line_says_how_to_import_it() -> None:
+    assert rows(comparison(choice="A", rater="ann"))[0].metadata == {"choice": "A", "rater": "ann"}  # type: ignore[union-attr]
+    assert told(comparison(choice="A", rater="ann"), comparison("q2", choice="B", rater="ann")) == [
+        "The column “choice” looks like labels and is kept as metadata: “A” 1, “B” 1. "
+        "To import it, map it to “choice” or “value”, and name the rater and the rater kind."
+    ]
+
+
+def test_a_label_beside_a_comparison_that_is_not_understood_is_counted_and_an_empty_one_is_none() -> None:
+    records = [comparison(f"q{key}", choice=word, **SAID) for key, word in enumerate(["A更差", "", "A"])]
+    assert told(*records) == ["1 label of “choice” not understood and not stored: “A更差” 1 (line 1)."]
+    assert len(only(VerdictRow, rows(*records))) == 1
+
+
+def test_a_name_that_is_also_a_side_is_not_understood_beside_a_comparison() -> None:
+    record = comparison(candidate_a="B", candidate_b="C", choice="B", **SAID)
+    assert told(record) == ["1 label of “choice” not understood and not stored: “B” 1 (line 1)."]
+
+
+def test_columns_that_are_called_like_labels_or_hold_nothing_but_labels_are_named() -> None:
+    records = [
+        comparison(f"q{key}", choice_helpfulness="A", style=style, best=best, topic=topic)
+        for key, (style, best, topic) in enumerate([("tie", "alpha", "A"), ("A>>B", "beta", "physics")])
+    ]
+    assert [line.partition(" looks")[0] for line in told(*records)] == [
+        "The column “choice_helpfulness”",
+        "The column “style”",
+        "The column “best”",
+    ]
+
+
+def test_a_score_beside_a_response_is_a_score() -> None:
+    record = {"query_id": "q", "query": "Why?", "candidate": "m", "response": "So.", "value": 4, **SAID, "topic": "x"}
+    material, found = rows(record)
+    assert isinstance(found, ScoreRow)
+    assert (found.value, found.rater) == (4.0, "ann")
+    assert material.metadata == {"topic": "x"}  # type: ignore[union-attr]
+
+
+def test_columns_of_verdicts_that_no_verdict_has_are_named() -> None:
+    assert told(verdict(turn=2, final_choice="B")) == ["Columns not stored: “turn” 1, “final_choice” 1 (line 1)."]
+
+
+@pytest.mark.parametrize(
+    ("choice", "meant", "note"),
+    [
+        ("A>>B", "A", "Short.; strength: >>"),
+        ("beta", "B", "Short."),
+        ("Slightly prefer A", "A", "Short.; strength: slightly"),
+    ],
+)
+def test_a_verdict_row_takes_labels_and_keeps_their_strength_in_the_note(choice: str, meant: str, note: str) -> None:
+    (found,) = only(VerdictRow, rows(verdict(choice=choice, note="Short.")))
+    assert (found.choice, found.note) == (meant, note)
+
+
+def test_words_of_a_scale_that_mean_the_same_choice_are_kept_as_its_strength() -> None:
+    choices = {"-2": "A", "-1": "A", "0": "tie", "1": "B", "2": "B"}
+    found = only(VerdictRow, rows(*(verdict(choice=int(word)) for word in choices), choices=choices))
+    assert [(row.choice, row.note) for row in found] == [
+        ("A", "strength: -2"),
+        ("A", "strength: -1"),
+        ("tie", ""),
+        ("B", "strength: 1"),
+        ("B", "strength: 2"),
+    ]
+
+
+def test_equal_responses_are_counted() -> None:
+    assert told(comparison(response_a="Same.", response_b="Same.")) == ["1 comparison of two equal responses (line 1)."]
+
+
+def test_labels_of_an_export_are_said_not_to_come_with_its_comparisons() -> None:
+    labels = {"gold": [], "judges": [], "labels": {"overall": {"choice": "A"}}, "people": []}
+    (line,) = told({**comparison(), **labels})
+    assert line == "Not stored: labels and reviews of an export, which “verdicts” brings (1) (line 1)."
+    assert told({**comparison(), **labels, "labels": {}}) == []
+
+
+def test_long_lists_of_words_are_cut_and_say_how_many_more_there_are() -> None:
+    (line,) = told(*(task(chose(f"word {key}"), key=key) for key in range(30)))
+    assert line.startswith("30 labels of “preference” not understood")
+    assert "and 22 more (lines 1, 2, 3, …)." in line
+
+
+# ---- formats of others ------------------------------------------------------------------------------
+
+ANNOTATION: dict[str, Any] = {
+    "instruction": "Add.",
+    "output_1": "3",
+    "generator_1": "davinci",
+    "output_2": "2",
+    "generator_2": "gpt4",
+    "annotator": "judge",
+    "preference": 1.9,
+}
+
+
+@pytest.mark.parametrize(
+    ("columns", "rationale"),
+    [
+        ({"raw_completion": "Output (b)"}, "Output (b)"),
+        ({"raw_completion": {"text": "M is better.", "logprobs": {}}}, "M is better."),
+        ({"raw_completion": {"message": {"role": "assistant", "content": "M is right."}}}, "M is right."),
+        ({"raw_completion": {"concise_explanation": "It adds.", "ordered_models": []}}, "It adds."),
+        ({"raw_completion": {"logprobs": {}}, "explanation": "It adds."}, "It adds."),
+        ({"explanation": "It adds.", "raw_completion": "Output (b)"}, "It adds.\n\nOutput (b)"),
+    ],
+)
+def test_the_rationale_of_an_annotator_is_kept_in_every_form(columns: dict[str, Any], rationale: str) -> None:
+    material, found, *_ = rows({**ANNOTATION, **columns})
+    assert isinstance(material, ComparisonRow)
+    assert isinstance(found, VerdictRow)
+    assert (found.rationale, found.note, material.metadata) == (rationale, "preference 1.9", {})
+
+
+def test_what_of_an_annotation_is_not_kept_is_named() -> None:
+    assert told({**ANNOTATION, "raw_completion": {"text": "M", "logprobs": {}}, "price_per_example": 0.1}) == [
+        "Columns not stored: “price_per_example” 1 (line 1).",
+        "Not stored: raw_completion beyond its text (1) (line 1).",
+    ]
+
+
+def test_how_far_a_score_of_llm_comparator_is_from_a_tie_is_kept() -> None:
+    ratings = [{"score": 1.5}, {"score": -0.5, "is_flipped": True}, {"score": 1}, {"score": 0}, {"score": None}]
+    record = {"input_text": "Why?", "tags": ["x", "y"], "output_text_a": "1", "output_text_b": "2"}
+    record |= {"individual_rater_scores": ratings}
+    assert [(row.choice, row.note) for row in only(VerdictRow, rows(record))] == [
+        ("A", "strength: 1.5"),
+        ("B", "strength: 0.5"),
+        ("A", ""),
+        ("tie", ""),
+    ]
+    assert told(record)[:2] == [
+        "1 annotation without an answer (line 1).",
+        "Not stored: the further tag “y” (1) (line 1).",
+    ]
+
+
+def test_a_margin_is_a_strength_and_other_columns_that_tell_who_was_chosen_are_named() -> None:
+    record = {"prompt": "Why?", "chosen": "So.", "rejected": "No.", "margin": 2.5, "score_chosen": 9, "topic": "x"}
+    (found,) = only(VerdictRow, rows(record))
+    assert found.note == "strength: 2.5"
+    assert told(record) == ["Columns not stored: “score_chosen” 1 (line 1)."]
+
+
+def talk(*texts: str) -> list[dict[str, str]]:
+    return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(texts)]
+
+
+BATTLE: dict[str, Any] = {
+    "question_id": "9f0a",
+    "model_a": "gpt-3.5",
+    "model_b": "gpt-35",
+    "winner": "model_a",
+    "conversation_a": talk("Why?", "So.", "Really?", "Yes."),
+    "conversation_b": talk("Why?", "No.", "Really?", "No."),
+}
+
+
+@pytest.mark.parametrize(
+    ("winner", "choice", "note"),
+    [("gpt-35", "B", ""), ("GPT-3.5", "A", ""), ("A>>B", "A", "strength: >>"), ("tie (bothbad)", "both_bad", "")],
+)
+def test_a_winner_may_be_a_model_or_any_label(winner: str, choice: str, note: str) -> None:
+    (found,) = only(VerdictRow, rows({**BATTLE, "winner": winner}))
+    assert (found.choice, found.note) == (choice, note)
+
+
+def test_a_conversation_without_a_turn_is_kept_whole() -> None:
+    (found,) = only(ComparisonRow, rows(BATTLE))
+    assert [turn["content"] for turn in found.response_a] == ["So.", "Really?", "Yes."]
+
+
+def test_the_second_turn_of_a_question_is_a_query_of_its_own_whatever_its_id() -> None:
+    pair = {"question_id": "writing-1", "model_1": "m", "model_2": "n", "g1_winner": "tie", "g2_winner": "model_1"}
+    found = only(VerdictRow, rows({**pair, "judge": ["gpt-4"], "turn": 1}, {**pair, "judge": ["gpt-4"], "turn": 2}))
+    assert [(row.query_key, row.sample) for row in found] == [
+        ("writing-1", 0),
+        ("writing-1", 0),
+        ("writing-1-2", 0),
+        ("writing-1-2", 0),
+    ]
+
+
+def test_samples_columns_and_rounds_that_are_not_kept_are_named() -> None:
+    answer = {"question_id": 1, "model_id": "m", "choices": [{"turns": ["a"]}, {"turns": ["b"]}]}
+    assert told(answer) == ["Not stored: further samples of an answer (1) (line 1)."]
+    rounds = [{f"swap = {swap}": {"winner": "1"} for swap in (False, True)}] * 2
+    results = {"input": "Why?", "output_1": "a", "output_2": "b", "results": rounds}
+    assert told(results, rater="gpt") == ["Not stored: an earlier round of a judge (1) (line 1)."]
+    assert told({"idx": 1, "gpt_result": "1", "gpt_reference": "x"}) == [
+        "Columns not stored: “gpt_reference” 1 (line 1)."
+    ]
+
+
+# ---- every label is accounted for -------------------------------------------------------------------
+
+LABELS = ("A", "tie", "A>>B", "response_b", "left", "不选A", "A 👎", "neither", "not A", "1", "", None)
+OF_LABELS = (NoticeKind.NOT_UNDERSTOOD, NoticeKind.STATUS, NoticeKind.NO_ANSWER, NoticeKind.NOT_STORED)
+Made = Iterator[tuple[dict[str, Any], int]]  # a record, and how many labels it holds
+
+
+def of_label_studio(chance: random.Random) -> Made:
+    for key in range(40):
+        annotations, number = [], 0
+        for person in range(chance.randrange(4)):
+            words = [chance.choice(LABELS[:-1]) for _ in range(chance.randrange(3))]
+            cancelled = chance.random() < 0.2
+            annotations.append(
+                {"completed_by": person, "result": [chose(word) for word in words], "was_cancelled": cancelled}
+            )
+            number += 1 if cancelled else max(1, len(words))
+        yield {**task(key=key), "annotations": annotations}, number
+
+
+def of_argilla(chance: random.Random) -> Made:
+    for key in range(40):
+        statuses = ("submitted", "draft", "discarded", None)
+        said = [
+            {"value": chance.choice(LABELS), "user_id": f"u{one}", "status": chance.choice(statuses)}
+            for one in range(chance.randrange(4))
+        ]
+        yield argilla(*said, id=f"r{key}"), len(said)
+
+
+def of_comparisons(chance: random.Random) -> Made:
+    for key in range(40):
+        word = chance.choice(LABELS)
+        yield comparison(f"q{key}", choice=word, **SAID), int(bool(word))
+
+
+def of_verdicts(chance: random.Random) -> Made:
+    for key in range(40):
+        yield verdict(f"q{key}", choice=chance.choice(LABELS)), 1
+
+
+def of_the_arena(chance: random.Random) -> Made:
+    for key in range(40):
+        yield {**BATTLE, "question_id": f"id{key}", "winner": chance.choice(("model_a", *LABELS))}, 1
+
+
+def of_auto_arena(chance: random.Random) -> Made:
+    for key in range(40):
+        history = [{"judge_name": f"j{one}", "winner": chance.choice(("-", *LABELS))} for one in range(2)]
+        yield {"prompt": f"Why {key}?", "response_a": "a", "response_b": "b", "history": history}, 2
+
+
+def of_alpaca_eval(chance: random.Random) -> Made:
+    for key in range(40):
+        yield {**ANNOTATION, "instruction": f"Add {key}.", "preference": chance.choice((1, 1.9, None, 3, "A"))}, 1
+
+
+def of_llm_comparator(chance: random.Random) -> Made:
+    for key in range(40):
+        ratings = [{"score": chance.choice((1.5, 0, -1, None, "B"))} for _ in range(3)]
+        record = {"input_text": f"Why {key}?", "tags": [], "output_text_a": "1", "output_text_b": "2"}
+        yield {**record, "individual_rater_scores": ratings}, 3
+
+
+def of_mt_bench(chance: random.Random) -> Made:
+    for key in range(40):
+        games = {f"g{game}_winner": chance.choice(("model_1", "tie", "error", "A>B", "", None)) for game in (1, 2)}
+        yield {"question_id": key, "model_1": "m", "model_2": "n", "judge": ["gpt"], "turn": 2, **games}, 2
+
+
+def of_just_eval(chance: random.Random) -> Made:
+    for key in range(40):
+        told = {aspect: {"preference": chance.choice(("A", "same", "B", "C", ""))} for aspect in ("clarity", "depth")}
+        pair = {f"{what}_{side}": f"{what} {side}" for what in ("output", "generator") for side in "AB"}
+        yield (
+            {"input": f"{key}?", **pair, "eval_config": {"mode": "pairwise_multi", "gpt": "g"}, "parsed_result": told},
+            2,
+        )
+
+
+def of_pandalm(chance: random.Random) -> Made:
+    for key in range(40):
+        people = {f"annotator{one}": chance.choice(("0", "1", "2", "A", "")) for one in (1, 2, 3)}
+        record = {"idx": key, "cmp_key": "m_n", "instruction": "Add.", "response1": "1", "response2": "2"}
+        yield {**record, **people}, 3
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        *(of_label_studio, of_argilla, of_comparisons, of_verdicts, of_the_arena, of_auto_arena, of_alpaca_eval),
+        *(of_llm_comparator, of_mt_bench, of_pandalm, of_just_eval),
+    ],
+)
+def test_every_label_of_every_record_is_stored_or_accounted_for(made: Callable[[random.Random], Made]) -> None:
+    records, numbers = zip(*made(random.Random(7)), strict=True)
+    seen: Counter[str] = Counter()
+    for entry, number in zip(contents(records).entries, numbers, strict=True):
+        if isinstance(entry, BadRow):
+            seen["bad"] += 1
+            continue
+        stored = len(only(VerdictRow, entry.rows)) + len(only(ScoreRow, entry.rows))
+        # What just-eval does not understand is stored too, as a failure of the judge.
+        noticed = sum(notice.kind in OF_LABELS for notice in entry.notices) if made is not of_just_eval else 0
+        assert stored + noticed == number, (json.dumps(records[entry.line - 1], ensure_ascii=False), entry)
+        seen += Counter(stored=stored, noticed=noticed)
+    assert seen["stored"]
+    assert seen["noticed"] or seen["bad"] or made is of_just_eval

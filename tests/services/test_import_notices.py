@@ -1,0 +1,103 @@
+"""The preview accounts for everything that a file holds, and the import keeps that account."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain import Role
+from evaluations.models import Comparison, Verdict
+from evaluations.services.importing.importing import begin, store
+from tests.asking import Asking, token_for
+from tests.importing import bring, check, comparison, jsonl, verdict
+from tests.making import make_evaluation, make_member
+
+pytestmark = pytest.mark.django_db
+
+SAID = {"rater": "ann", "rater_kind": "human"}
+ROWS = [
+    comparison("q1", choice="slightly prefer B", **SAID),
+    comparison("q2", choice="A更差", **SAID),
+    comparison("q3", choice="A 👎", **SAID),
+    comparison("q4", response_a="Same.", response_b="Same.", choice="", **SAID),
+]
+LINES = [
+    "2 labels of “choice” not understood and not stored: “A更差” 1, “A 👎” 1 (lines 2, 3).",
+    "1 comparison of two equal responses (line 4).",
+]
+
+
+def test_the_account_is_there_before_anything_is_stored_and_stays_with_the_import() -> None:
+    importing = check(make_evaluation(), jsonl(ROWS))
+    assert importing.summary["notices"] == LINES
+    assert (Comparison.all_rows.count(), Verdict.all_rows.count()) == (0, 0)
+    begin(importing, skip_bad=False, user=None)
+    store(importing)
+    importing.refresh_from_db()
+    assert importing.summary["notices"] == LINES
+    assert (importing.rows_stored, Comparison.objects.count()) == (4, 4)
+    assert [(one.choice, one.note) for one in Verdict.objects.all()] == [("B", "strength: slightly")]
+
+
+def test_what_a_bad_row_holds_is_not_counted_twice() -> None:
+    bad = comparison("q1", choice="A更差", candidate_b="alpha", **SAID)
+    importing = check(
+        make_evaluation(), jsonl([*ROWS, bad, comparison("q2", query="Another?", choice="不选A", **SAID)])
+    )
+    assert (importing.rows_read, importing.rows_stored, importing.rows_bad) == (6, 4, 2)
+    assert importing.summary["notices"] == LINES
+
+
+def test_the_same_file_again_gives_the_same_account() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, *ROWS)
+    again = check(evaluation, jsonl(ROWS))
+    assert (again.rows_read, again.rows_unchanged, again.summary["notices"]) == (4, 4, LINES)
+
+
+def test_a_strength_is_kept_with_the_verdict_whichever_way_round_its_row_stands() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("q1"))
+    bring(evaluation, verdict("q1", choice="[[B>>A]]", candidate_a="beta", candidate_b="alpha"))
+    (stored,) = Verdict.objects.all()
+    assert (stored.choice, stored.note) == ("A", "strength: >>")
+
+
+def test_it_is_exported_and_read_back(tmp_path: Path) -> None:
+    evaluation = make_evaluation(slug="study")
+    bring(evaluation, *ROWS)
+    path = tmp_path / "verdicts.jsonl"
+    call_command("export", "study", "--format", "verdicts", "--out", str(path), stdout=io.StringIO())
+    (row,) = map(json.loads, path.read_text().splitlines())
+    assert (row["choice"], row["note"]) == ("B", "strength: slightly")
+    assert bring(evaluation, row).rows_unchanged == 1
+
+
+def test_the_command_says_it_before_it_stores_and_when_it_stores_nothing(tmp_path: Path) -> None:
+    make_evaluation(slug="study")
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(jsonl(ROWS))
+    for arguments, number in (("--dry-run",), 0), ((), 4):
+        out = io.StringIO()
+        call_command("import_comparisons", "study", str(path), *arguments, stdout=out)
+        assert out.getvalue().splitlines()[:2] == LINES
+        assert Comparison.objects.count() == number
+
+
+def test_the_page_and_the_api_have_the_same_lines(client: Client) -> None:
+    evaluation = make_evaluation(slug="study")
+    manager = make_member(evaluation, Role.MANAGER)
+    client.force_login(manager)
+    importing = check(evaluation, jsonl(ROWS))
+    page = client.get(reverse("import", args=[evaluation.slug, importing.pk])).content.decode()
+    assert all(line in page for line in LINES)
+    told = Asking(token_for(manager)).get(f"/evaluations/study/imports/{importing.pk}")
+    assert told.json()["summary"]["notices"] == LINES
+    begin(importing, skip_bad=False, user=None)
+    store(importing)
+    page = client.get(reverse("import", args=[evaluation.slug, importing.pk])).content.decode()
+    assert all(line in page for line in LINES)
