@@ -108,14 +108,27 @@ def parse_label(text: str, names_a: Collection[str] = (), names_b: Collection[st
     """What a label chooses of two; None where it is not understood, or may mean either side.
 
     ``names_a`` and ``names_b``: what either side is called. An exact name counts first, then one that differs in case
-    alone. A name that is also a word for the other side, or for a tie, is not understood.
+    alone. A name that is also a word for the other side, or for a tie, is not understood, nor is a label that holds it.
     """
     label = text.strip()
-    named = named_side(label, names_a, names_b)
-    by_words = parse_words(label) if len(label) <= LONGEST else None
-    if named is AMBIGUOUS or (named and by_words and by_words.choice != named):
+    named, by_words = named_side(label, names_a, names_b), parse_words(label)
+    if named is AMBIGUOUS:
         return None
-    return ParsedLabel(Choice(named)) if named else by_words
+    if by_words and ((named and by_words.choice != named) or holds_doubtful_name(label, names_a, names_b)):
+        return None
+    return ParsedLabel(Choice(named), by_place=bool(by_words and by_words.by_place)) if named else by_words
+
+
+def holds_doubtful_name(label: str, names_a: Collection[str], names_b: Collection[str]) -> bool:
+    """Whether a word in a label is the name of one side and means another: “B is better”, where A is called B."""
+    doubtful = [
+        name
+        for side, names in ((Choice.A, names_a), (Choice.B, names_b))
+        for name in names
+        if (meant := parse_words(name)) and meant.choice != side
+    ]
+    words = plain_words(label) if doubtful else ""
+    return any(re.search(rf"\b{re.escape(plain_words(name))}\b", words) for name in doubtful)
 
 
 AMBIGUOUS: Final = "both"
@@ -138,7 +151,7 @@ def folded(name: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def parse_words(label: str) -> ParsedLabel | None:
-    words = plain_words(label)
+    words = plain_words(label) if len(label) <= LONGEST else ""
     if not words:
         return None
     if BOTH_BAD.fullmatch(words):

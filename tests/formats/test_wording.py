@@ -116,6 +116,14 @@ def test_a_label_with_anything_unknown_in_it_is_not_understood(text: str) -> Non
         ("model_b", ["other"], ["model_b"], "B"),
         ("tie", ["tie"], ["other"], None),
         ("other", ["tie"], ["other"], "B"),
+        # Such a name in a longer label.
+        ("B is better", ["B"], ["C"], None),
+        ("A > B", ["B"], ["A"], None),
+        ("It is a tie", ["tie"], ["other"], None),
+        ("Model 2 is better", ["model 2"], ["model 3"], None),
+        ("A", ["model 2"], ["model 3"], "A"),
+        ("left", ["B"], ["A"], "A"),
+        ("A is better", ["A"], ["B"], "A"),
     ],
 )
 def test_an_exact_name_counts_first_and_what_may_mean_two_things_means_none(
@@ -127,6 +135,9 @@ def test_an_exact_name_counts_first_and_what_may_mean_two_things_means_none(
 
 def test_a_label_by_place_is_known_as_one() -> None:
     told = {text: found.by_place for text in ("left", "Right is better", "A", "first") if (found := parse_label(text))}
+    named = parse_label("left", ["left"], ["right"])
+    assert named
+    assert named.by_place
     assert told == {"left": True, "Right is better": True, "A": False, "first": False}
 
 
