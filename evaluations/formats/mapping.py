@@ -33,6 +33,7 @@ BESIDE: Final[Mapping[str, Beside]] = {
     FileFormat.COMPARISONS: Beside(("choice",), LABEL_COLUMNS, OF[FileFormat.VERDICTS] - KEYS, verdict_row),
     FileFormat.RESPONSES: Beside(("value", "failure"), ("value", "failure"), OF[FileFormat.SCORES] - KEYS, score_row),
 }
+LABELS: Final = frozenset({*LABEL_COLUMNS, "value", "failure"})
 RATERS: Final = ("rater", "annotator", "annotator_id", "reviewer", "judge", "worker_id")
 ON_ASPECT: Final = "choice:"
 
@@ -100,7 +101,8 @@ def rows_meant(
     """What a record brings, with the verdicts or the score beside its material."""
     beside = BESIDE.get(name)
     if beside is None:
-        return (*meaning(record, reading), *columns_left_out(name, record))
+        rows, known = meaning(record, reading), OF.get(name)
+        return rows if known is None or record.values.keys() <= known else (*rows, *columns_left_out(record, known))
     several = choices_on_aspects(reading) if name == FileFormat.COMPARISONS and reading.is_mapped else []
     if several or (reading.is_mapped and named(reading).intersection(beside.fields)):
         values = record.values
@@ -120,6 +122,8 @@ def rows_meant(
 
 def own_column(beside: Beside, values: Mapping[str, Any], reading: Reading) -> str | None:
     """The column of labels beside the material, where the row also names the rater and its kind."""
+    if LABELS.isdisjoint(values):
+        return None
     columns = beside.fields if reading.mapping or reading.constants else beside.columns
     column = next((column for column in columns if column in values), None)
     if column is None:
@@ -156,10 +160,8 @@ def material_in(values: Mapping[str, Any], beside: Beside, several: Collection[s
     return {column: value for column, value in values.items() if column not in beside.own and column not in several}
 
 
-def columns_left_out(name: str, record: Record) -> Iterator[Notice]:
+def columns_left_out(record: Record, known: Collection[str]) -> Iterator[Notice]:
     """Columns of verdicts and of scores that no row of them has. Material keeps such columns as metadata."""
-    known = OF.get(name)
-    if known is not None and not record.values.keys() <= known:
-        for column, value in record.values.items():
-            if column not in known and value not in (None, ""):
-                yield Notice(record.line, NoticeKind.COLUMN, column)
+    for column, value in record.values.items():
+        if column not in known and value not in (None, ""):
+            yield Notice(record.line, NoticeKind.COLUMN, column)

@@ -45,14 +45,18 @@ class Notices:
         for notice in notices:
             self._add(notice)
         for row in rows:
-            if isinstance(row, (QueryRow, ComparisonRow, ResponseRow)) and len(row.query.category) == MAX_CATEGORY:
-                self._add(Notice(row.line, NoticeKind.SHORTENED, row.query.category, "category"))
-            if isinstance(row, ComparisonRow):
-                if row.response_a == row.response_b:
-                    self._add(Notice(row.line, NoticeKind.EQUAL_RESPONSES))
-                self._look_for_labels(row.metadata, (row.candidate_a,), (row.candidate_b,))
-            elif isinstance(row, ResponseRow):
-                self._look_for_labels(row.metadata)
+            if isinstance(row, (ComparisonRow, ResponseRow, QueryRow)):
+                self._count_material(row)
+
+    def _count_material(self, row: QueryRow | ComparisonRow | ResponseRow) -> None:
+        if len(row.query.category) == MAX_CATEGORY:
+            self._add(Notice(row.line, NoticeKind.SHORTENED, row.query.category, "category"))
+        if isinstance(row, ComparisonRow):
+            if row.response_a == row.response_b:
+                self._add(Notice(row.line, NoticeKind.EQUAL_RESPONSES))
+            self._look_for_labels(row.metadata, (row.candidate_a,), (row.candidate_b,))
+        elif isinstance(row, ResponseRow):
+            self._look_for_labels(row.metadata)
 
     def sentences(self) -> list[str]:
         """What is lost comes first."""

@@ -100,7 +100,8 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
         unread = said_in(record) if told is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)
-        return told_apart(record.line, (*rows_meant(found.name, found.meaning, record, reading), *unread))
+        rows = rows_meant(found.name, found.meaning, record, reading)
+        return told_apart(record.line, (*rows, *unread) if unread else rows)
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
 
@@ -113,12 +114,10 @@ def said_in(record: Record) -> tuple[Notice, ...]:
 
 
 def told_apart(line: int, rows: tuple[Row, ...]) -> Entry:
+    if Notice not in map(type, rows):
+        return Entry(line, rows)
     notices = tuple(row for row in rows if isinstance(row, Notice))
-    return (
-        Entry(line, tuple(row for row in rows if not isinstance(row, Notice)), notices)
-        if notices
-        else Entry(line, rows)
-    )
+    return Entry(line, tuple(row for row in rows if not isinstance(row, Notice)), notices)
 
 
 def with_samples(given: Entry | BadRow, seen: Seen) -> Entry | BadRow:

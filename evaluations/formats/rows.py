@@ -188,21 +188,26 @@ def chosen(values: Mapping[str, Any], kind: RaterKind, reading: Reading) -> tupl
     In a column that is not called ``choice`` by us, “A” may also be a candidate's name.
     """
     given = required_text(values, "choice").strip()
-    names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
-    choice, strength = reading.choices.get(given.lower()), ""
-    if choice is not None:
-        strength = strength_of(given, choice, reading)
-    elif not (reading.is_mapped and named_side(given, *names)) and given.lower() in CHOICES:
-        choice = CHOICES[given.lower()]
-    elif label := parse_label(given, *names):
-        choice, strength = label.choice, label.strength
-    elif named_side(given, *names):
-        raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
-    else:
-        raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+    own = CHOICES.get(given.lower())
+    choice, strength = (own, "") if own and not reading.is_mapped else label_meant(given, own, values, reading)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused(f"choice “{choice}” can be a judge's only")
     return choice, strength
+
+
+def label_meant(given: str, own: str | None, values: Mapping[str, Any], reading: Reading) -> tuple[str, str]:
+    choice = reading.choices.get(given.lower())
+    if choice is not None:
+        return choice, strength_of(given, choice, reading)
+    names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
+    has_name = named_side(given, *names)
+    if own and not has_name:
+        return own, ""
+    if label := parse_label(given, *names):
+        return label.choice, label.strength
+    if has_name:
+        raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
+    raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
 
 
 def strength_of(given: str, choice: str, reading: Reading) -> str:

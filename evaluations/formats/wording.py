@@ -213,4 +213,6 @@ def is_label_column(column: str) -> bool:
 
 def with_strength(note: str, strength: str) -> str:
     """A verdict's note that also keeps how much better the chosen response is."""
-    return "; ".join(part for part in (note, strength and f"strength: {strength}") if part)
+    if not strength:
+        return note
+    return f"{note}; strength: {strength}" if note else f"strength: {strength}"
