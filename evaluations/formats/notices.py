@@ -112,7 +112,7 @@ def sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[
 def label_column(column: str, words: Counter[str]) -> str:
     return (
         f"The column “{column}” looks like labels and is kept as metadata: {listed(words)}. "
-        "To import it, map it to “choice” or “value”, and name the rater and the rater kind."
+        "To import it, map it to “choice”, “choice:ASPECT” or “value”, and name the rater and the rater kind."
     )
 
 

@@ -206,7 +206,7 @@ def test_a_choice_of_nobody_is_metadata_and_the_line_says_how_to_import_it() -> 
     assert rows(comparison(choice="A", rater="ann"))[0].metadata == {"choice": "A", "rater": "ann"}  # type: ignore[union-attr]
     assert told(comparison(choice="A", rater="ann"), comparison("q2", choice="B", rater="ann")) == [
         "The column “choice” looks like labels and is kept as metadata: “A” 1, “B” 1. "
-        "To import it, map it to “choice” or “value”, and name the rater and the rater kind."
+        "To import it, map it to “choice”, “choice:ASPECT” or “value”, and name the rater and the rater kind."
     ]
 
 
@@ -327,8 +327,8 @@ def test_what_of_an_annotation_is_not_kept_is_named() -> None:
 
 def test_how_far_a_score_of_llm_comparator_is_from_a_tie_is_kept() -> None:
     ratings = [{"score": 1.5}, {"score": -0.5, "is_flipped": True}, {"score": 1}, {"score": 0}, {"score": None}]
-    record = {"input_text": "Why?", "tags": ["x", "y"], "output_text_a": "1", "output_text_b": "2"}
-    record |= {"individual_rater_scores": ratings}
+    example = {"input_text": "Why?", "tags": ["x", "y"], "output_text_a": "1", "output_text_b": "2"}
+    record = {**example, "individual_rater_scores": ratings}
     assert [(row.choice, row.note) for row in only(VerdictRow, rows(record))] == [
         ("A", "strength: 1.5"),
         ("B", "strength: 0.5"),
