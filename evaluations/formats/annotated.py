@@ -36,8 +36,6 @@ NAMES: Final = (
     *(("generator_1", "generator_2"), ("generator_a", "generator_b"), ("model_name_1", "model_name_2")),
 )
 OF_PAIR: Final = frozenset({"query_id", "reference", "category", *(name for two in NAMES for name in two)})
-# Fields that say what is compared, and are never an answer.
-OF_MATERIAL: Final = frozenset({*QUESTIONS, *OF_PAIR})
 NOT_LETTERS: Final = re.compile(r"[\W_]+")
 NOT_IN_A_KEY: Final = re.compile(r"[^a-z0-9]+")
 # A question with one of these names is the one question about the pair.
@@ -73,13 +71,13 @@ class Pair:
         return ParsedLabel(Choice(meant)) if meant in tuple(Choice) else parse_label(word, *self.sides)
 
     def answer(
-        self, question: str, word: str, reading: Reading, *, is_turned: bool = False, **columns: Any
+        self, question: str, word: str, label: ParsedLabel | None, *, is_turned: bool = False, **columns: Any
     ) -> Iterator[Row]:
         """The verdict that an answer to a question is, or that it is not understood."""
-        label, aspect = self.label(word, reading), aspect_of(question)
         if label is None:
             yield self.notice(NoticeKind.NOT_UNDERSTOOD, word, question)
             return
+        aspect = aspect_of(question)
         choice = FLIPPED[label.choice] if is_turned and label.by_place else label.choice
         yield self.verdict(aspect=aspect, choice=choice, note=with_strength("", label.strength), **columns)
         yield from self.renamed(question, aspect)

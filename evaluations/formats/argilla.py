@@ -15,7 +15,7 @@ from evaluations.formats.annotated import Pair, pair_of
 from evaluations.formats.conversing import candidate
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json
-from evaluations.formats.wording import parse_label
+from evaluations.formats.wording import ParsedLabel, parse_label
 
 SUGGESTION: Final = "suggestion"
 SUGGESTED: Final = "-suggestion-metadata"
@@ -70,9 +70,8 @@ def answered(pair: Pair, answer: Answer, reading: Reading) -> Iterator[Row]:
         raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; at most {MAX_KEY} can be kept")
     if not answer.status:
         yield pair.notice(NoticeKind.NO_STATUS, "")
-    yield from pair.answer(
-        answer.question, word_of(answer.value, pair), reading, rater=answer.rater, rater_kind=answer.kind
-    )
+    word, label = understood(answer.value, pair, reading)
+    yield from pair.answer(answer.question, word, label, rater=answer.rater, rater_kind=answer.kind)
 
 
 def flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -168,17 +167,20 @@ def user(given: Mapping[str, Any], reading: Reading) -> str:
     return name
 
 
-def word_of(value: object, pair: Pair) -> str:
-    """An answer as one label: its words, or of a ranking of the two which stands higher."""
+def understood(value: object, pair: Pair, reading: Reading) -> tuple[str, ParsedLabel | None]:
+    """An answer in words, and what it means: a label, or a ranking of the two by which stands higher."""
     value = objects(value, "a ranking")
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     if isinstance(value, (str, int, float)):
-        return as_text(value, "an answer")
-    ranks = dict(ranked(value, pair))
+        word = as_text(value, "an answer")
+        return word, pair.label(word, reading)
+    ranks, word = dict(ranked(value, pair)), json.dumps(value, ensure_ascii=False)
     if set(ranks) != {Choice.A, Choice.B}:
-        return json.dumps(value, ensure_ascii=False)
-    return "A=B" if ranks[Choice.A] == ranks[Choice.B] else "A>B" if ranks[Choice.A] < ranks[Choice.B] else "B>A"
+        return word, None
+    if ranks[Choice.A] == ranks[Choice.B]:
+        return word, ParsedLabel(Choice.TIE)
+    return word, ParsedLabel(Choice.A if ranks[Choice.A] < ranks[Choice.B] else Choice.B)
 
 
 def ranked(value: object, pair: Pair) -> Iterator[tuple[Choice, float]]:

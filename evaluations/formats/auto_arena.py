@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from evaluations.domain import ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
+from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
 from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, from_json, required_text, response
-from evaluations.formats.wording import parse_label, with_strength
+from evaluations.formats.wording import ParsedLabel, parse_label, with_strength
 
 TIE: Final = "-"
 HUMAN: Final = "Human"  # the name under which AutoArena keeps the votes of people
@@ -70,7 +70,8 @@ def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Read
         raise RowRefused("history must be a list of objects")
     for one in history:
         winner = required_text(one, "winner").strip()
-        label = parse_label("A=B" if winner == TIE else winner, (comparison.candidate_a,), (comparison.candidate_b,))
+        names = (comparison.candidate_a,), (comparison.candidate_b,)
+        label = ParsedLabel(Choice.TIE) if winner == TIE else parse_label(winner, *names)
         if label is None:
             raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
         name = candidate(one, "judge_name") or reading.rater

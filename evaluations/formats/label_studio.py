@@ -103,7 +103,7 @@ def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: 
             yield from pair.answer(
                 question,
                 word,
-                reading,
+                pair.label(word, reading),
                 is_turned=is_turned,
                 rater=rater,
                 rater_kind=kind,
@@ -190,7 +190,7 @@ def min_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             rows += pair.answer(
                 question,
                 word,
-                reading,
+                pair.label(word, reading),
                 rater=rater,
                 rater_kind=reading.rater_kind or RaterKind.HUMAN,
                 shown=Shown.AS_STORED,

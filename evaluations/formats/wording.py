@@ -112,11 +112,11 @@ def parse_label(text: str, names_a: Collection[str] = (), names_b: Collection[st
     """
     label = text.strip()
     named, by_words = named_side(label, names_a, names_b), parse_words(label)
-    if named is AMBIGUOUS:
+    if not named:
+        return None if by_words and holds_doubtful_name(label, names_a, names_b) else by_words
+    if named == AMBIGUOUS or (by_words and by_words.choice != named):
         return None
-    if by_words and ((named and by_words.choice != named) or holds_doubtful_name(label, names_a, names_b)):
-        return None
-    return ParsedLabel(Choice(named), by_place=bool(by_words and by_words.by_place)) if named else by_words
+    return ParsedLabel(Choice(named), by_place=bool(by_words and by_words.by_place))
 
 
 def holds_doubtful_name(label: str, names_a: Collection[str], names_b: Collection[str]) -> bool:

@@ -178,6 +178,14 @@ def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
     assert found.metadata == {"topic": "physics"}
 
 
+def test_a_ranking_is_read_by_exact_names_even_where_they_are_words_for_the_other_side() -> None:
+    said = {"value": ["response_b", "response_a"], "user_id": "u", "status": "submitted"}
+    one = argilla(said)
+    one["fields"] |= {"model_a": "B", "model_b": "A"}
+    (found,) = only(VerdictRow, rows(one))
+    assert (found.choice, found.candidate_b) == ("B", "A")
+
+
 # ---- our own rows -----------------------------------------------------------------------------------
 
 SAID = {"rater": "ann", "rater_kind": "human"}
