@@ -10,7 +10,8 @@ from evaluations.formats.wording import is_label_column, parse_label
 
 WORDS: Final = 8  # listed of each thing, the most frequent first
 LINES: Final = 3
-KEPT: Final = 1_000  # different words that are counted apart
+LISTED: Final = 50  # sentences
+KEPT: Final = 1_000  # different words, and different questions, that are counted apart
 LONGEST_WORD: Final = 60
 OTHERS: Final = "others"
 # What is counted, and the sentence.
@@ -35,7 +36,7 @@ class Notices:
     """Counts notices by kind and place, and finds columns of metadata that look like labels."""
 
     def __init__(self) -> None:
-        self.words: dict[tuple[NoticeKind, str], Counter[str]] = {}
+        self._words: dict[tuple[NoticeKind, str], Counter[str]] = {}
         self._lines: dict[tuple[NoticeKind, str], list[int]] = {}
         self._label_columns: dict[str, Counter[str]] = {}
         self._other_columns: set[str] = set()
@@ -63,14 +64,17 @@ class Notices:
         told = [
             sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES
-            for (one, where), words in self.words.items()
+            for (one, where), words in self._words.items()
             if one == kind
         ]
-        return [*told, *(label_column(column, words) for column, words in self._label_columns.items())]
+        told += [label_column(column, words) for column, words in self._label_columns.items()]
+        return [*told[:LISTED], f"And {len(told) - LISTED:,} lines like these."] if len(told) > LISTED else told
 
     def _add(self, notice: Notice) -> None:
         place = notice.kind, notice.where
-        add_word(self.words.setdefault(place, Counter()), notice.what)
+        if place not in self._words and len(self._words) >= KEPT:
+            place = notice.kind, OTHERS
+        add_word(self._words.setdefault(place, Counter()), notice.what)
         lines = self._lines.setdefault(place, [])
         if len(lines) <= LINES and notice.line not in lines:
             lines.append(notice.line)

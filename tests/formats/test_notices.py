@@ -293,6 +293,8 @@ def test_long_lists_of_words_are_cut_and_say_how_many_more_there_are() -> None:
     (line,) = told(*(task(chose(f"word {key}"), key=key) for key in range(30)))
     assert line.startswith("30 labels of “preference” not understood")
     assert "and 22 more (lines 1, 2, 3, …)." in line
+    many = told(*(task(chose("?", question=f"question {key}"), key=key) for key in range(60)))
+    assert (len(many), many[-1]) == (51, "And 10 lines like these.")
 
 
 # ---- formats of others ------------------------------------------------------------------------------
