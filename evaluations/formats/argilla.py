@@ -45,17 +45,13 @@ def record_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         raise RowRefused("fields must be an object")
     key = next((values[name] for name in NAMES if values.get(name) is not None), None)
     beside = from_json(values.get("metadata"), "metadata")
-    told = {**fields, **{name: value for name, value in in_object(beside).items() if name not in fields}}
-    pair = pair_of(told, reading, record.line, as_text(record.index if key is None else key, "id"))
+    pair = pair_of(fields, reading, record.line, as_text(record.index if key is None else key, "id"))
+    pair = replace(pair, others={**(beside if isinstance(beside, dict) else {}), **pair.others})
     rows = list(pair.material())
     for answer in (*people(values, reading), *suggested(values, reading)):
         rows += answered(pair, answer, reading)
     unread = [name for name in values if name not in (*OWN, *OF_RECORD) and values[name] not in (None, "", [], {})]
     return (*rows, *(pair.notice(NoticeKind.COLUMN, name) for name in unread))
-
-
-def in_object(given: object) -> Mapping[str, Any]:
-    return given if isinstance(given, dict) else {}
 
 
 def answered(pair: Pair, answer: Answer, reading: Reading) -> Iterator[Row]:

@@ -166,7 +166,7 @@ def test_drafts_and_discarded_responses_and_statuses_nobody_knows_are_counted() 
 
 def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
     said = {"value": "Short.", "user_id": "u", "status": "submitted"}
-    one = argilla(metadata={"topic": "physics"}, vectors={"v": [0.1]})
+    one = argilla(metadata={"topic": "physics", "query_id": 7, "answer1": "x", "answer2": "y"}, vectors={"v": [0.1]})
     one["responses"] = {"why": [said], "stars": [{**said, "value": 4}], "none": [{**said, "value": None}]}
     assert told(one) == [
         "1 label of “why” not understood and not stored: “Short.” 1 (line 1).",
@@ -175,7 +175,8 @@ def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
         "Columns not stored: “vectors” 1 (line 1).",
     ]
     (found,) = only(ComparisonRow, rows(one))
-    assert found.metadata == {"topic": "physics"}
+    assert found.metadata == {"topic": "physics", "query_id": 7, "answer1": "x", "answer2": "y"}
+    assert (found.query.key, found.candidate_a) == ("r1", "response_a")
 
 
 def test_a_ranking_is_read_by_exact_names_even_where_they_are_words_for_the_other_side() -> None:
