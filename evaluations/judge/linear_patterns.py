@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as ops
+from re import _parser as parser
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -104,7 +104,7 @@ class Linear:
         offsets: Callable[[int], int] = int
         if self.marks:
             prepared, offsets = with_marks(prepared)
-        found = []
+        found: list[Match] = []
         for start, end, label in self.spans(prepared):
             if len(found) == MOST_MATCHES:
                 raise PatternTimedOut(f"The rubric's pattern matches more than {MOST_MATCHES:,} times in the reply.")

@@ -110,7 +110,8 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
-    rows, repaired = [HEADS], []
+    rows: list[Sequence[str]] = [HEADS]
+    repaired: list[str] = []
     for name, judge in aspect.judges.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority

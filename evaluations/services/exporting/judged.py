@@ -59,9 +59,12 @@ def with_words(
             if said := words.get((comparison, pk, key)):
                 rationales = by_order((one.shown, one.rationale) for one in said if one.rationale)
                 notes = by_order((one.shown, one.note) for one in said if one.note)
-                texts = {"rationales": rationales} if rationales else {}
-                texts |= {"notes": notes} if notes else {}
-                judge["choices"] = {**judge["choices"], key: exported.JudgesChoice(**{**choice, **texts})}
+                told = exported.JudgesChoice(**choice)
+                if rationales:
+                    told["rationales"] = rationales
+                if notes:
+                    told["notes"] = notes
+                judge["choices"] = {**judge["choices"], key: told}
     return judges
 
 

@@ -22,7 +22,7 @@ def replaced_reviews(comparison_ids: Collection[int]) -> frozenset[tuple[int, in
     for review, aspect in aspects_of(list(ranks)):
         (comparison, rater), _ = ranks[review]
         votes[comparison, rater, aspect].append(review)
-    replaced = set()
+    replaced: set[tuple[int, int]] = set()
     for (_, _, aspect), reviews in votes.items():
         holds_vote = max(reviews, key=lambda review: ranks[review][1])
         replaced.update((review, aspect) for review in reviews if review != holds_vote)
