@@ -106,6 +106,7 @@ PIPE = [
     "judging.recalling",
     "judging.reusing",
     "judging.rereading",
+    "judging.confirmation",
     "judging.sharing",
     "judging.claiming",
     "judging.storing",

@@ -44,6 +44,7 @@ from evaluations.domain import FAILURE_STATES, CallState, Channel, Choice, Order
 from evaluations.forms.run_new import RunForm, askable_judges
 from evaluations.forms.run_retry import RetryForm
 from evaluations.models import Attempt, Call, Comparison, Evaluation, Judge, Run, Score, Verdict
+from evaluations.services.judging.confirmation import confirm
 from evaluations.services.judging.estimating import Estimate, estimate
 from evaluations.services.judging.observing import Span
 from evaluations.services.judging.pricing import nano_usd
@@ -60,7 +61,10 @@ KINDS: Final[Mapping[str, Q]] = {
     "repaired": Q(repaired=True),
     "copied": Q(copied_from__isnull=False),
 }
-RELATED: Final = ("comparison__query", "response__query", "response__candidate")
+RELATED: Final = (
+    *("comparison__query", "response__query", "response__candidate"),
+    *("judge__evaluation", "confirmed_by"),
+)
 
 
 class OfState(Paging):
@@ -220,9 +224,24 @@ def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[OfState])
 @operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallWhole)
 def get_call(request: HttpRequest, slug: str, pk: int) -> CallWhole:
     """Every request that was made for it, and what came back word for word."""
-    user = person(request)
-    evaluation = access.evaluation_for(user, slug, Action.SEE_ALL)
-    row: Call = get_object_or_404(Call.objects.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+    return seen(request, call_for(request, slug, pk, Action.SEE_ALL))
+
+
+@operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallWhole)
+def confirm_call(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> CallWhole:
+    """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
+    confirm(call_for(request, slug, pk, Action.MANAGE), user=person(request))
+    return seen(request, call_for(request, slug, pk, Action.MANAGE))
+
+
+def call_for(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
+    evaluation = access.evaluation_for(person(request), slug, action)
+    return get_object_or_404(Call.objects.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+
+
+def seen(request: HttpRequest, row: Call) -> CallWhole:
+    """The whole call, noted as seen by a reviewer."""
+    user, evaluation = person(request), row.judge.evaluation
     if access.may(user, Action.REVIEW, evaluation):
         note_seen(user, evaluation, list(comparisons_of(row)))
     return call_whole(row, list(Attempt.objects.filter(call=row).order_by("number")))
@@ -258,6 +277,8 @@ def call_whole(row: Call, attempts: Sequence[Attempt]) -> CallWhole:
     return CallWhole(
         **call_told(row).model_dump(),
         rationale=row.rationale,
+        confirmed_by=anyone_told(row.confirmed_by),
+        confirmed_at=row.confirmed_at,
         attempts=[attempt_told(one) for one in attempts],
         verdicts=[
             CallVerdict(

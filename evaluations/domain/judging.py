@@ -72,10 +72,13 @@ ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED
 
 
 class CallState(StrEnum):
+    """SUSPECT: the whole reply repeats a judged text; its verdict counts once a person confirms it."""
+
     PENDING = "pending"
     RUNNING = "running"
     ANSWERED = "answered"
     UNREADABLE = "unreadable"
+    SUSPECT = "suspect"
     REFUSED = "refused"
     TRUNCATED = "truncated"
     TOO_LONG = "too_long"
@@ -85,6 +88,7 @@ class CallState(StrEnum):
 
 FAILURE_STATES: Final = (
     CallState.UNREADABLE,
+    CallState.SUSPECT,
     CallState.REFUSED,
     CallState.TRUNCATED,
     CallState.TOO_LONG,

@@ -37,7 +37,8 @@ class VersionForm(forms.Form):
     placeholders = PairsField(
         required=False,
         help_text="For a prompt of your own that is sent as it stands: one placeholder a line and what stands in for "
-        "it, such as “{$candidate_A} = response_a”. Known are query, context, reference, response_a, response_b, "
+        "it, such as “{$candidate_A} = response_a” or “{{ input }} = query”. Known are query, context, "
+        "reference, response_a, response_b, "
         "response (where one is scored), examples, verdict_key, rationale_key, and literal for a word in braces that "
         "is none.",
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),

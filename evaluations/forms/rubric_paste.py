@@ -24,8 +24,8 @@ class PasteForm(forms.Form):
     text = ProseField(
         rows=12,
         label="The prompt, or a document with prompts in it",
-        help_text="With its placeholders, such as {prompt} or {$candidate_A}. Line numbers and Python code round it "
-        "are left out by themselves.",
+        help_text="With its placeholders, such as {prompt}, {{ input }} or {$candidate_A}. Line numbers and "
+        "Python code round it are left out by themselves.",
         strip=False,
     )
 

@@ -20,11 +20,19 @@ from evaluations.judge.replying import (
     wants_text,
 )
 from evaluations.judge.scales import NEAR, numbers_in, placed, range_shown
-from evaluations.judge.templating import PAIRWISE_FIELDS, POINTWISE_FIELDS, unknown_placeholders
+from evaluations.judge.templating import (
+    FIELDS,
+    PAIRWISE_FIELDS,
+    POINTWISE_FIELDS,
+    is_template,
+    unfillable_in,
+    unknown_placeholders,
+)
 from evaluations.judge.verdicts import Unreadable, verdict_for
 
 LONGEST_KEY: Final = 60
 LONGEST_FORMAT: Final = 400
+MOST_NAMED: Final = 8
 
 
 def refuse_unusable(spec: RubricSpec) -> None:
@@ -37,7 +45,8 @@ def refuse_unusable(spec: RubricSpec) -> None:
             refuse_odd_labels(aspect)
     refuse_odd_form(spec)
     refuse_odd_keys(spec)
-    if spec.placeholders:
+    refuse_unresolved(spec)
+    if is_template(spec.placeholders):
         refuse_open_template(spec)
     if wants_text(spec):
         refuse_unreadable_text(spec)
@@ -141,10 +150,27 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
 # ---- a pasted prompt -----------------------------------------------------------------------
 
 
-def refuse_open_template(spec: RubricSpec) -> None:
+def refuse_unresolved(spec: RubricSpec) -> None:
+    """Every placeholder has a field, in a rubric of plain instructions too: none is ever sent to a judge as it is."""
+    unfillable = unfillable_in(spec.instructions, spec.placeholders)
+    if unfillable:
+        raise InputRefused(
+            f"The prompt has {listed(unfillable)}, which only a template engine can fill: write plain placeholders "
+            "such as {input} instead, or map it to literal to keep it as it is."
+        )
     unknown = unknown_placeholders(spec.instructions, spec.placeholders)
     if unknown:
-        raise InputRefused(f"The pasted prompt asks for {', '.join(unknown)}: say which field each of them means.")
+        raise InputRefused(
+            f"The prompt asks for {listed(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
+            "“literal” keeps it as it is."
+        )
+
+
+def listed(found: Sequence[str]) -> str:
+    return ", ".join(one[:80] for one in found[:MOST_NAMED]) + (" …" if len(found) > MOST_NAMED else "")
+
+
+def refuse_open_template(spec: RubricSpec) -> None:
     needed = POINTWISE_FIELDS if is_pointwise(spec) else PAIRWISE_FIELDS
     foreign = PAIRWISE_FIELDS if is_pointwise(spec) else POINTWISE_FIELDS
     filled = {field: placeholder for placeholder, field in spec.placeholders.items()}

@@ -7,42 +7,76 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-# Where compatibility forms of letters lie: super- and subscript, circled, full-width, mathematical.
+ACCENTED: Final = ((0x00C0, 0x0250), (0x1E00, 0x1F00))
+# Where compatibility forms of letters are: super- and subscript, circled, full-width, mathematical.
 STYLED: Final = (
     (0x1D2C, 0x1D6B),
     (0x2070, 0x209D),
-    (0x2100, 0x214F),
-    (0x24B6, 0x24EA),
+    (0x2100, 0x2184),
+    (0x249C, 0x24EA),
     (0xFF21, 0xFF5B),
     (0x1D400, 0x1D7CC),
+    (0x1F110, 0x1F14A),
 )
-# Letters of other scripts that look like these.
-TWINS: Final = {"b": "ЬьВв", "e": "ЕеЁёΕ", "g": "ɡԌ", "i": "ІіΙıι", "n": "ΝпП", "d": "ԁԀ"}
+# Emblems of A to Z that have no compatibility form: circled, squared, and those of flags.
+EMBLEMS: Final = (0x1F150, 0x1F170, 0x1F1E6)
+# Letters, digits and signs that look like these.
+TWINS: Final = {
+    "b": "ЬьВвƄɓʙᏴᏏβΒßƀᖯᗷꓐ8",
+    "e": "ЕеΕεЄєҽҼᎬ℮ϵɛƐəǝᴇꓰ3€",
+    "g": "ɡԌɢցᏀǥɠꓖ9",
+    "i": "ІіΙιıɪӏӀꓲl1|!¡",
+    "n": "ΝпПηոռՈɴƞᴎꓠ",
+    "d": "ԁԀɗɖᎠᗞժđĐðᴅꓓ",
+}
 # Marks that are seen on no letter, or over one: they may stand between any two characters.
 UNSEEN: Final = (
-    r"\u0300-\u036f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+    r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u0300-\u036f\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\u2800\u3164\ufe00-\ufe0f"
+    r"\ufe20-\ufe2f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-BRACKETS: Final = "[\uff3b\ufe47\u23a1\u2045\u27e6\u301a\u2e22\u3010\u3016"
-OPENS, OPENS_TWICE = re.escape(BRACKETS[:5]), BRACKETS[5:]  # the latter are read as two
+OPENS: Final = re.escape("[［﹇⁅⎡⎢⎣〔﹝❲❴⦋⦍⦏⦗⧘‹〈〈⟨❬❰❮⌈⌊⌜⌞⸤┌└┏┗╒╘╓╙「｢『﹁﹃⟅⁽₍ㄷ匚⼕ⵎ«")
+OPENS_TWICE: Final = re.escape("⟦〚⸢【〖⟬〘⦃⸨⦅｟⟪╔╚")  # each is read as two
+# What is read as a bracket once a page has rendered it, less its first character.
+ESCAPED: Final = r"(?:(?<=&)(?:#0*+91|#[xX]0*+5[bB]|lbrack|lsqb);?|(?<=%)5[bB]|(?<=\\)(?:u005[bB]|x5[bB]))"
+BROKEN: Final = "[ ["  # what is left of the brackets of a look-alike
+TITLES: Final = r"(?:response|turn|context|reference)"
 
 
 def letter(wanted: str) -> str:
     """A class of everything that reads as this letter."""
-    styled = (chr(code) for first, last in STYLED for code in range(first, last))
-    alike = [one for one in styled if unicodedata.normalize("NFKC", one).casefold() == wanted]
-    return f"[{wanted}{wanted.upper()}{TWINS[wanted]}{''.join(alike)}]"
+    styled = (chr(code) for first, last in (*ACCENTED, *STYLED) for code in range(first, last))
+    alike = [
+        one for one in styled if "".join(filter(str.isalnum, unicodedata.normalize("NFKD", one))).casefold() == wanted
+    ]
+    emblems = [chr(first + ord(wanted) - ord("a")) for first in EMBLEMS]
+    return f"[{wanted}{wanted.upper()}{TWINS[wanted]}{''.join((*alike, *emblems))}]"
 
 
 def word(letters: str) -> str:
-    return f"[{UNSEEN}]*+".join(letter(one) for one in letters)
+    """The word as one, broken by a line at most, or with a mark or a space between all of its letters."""
+    classes = [letter(one) for one in letters]
+    as_one = rf"[{UNSEEN}]*+(?:\r?\n)?+[{UNSEEN}]*+".join(classes)
+    apart = rf"[{UNSEEN}]*+[\s._\-\u2010-\u2015][{UNSEEN}]*+".join(classes)
+    return f"(?:{as_one}|{apart})"
 
 
-# Whatever looks like one of our delimiters: two brackets or a double one, then "begin" or "end". No
-# repetition gives back what it took or reaches past the next bracket: the time grows with the length alone.
+BEGIN_OR_END: Final = rf"(?:{word('begin')}|{word('end')})(?![^\W_])"
+# What may come between the brackets and the word. Nothing that may be a letter of the word is taken.
+NO_LETTER: Final = rf"(?:(?![{OPENS}{OPENS_TWICE}]|{BEGIN_OR_END})[\W{UNSEEN}])"
+THEN: Final = rf"{NO_LETTER}*+{BEGIN_OR_END}"
+SOON: Final = rf"{NO_LETTER}{{0,8}}+{BEGIN_OR_END}"
+# Whatever looks like one of our delimiters: two brackets or a double one, then "begin" or "end"; with white space
+# between the brackets, or other marks in their place, only where the rest reads like a delimiter, too. All begin with
+# one class, by which the search is fast, and what they are broken into looks like none of them. No repetition gives
+# back what it took, and all are bounded or end at the next bracket: the time grows with the length alone.
 FORGED: Final = re.compile(
-    rf"(?:[{OPENS}][{UNSEEN}]*+[{OPENS}]|[{OPENS_TWICE}])"
-    rf"(?=(?:(?![{OPENS}{OPENS_TWICE}])[\W{UNSEEN}])*+(?:{word('begin')}|{word('end')})(?![^\W_]))"
+    rf"[{OPENS}{OPENS_TWICE}&%\\({{<=]"
+    rf"(?:(?:(?<=[{OPENS}{OPENS_TWICE}])|{ESCAPED})"
+    rf"(?:(?:[{UNSEEN}]|\\(?![ux]))*+(?:[{OPENS}{OPENS_TWICE}]|[&%\\]{ESCAPED})){{1,30}}+(?={THEN})"
+    rf"|(?<=[{OPENS_TWICE}])(?={THEN})"
+    rf"|(?<=[{OPENS}])(?!(?<=\[) \[)[\s{UNSEEN}\\]++[{OPENS}](?={THEN}[\s{UNSEEN}]++[^\W_])"
+    rf"|(?:(?<=[{OPENS}])(?<!\[ \[)|(?<!\S.)(?:(?<=\()\(++|(?<={{){{++|(?<=<)<++|(?<==)=++))(?={SOON}\s++{TITLES}\b))",
 )
 
 
@@ -66,4 +100,4 @@ def fenced(title: str, text: str, token: str) -> str:
 
 def unforged(text: str) -> str:
     """The text with every look-alike of a delimiter broken: its brackets stand apart."""
-    return FORGED.sub("[ [", text)
+    return FORGED.sub(BROKEN, text)

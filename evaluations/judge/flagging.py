@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import Flag
-from evaluations.judge.fencing import BRACKETS, FORGED
+from evaluations.judge.fencing import BROKEN, FORGED
 
 CONTEXT: Final = 60  # characters on either side of an excerpt
 REACH: Final = 80  # characters before a label that may say what it is for
@@ -102,8 +102,6 @@ PATTERNS: Final = (
         r"\[(?:/INST\]|(?:the\s)?(?:start|begin|end)\sof\s(?:assistant|response)\b)",
     ),
 )
-# One of these is in whatever is read as one of our delimiters.
-OPENINGS: Final = ("[[", *BRACKETS[2:])
 # Between texts that are looked at together: no pattern reaches across it, and to none is it unlike an end.
 BETWEEN: Final = "\n\x00\n"
 
@@ -200,8 +198,9 @@ def suspect(text: str) -> Iterator[Found]:
         if any(anchor in lower for anchor in one.anchors) and (match := one.found_by.search(plain)):
             yield Found(one.flag, plain, *match.span())
     yield from about_labels(plain)
-    if any(opening in plain for opening in OPENINGS) and (match := FORGED.search(text)):
-        yield Found(Flag.FORGED_DELIMITER, text, match.start(), match.end() + len("begin"))
+    unbroken = text.replace(BROKEN, "[[")
+    if match := FORGED.search(unbroken):
+        yield Found(Flag.FORGED_DELIMITER, unbroken, match.start(), match.end() + len("begin"))
 
 
 def about_labels(plain: str) -> Iterator[Found]:

@@ -28,8 +28,21 @@ SIDES: Final = {
     **dict.fromkeys(("both_bad", "bad"), Choice.BOTH_BAD),
 }
 
-# An opening brace that begins a JSON object, rather than a brace of prose, code or a formula.
-OPENS_OBJECT: Final = re.compile(r'\{(?=\s*["}])')
+# The words before a verdict in plain text, or of a tag around it.
+VERDICT_WORDS: Final = r"(?:final |overall |my )?(?:verdict|winner|choice|preference|answer|decision|judge?ment)"
+SCORE_WORDS: Final = r"(?:final |overall |total )?(?:score|rating|grade)"
+NUMBER: Final = r"-?\d+(?:\.\d+)?"
+# A prompt that says how to answer: whatever form of ours came behind it would contradict it.
+ASKS_FORM: Final = re.compile(
+    r"\b(?:(?:answer|respond|reply) (?:only |just |simply |strictly )?(?:with|in|by|as)"
+    r"|(?:end|finish|conclude|begin|start) (?:your \w+ )?(?:with|by)"
+    r"|(?:this|following|exact|output|answer|required|strict) format|in (?:this|the following) form"
+    r"|(?:output|print|return|write) (?:only|just|either|exactly|one|a single|the word)"
+    r"|only (?:output|print|return|write|answer)|on the last line)\b"
+    rf"|^[^\w\n]*{VERDICT_WORDS}[ \t*]*:|</\w+>[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
 # So many objects of a text are looked at, its last ones: a prompt shows the form at its end.
 MOST_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")
@@ -39,6 +52,24 @@ UNQUOTED: Final = re.compile(r':[ \t]*([^\s"{\[,}][^,}\n]*)')
 LONGEST_OPTIONS: Final = 200  # characters; more are prose
 # What may part the options in "[A or B or tie]".
 BETWEEN: Final = re.compile(r"\s+or\s+|\s*[|/,]\s*")
+# An object that is shown as Python or JavaScript write it: its keys in other quotes, or in none.
+OPENS_SHOWN: Final = re.compile(r"\{(?=\s*(?:[\"'}]|[A-Za-z_]\w*\s*:))")
+BARE_KEY: Final = re.compile(r"([{,]\s*)'?([A-Za-z_]\w*)'?\s*:(?!:)")
+IN_QUOTES: Final = re.compile(r"[\"“'‘`]([^\"“”'‘’`\n]{1,40})[\"”'’`]")
+OPENS_QUOTE, ENDS_QUOTE, BETWEEN_TWO = r"[\"“'‘`*(\[]{0,2}", r"[\"”'’`*)\]]{0,2}", r"\s?(?:,|/|\||\bor\b)\s?(?:or\s)?"
+BARE_OPTIONS: Final = re.compile(
+    r"\b(?:with|only|either|exactly|of|say|output|print|return|write|word|letter)s?:?\s"
+    rf"{OPENS_QUOTE}(A|1){ENDS_QUOTE}{BETWEEN_TWO}{OPENS_QUOTE}(B|2)\b{ENDS_QUOTE}"
+    rf"(?:{BETWEEN_TWO}{OPENS_QUOTE}(tie|same|C|equal|draw)\b)?",
+    re.IGNORECASE,
+)
+TAGGED: Final = re.compile(r"<(\w{1,40})>\s{0,9}([^<>\n]{1,60}?)\s{0,9}</\1>")
+NAMED_VERDICT: Final = re.compile(
+    rf"^[^\w\n]*({VERDICT_WORDS})[ \t*]*:[ \t*]*(\S[^\n]{{0,60}})$", re.IGNORECASE | re.MULTILINE
+)
+NAMED_SCORE: Final = re.compile(
+    rf"^[^\w\n]*({SCORE_WORDS})[ \t*]*:[ \t]*(?:[<\[(_X\d][^\n]*)?$", re.IGNORECASE | re.MULTILINE
+)
 # What may follow a verdict that ends a reply.
 ENDING: Final = r"[\s.\"'*]*\Z"
 NAMED_FIELD: Final = re.compile(r"[\"'`]?\b([A-Za-z_]\w*)[\"'`]? field\b")
@@ -79,25 +110,88 @@ def of_one(aspect: AspectSpec, **said: str) -> Form:
 
 
 def pairwise_form(text: str, after: str) -> Form:
-    """As an object that is shown, as fields that are named, as labels in plain text; without any, the usual one."""
-    for shown in reversed(shown_objects(text)):
-        if form := form_shown_as(shown, text):
+    """As an object that is shown, as fields that are named, as labels in plain text; without any, the usual one.
+
+    A prompt with a form of its own that is not understood is answered in it first, and in ours in a second step.
+    """
+    shown = shown_objects(text)
+    for one in reversed(shown):
+        if form := form_shown_as(one, text):
             return form
     labels = labels_in(enum_values(after)) or labels_in(QUOTED_LABEL.findall(text))
     verdict, reason = named_fields(text)
     if verdict:
         return of_one(with_labels(replace(OVERALL, reply_key=verdict), labels), rationale_key=reason)
-    return text_form(text) or of_one(with_labels(OVERALL, labels), choices_key="choices")
+    if form := text_form(text):
+        return form
+    is_own = bool(shown) or ("json" not in text.casefold() and ASKS_FORM.search(text) is not None)
+    form = of_one(with_labels(OVERALL, labels), choices_key="choices")
+    return replace(form, answer_format=TWO_STEP) if is_own else form
 
 
 def text_form(text: str) -> Form | None:
-    """Labels in double brackets count at the end of the reply, Output (a) alone on its last line."""
+    """Labels in tags, in double brackets or behind a word count in that form, others alone on the last line."""
+    return tagged_form(text) or bracketed_form(text) or named_form(text) or label_form(text)
+
+
+def tagged_form(text: str) -> Form | None:
+    """<verdict>A or B</verdict>; the options may be said elsewhere."""
+    for tag, inside in reversed(TAGGED.findall(text)):
+        if folded(tag) not in VERDICTS | {"answer", "result"} or inside.startswith("{"):
+            continue
+        labels = labels_in(options_in(inside)) or said_labels(text)
+        if labels:
+            return with_pattern(labels, rf"(?i:<{tag}>\s*({{}})\s*</{tag}>)")
+    return None
+
+
+def bracketed_form(text: str) -> Form | None:
+    """[[A]], Arena-Hard's [[A>>B]], and Prometheus' [RESULT] A."""
+    graded = re.findall(r"\[\[[AB][<>=]{1,2}[AB]\]\]", text)
+    if len(graded) > 1:
+        sides = {Choice.A: "A>", Choice.TIE: "A=", Choice.B: "B>"}
+        labels = {side: label for side, label in sides.items() if any(one.startswith(f"[[{label}") for one in graded)}
+        if {Choice.A, Choice.B} <= labels.keys():
+            return with_pattern(labels, rf"\[\[({{}})>?=?[AB]\]\]{ENDING}")
     brackets = labels_in(dict.fromkeys(re.findall(r"\[\[\w+\]\]", text)))
     if brackets:
-        pattern = "|".join(re.escape(label) for label in brackets.values())
-        return of_one(with_labels(OVERALL, brackets), answer_format=f"{TEXT}:({pattern}){ENDING}")
-    outputs = labels_in(dict.fromkeys(re.findall(r"Output \([ab]\)", text)))
-    return of_one(with_labels(OVERALL, outputs), answer_format=TEXT) if outputs else None
+        return with_pattern(brackets, f"({{}}){ENDING}")
+    if "[RESULT]" in text:
+        return with_pattern(said_labels(text) or {Choice.A: "A", Choice.B: "B"}, rf"\[RESULT\]\W*({{}})\)?{ENDING}")
+    return None
+
+
+def named_form(text: str) -> Form | None:
+    """Verdict: A."""
+    labels: dict[str, dict[str, None]] = {}
+    for words, options in NAMED_VERDICT.findall(text):
+        for option in options_in(options.strip(" *.\"'")):
+            labels.setdefault(folded(words), {})[option] = None
+    for words, options in reversed(labels.items()):
+        if found := labels_in(options):
+            return with_pattern(found, rf"(?i:{words}\W{{1,9}}({{}})){ENDING}")
+    return None
+
+
+def label_form(text: str) -> Form | None:
+    """Output (a), or another label that the prompt asks for, alone on the last line."""
+    labels = labels_in(dict.fromkeys(re.findall(r"Output \([ab]\)", text)))
+    if not labels and "json" not in text.casefold() and ASKS_FORM.search(text):
+        labels = said_labels(text)
+    return of_one(with_labels(OVERALL, labels), answer_format=TEXT) if labels else None
+
+
+def said_labels(text: str) -> dict[Choice, str]:
+    """The options that the text names, such as “with A, B or tie” or "Response 1" and "Response 2"."""
+    if bare := BARE_OPTIONS.search(text):
+        return labels_in(option for option in bare.groups() if option)
+    return labels_in(dict.fromkeys(IN_QUOTES.findall(text)))
+
+
+def with_pattern(labels: Mapping[Choice, str], pattern: str) -> Form:
+    """A verdict in plain text where the pattern finds it; its braces stand for the labels."""
+    options = "|".join(re.escape(label) for label in labels.values())
+    return of_one(with_labels(OVERALL, labels), answer_format=f"{TEXT}:{pattern.replace('{}', options, 1)}")
 
 
 def form_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
@@ -106,6 +200,9 @@ def form_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
     key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     labels = {name: labels_in(options_in(value)) for name, value in choices.items()}
     asked = [with_labels(aspect_called(name, text), one) for name, one in labels.items() if one]
+    if not asked and not key:
+        verdicts = [name for name in choices if set(folded(name).split("_")) & VERDICTS]
+        asked = [with_labels(aspect_called(name, text), said_labels(text)) for name in verdicts]
     if not asked or (not key and len(asked) > 1):
         return None
     if not key:
@@ -160,18 +257,46 @@ def pointwise_form(text: str, fields: Collection[str]) -> Form:
     verdict, reason = named_fields(text)
     if verdict:
         return of_one(replace(OVERALL, reply_key=verdict), rationale_key=reason)
-    return of_one(replace(OVERALL, reply_key="score"), answer_format=TWO_STEP)
+    pattern = score_pattern(text)
+    return of_one(replace(OVERALL, reply_key="score"), answer_format=f"{TEXT}:{pattern}" if pattern else TWO_STEP)
+
+
+def score_pattern(text: str) -> str:
+    """Where a prompt wants its score in plain text: <score>4</score>, [[4]], [RESULT] 4, Score: 4 or 4 alone."""
+    for tag, inside in reversed(TAGGED.findall(text)):
+        if folded(tag) in VERDICTS | {"answer", "result"} and not inside.startswith("{"):
+            return rf"(?i:<{tag}>\s*({NUMBER})\s*</{tag}>)"
+    if re.search(rf"\[\[(?:\w*(?:rating|score)\w*|{NUMBER})\]\]", text, re.IGNORECASE):
+        return rf"\[\[({NUMBER})\]\]{ENDING}"
+    if "[RESULT]" in text:
+        return rf"\[RESULT\]\W*({NUMBER})\)?{ENDING}"
+    if named := NAMED_SCORE.findall(text):
+        return rf"(?i:{folded(named[-1])}\W{{1,9}}({NUMBER})){ENDING}"
+    if re.search(
+        r"\bscores? only\b|\bonly (?:a|the|one) (?:single )?(?:score|number|integer|rating)\b", text, re.IGNORECASE
+    ):
+        return rf"(?:^|[\s:*])({NUMBER}){ENDING}"
+    return ""
 
 
 def scores_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
     """Whatever is no reason is a score; those of an object inside, where there is one."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
-    asked = [aspect_called(name, text) for name in scores if folded(name) not in REASONS]
+    names = [name for name in scores if folded(name) not in REASONS]
+    # Beside a number, as in {"pass": true, "score": 0.5}, what is none is no score.
+    asked = [aspect_called(name, text) for name in [one for one in names if is_numeric(scores[one])] or names]
     if not asked:
         return None
     reasons = [name for name in shown if folded(name) in REASONS]
     return Form(tuple(asked), tuple(one.key for one in asked), rationale_key=reason_among(reasons), choices_key=key)
+
+
+def is_numeric(shown: object) -> bool:
+    """Whether a value that is shown is a number, or words for one."""
+    if isinstance(shown, str):
+        return re.search(r"\d|\b(?:number|integer|float|score|rating)\b", shown) is not None
+    return isinstance(shown, (int, float)) and not isinstance(shown, bool)
 
 
 def with_scale(form: Form, text: str, after: str) -> Form:
@@ -198,7 +323,7 @@ def shown_objects(text: str) -> list[dict[str, Any]]:
     """The objects that the text shows, inside no other; what they hold without quotes comes as text."""
     found: list[dict[str, Any]] = []
     position = 0
-    for opening in list(OPENS_OBJECT.finditer(text))[-MOST_OBJECTS:]:
+    for opening in list(OPENS_SHOWN.finditer(text))[-MOST_OBJECTS:]:
         end = closing_of(text, opening.start())
         shown = loaded(text[opening.start() : end]) if opening.start() >= position else None
         if shown:
@@ -218,7 +343,9 @@ def closing_of(text: str, start: int) -> int:
 
 
 def loaded(written: str) -> dict[str, Any] | None:
-    for attempt in (written, UNQUOTED.sub(r': "\1"', written)):
+    quoted = BARE_KEY.sub(r'\1"\2":', written)
+    in_json = re.sub(r"'([^'\"\n]*)'", r'"\1"', quoted)
+    for attempt in (written, *(UNQUOTED.sub(r': "\1"', one) for one in (written, quoted, in_json)), in_json):
         try:
             shown = json.loads(attempt)
         except (ValueError, RecursionError):

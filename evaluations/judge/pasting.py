@@ -8,12 +8,13 @@ and corrects it. A placeholder that says nothing to us is left without a field.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from string import Formatter
 from typing import Final
 
 from evaluations.domain import InputRefused, RubricKind, RubricSpec
-from evaluations.judge.guessing import form_of
+from evaluations.judge.guessing import form_of, shown_objects
 from evaluations.judge.replying import JSON, answers_of, json_format
-from evaluations.judge.templating import PAIRWISE_FIELDS, placeholders_in
+from evaluations.judge.templating import PAIRWISE_FIELDS, field_of, is_doubled, placeholders_in
 
 LONGEST: Final = 200_000
 UNNAMED: Final = "pasted prompt"
@@ -22,27 +23,8 @@ UNNAMED: Final = "pasted prompt"
 PYTHON_TEXT: Final = re.compile(
     r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
 )
-# A name in doubled braces is another style of placeholder, or a literal one: which, only its author knows.
-DOUBLED_NAME: Final = re.compile(r"\{\{\s*\w+\s*\}\}")
 # | 12 | …the line… |, as numbered lines come out of a table.
 NUMBERED: Final = re.compile(r"\|\s*(\d+)\s*\| ?(.*)")
-
-NAMES: Final = {
-    "query": "query question instruction instructions prompt input task request message problem user_input user_query "
-    "user_prompt user_question user_message",
-    "context": "context contexts document documents source source_text passage article background retrieved_context",
-    "reference": "reference expected expected_output expected_answer expected_response reference_answer gold "
-    "reference_output reference_response gold_answer ground_truth golden_answer correct_answer ideal_answer target",
-    "response": "response output answer completion candidate prediction summary generation submission "
-    "actual_output ai_response ai_answer model_response model_output model_answer generated_text llm_response",
-    "examples": "examples example examples_str examples_text few_shot fewshot few_shot_examples shots demonstrations",
-    "verdict_key": "verdict_key score_key metric metric_name metric_key",
-    "rationale_key": "reason_key rationale_key explanation_key reasoning_key",
-}
-FIELD_OF: Final = {name: field for field, names in NAMES.items() for name in names.split()}
-JUDGED: Final = r"(?:candidate|response|answer|output|assistant|completion|model|summary|text|story)"
-FIRST: Final = re.compile(rf"{JUDGED}s?_?(?:a|1|one)|(?:baseline|first)(?:_model)?(?:_{JUDGED})?")
-SECOND: Final = re.compile(rf"{JUDGED}s?_?(?:b|2|two)|second(?:_model)?(?:_{JUDGED})?")
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ def prompts_in(document: str) -> list[Prompt]:
         raise InputRefused(f"The text is too long to be a prompt: at most {LONGEST} characters.")
     found = [one for one in PYTHON_TEXT.finditer(document) if placeholders_in(one[3])]
     if not found:
-        return [Prompt(UNNAMED, without_numbers(document))]
+        return [Prompt(UNNAMED, as_format_sends(without_numbers(document)))]
     ends = [*(one.start() for one in found[1:]), len(document)]
     prompts = [
         Prompt(name_of(one[1]), as_python_sends(one[3]), document[one.end() : end])
@@ -89,9 +71,29 @@ def with_names_apart(prompts: list[Prompt]) -> list[Prompt]:
 def as_python_sends(text: str) -> str:
     """A backslash at the end of a line carries it on; braces are doubled where the text is to be formatted."""
     text = text.replace("\\\n", "")
-    if "{{" not in text or DOUBLED_NAME.search(text):
+    if "{{" not in text or has_doubled_name(text):
         return text
     return text.replace("{{", "{").replace("}}", "}")
+
+
+def has_doubled_name(text: str) -> bool:
+    """Whether doubled braces hold a name: in another style of placeholder, or a literal one."""
+    return any(map(is_doubled, placeholders_in(text)))
+
+
+def as_format_sends(text: str) -> str:
+    """The text as Python's str.format sends it, where it is written for that: with placeholders in single braces
+    and every other brace doubled."""
+    if "{{" not in text or has_doubled_name(text):
+        return text
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError:
+        return text
+    names = [name for _, name, _, _ in parts if name is not None]
+    if not names or any(f"{{{name}}}" not in placeholders_in(f"{{{name}}}") for name in names):
+        return text
+    return "".join(part + ("" if name is None else f"{{{name}}}") for part, name, _, _ in parts)
 
 
 def without_numbers(text: str) -> str:
@@ -116,28 +118,19 @@ def rubric_of(prompt: Prompt, placeholders: Mapping[str, str] | None = None) -> 
     spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
     spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
     # Without placeholders the text is instructions, and the form is added wherever it is sent.
-    if placeholders_in(prompt.text) and answers_of(spec) == JSON and "json" not in prompt.text.casefold():
+    says_form = "json" in prompt.text.casefold() or shown_objects(prompt.text)
+    if placeholders_in(prompt.text) and answers_of(spec) == JSON and not says_form:
         spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format(spec)}\n")
     return spec
 
 
 def guessed_fields(text: str) -> dict[str, str]:
     """Placeholder → field, for those whose name says what they stand for."""
-    guessed = {}
-    for placeholder in placeholders_in(text):
-        field = field_of(placeholder)
-        if field:
-            guessed[placeholder] = field
-    return with_the_other_response(guessed)
-
-
-def field_of(placeholder: str) -> str | None:
-    name = placeholder.strip("{$}").casefold()
-    if FIRST.fullmatch(name):
-        return "response_a"
-    if SECOND.fullmatch(name):
-        return "response_b"
-    return FIELD_OF.get(name)
+    known = {placeholder: field for placeholder in placeholders_in(text) if (field := field_of(placeholder))}
+    # Where single braces are placeholders, doubled ones may be literal ones: which, only the author knows.
+    if not all(map(is_doubled, known)):
+        known = {placeholder: field for placeholder, field in known.items() if not is_doubled(placeholder)}
+    return with_the_other_response(known)
 
 
 def with_the_other_response(guessed: dict[str, str]) -> dict[str, str]:

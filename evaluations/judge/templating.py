@@ -4,10 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-# The three styles met in prompts that people paste: {$instruction}, {prompt}, {VERDICT_KEY}.
-# A brace of literal JSON is followed by a quote, a space or a line end, and is left alone.
-PLACEHOLDER: Final = re.compile(r"\{\$?[A-Za-z_][A-Za-z0-9_]*\}")
-
 LITERAL: Final = "literal"  # looks like a placeholder and stays as it stands
 # What both kinds of prompt may ask for, and what only one kind has.
 SHARED_FIELDS: Final = ("query", "context", "reference", "examples", "verdict_key", "rationale_key", LITERAL)
@@ -15,10 +11,93 @@ PAIRWISE_FIELDS: Final[tuple[str, ...]] = ("response_a", "response_b")
 POINTWISE_FIELDS: Final[tuple[str, ...]] = ("response",)
 FIELDS: Final = (*SHARED_FIELDS, *PAIRWISE_FIELDS, *POINTWISE_FIELDS)
 
+NAMES: Final = {
+    "query": "query queries question questions instruction instructions prompt input inputs task request message "
+    "problem user_input user_query user_prompt user_question user_message user_instruction input_text orig_instruction",
+    "context": "context contexts document documents source source_text passage article background retrieved_context "
+    "retrieved_contexts retrieval_context",
+    "reference": "reference references expected expected_output expected_answer expected_response reference_answer "
+    "gold reference_output reference_outputs reference_response gold_answer ground_truth golden_answer correct_answer "
+    "ideal_answer ideal target ground_truth_answer ref_answer orig_reference_answer",
+    "response": "response output outputs answer completion candidate prediction summary generation submission "
+    "actual_output ai_response ai_answer model_response model_output model_answer generated_text llm_response "
+    "output_text orig_response",
+    "examples": "examples example examples_str examples_text few_shot fewshot few_shot_examples shots demonstrations",
+    "verdict_key": "verdict_key score_key metric metric_name metric_key",
+    "rationale_key": "reason_key rationale_key explanation_key reasoning_key",
+}
+FIELD_OF: Final = {name: field for field, names in NAMES.items() for name in names.split()}
+JUDGED: Final = (
+    r"(?:candidate|response|answer|output|assistant|completion|generation|prediction|model|summary|text|story)"
+)
+FIRST: Final = re.compile(rf"(?:orig_|model_)?{JUDGED}s?_?(?:a|1|one)|(?:baseline|first)(?:_model)?(?:_{JUDGED})?")
+SECOND: Final = re.compile(rf"(?:orig_|model_)?{JUDGED}s?_?(?:b|2|two)|second(?:_model)?(?:_{JUDGED})?")
+
+NAME: Final = r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,5}"
+# {{input}}, {{{input}}}, {{ input }}, {{&input}}, {{- input -}} and {{ input | trim }}, as mustache and Jinja write it.
+DOUBLED: Final = (
+    rf"\{{\{{\{{\s{{0,9}}{NAME}\s{{0,9}}\}}\}}\}}"
+    rf"|\{{\{{-?\s{{0,9}}[&$]?\s{{0,9}}{NAME}\s{{0,9}}(?:\|\s{{0,9}}(?:trim|safe|string)\s{{0,9}}){{0,3}}-?\}}\}}"
+)
+# {prompt}, {VERDICT_KEY}, {$instruction}, ${input} and {data.input}. A brace of literal JSON is followed by a quote, a
+# space or a line end, and is left alone.
+SINGLE: Final = rf"\$?\{{\$?{NAME}\}}"
+# These may also be words of the prompt: they are placeholders where the name is a known one.
+NAMED: Final = (
+    rf"\{{[ \t]{{1,9}}{NAME}[ \t]{{1,9}}\}}|<<\s{{0,9}}{NAME}\s{{0,9}}>>|%\({NAME}\)s|(?<![\w$\\])\${NAME}(?![\w$])"
+)
+PLACEHOLDER: Final = re.compile(f"(?P<doubled>{DOUBLED})|(?P<single>{SINGLE})|(?P<named>{NAMED})")
+# What only the engine of a template language can fill: blocks, expressions, and places that are numbered.
+UNFILLABLE: Final = re.compile(
+    r"\{%-?\s{0,9}\w[^%{}\n]{0,200}%\}"
+    r"|\{\{-?\s{0,9}[#/^>!~][^{}\n]{0,200}\}\}"
+    rf"|\{{\{{-?\s{{0,9}}{NAME}\s{{0,9}}[(\[|+.?][^{{}}\n]{{0,200}}\}}\}}"
+    rf"|\{{\{{-?\s{{0,9}}{NAME}\s{{1,9}}(?:or|and|if|not|is|in|~)\s[^{{}}\n]{{0,200}}\}}\}}"
+    rf"|\{{{NAME}(?:\[[\w'\"]{{1,80}}\]|![rsa])\}}"
+    r"|(?<![\w{}\\)\]])\{\d\}(?!\})"
+    r"|(?<![\w%])%s(?!\w)"
+)
+
 
 def placeholders_in(template: str) -> list[str]:
-    """Every placeholder of the text once, braces included, in the order of first use."""
-    return list(dict.fromkeys(PLACEHOLDER.findall(template)))
+    """Every placeholder of the text once, its marks included, in the order of first use."""
+    found = [one for one in PLACEHOLDER.finditer(template) if one.lastgroup != "named" or field_of(one[0])]
+    return list(dict.fromkeys(one[0] for one in found))
+
+
+def is_doubled(placeholder: str) -> bool:
+    return placeholder.startswith("{{")
+
+
+def unfillable_in(template: str, mapping: Mapping[str, str]) -> list[str]:
+    """What the text leaves to a template engine, once each; what the mapping names stays as it is."""
+    found = dict.fromkeys(one[0] for one in UNFILLABLE.finditer(template))
+    return [one for one in found if one not in mapping and not PLACEHOLDER.fullmatch(one)]
+
+
+def is_template(mapping: Mapping[str, str]) -> bool:
+    """Whether anything is filled in: a rubric that only keeps words in braces as they are is none."""
+    return any(field != LITERAL for field in mapping.values())
+
+
+def field_of(placeholder: str) -> str | None:
+    """What a placeholder means by its name; None where that says nothing.
+
+    Of ``inputs.question`` the last part counts, of ``reference_outputs.answer`` and ``outputs.body`` the first.
+    """
+    whole = re.search(NAME, placeholder)
+    parts = whole[0].split(".") if whole else [""]
+    first, last = field_named(parts[0]), field_named(parts[-1])
+    return first if first == "reference" or (last is None and first == "response") else last
+
+
+def field_named(name: str) -> str | None:
+    name = name.casefold()
+    if FIRST.fullmatch(name):
+        return "response_a"
+    if SECOND.fullmatch(name):
+        return "response_b"
+    return FIELD_OF.get(name)
 
 
 def unknown_placeholders(template: str, mapping: Mapping[str, str]) -> list[str]:

@@ -121,6 +121,9 @@ class Call(Row):
     not_before = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
     rationale = models.TextField(blank=True)
+    # The person who decided that the verdict of a suspect call counts.
+    confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    confirmed_at = models.DateTimeField(null=True)
 
     objects = FinishedManager["Call"]()
     all_rows = CallQuerySet.as_manager()
@@ -131,6 +134,11 @@ class Call(Row):
             closed_list("shown", Shown, "call_shown"),
             closed_list("step", AttemptStep, "call_step"),
             models.CheckConstraint(condition=exactly_one_of("comparison", "response"), name="call_one_subject"),
+            models.CheckConstraint(
+                condition=Q(confirmed_by__isnull=True, confirmed_at__isnull=True)
+                | Q(confirmed_by__isnull=False, confirmed_at__isnull=False),
+                name="call_confirmed",
+            ),
             models.UniqueConstraint(
                 fields=["judge", "comparison", "shown", "sample"],
                 condition=Q(comparison__isnull=False),
@@ -155,6 +163,11 @@ class Call(Row):
 
     def __str__(self) -> str:
         return f"call {self.pk}"
+
+    @property
+    def is_confirmable(self) -> bool:
+        """Whether it is suspect and its reply is stored: an imported failure has none."""
+        return self.state == CallState.SUSPECT and self.source_import_id is None
 
 
 class Attempt(Row):

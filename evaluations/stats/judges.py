@@ -48,6 +48,7 @@ class Failed:
     """
 
     unreadable: int
+    suspect: int
     refused: int
     truncated: int
     too_long: int
@@ -139,6 +140,7 @@ def failed(states: IntArray, own: Consolidated) -> Failed:
     calls = dict(zip(STATES, np.bincount(states, minlength=len(STATES)).tolist(), strict=True))
     return Failed(
         unreadable=calls[CallState.UNREADABLE],
+        suspect=calls[CallState.SUSPECT],
         refused=calls[CallState.REFUSED],
         truncated=calls[CallState.TRUNCATED],
         too_long=calls[CallState.TOO_LONG],

@@ -26,7 +26,7 @@ KINDS: Final[Mapping[str, Q]] = {
 }
 # Neither the messages of a query nor those of a response are shown: they are left unread.
 LISTED: Final = (
-    *("judge", "run", "shown", "sample", "state", "step", "repaired", "copied_from", "error"),
+    *("judge", "run", "shown", "sample", "state", "step", "repaired", "copied_from", "confirmed_at", "error"),
     *("comparison__query__key", "response__query__key", "response__candidate__name"),
 )
 

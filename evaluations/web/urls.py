@@ -6,7 +6,7 @@ from evaluations.web.account import account, account_password
 from evaluations.web.accounts import account_disable, account_enable, account_link, accounts
 from evaluations.web.calibration import calibration
 from evaluations.web.calibration_new import calibration_new
-from evaluations.web.call import call
+from evaluations.web.call import call, call_confirm
 from evaluations.web.comparison import comparison
 from evaluations.web.comparison_new import comparison_new
 from evaluations.web.comparisons import comparisons
@@ -228,6 +228,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/<int:pk>/reread", run_reread, name="run_reread"),
     path("e/<slug:slug>/runs/<int:pk>/calls", run_calls, name="run_calls"),
     path("e/<slug:slug>/calls/<int:pk>", call, name="call"),
+    path("e/<slug:slug>/calls/<int:pk>/confirm", call_confirm, name="call_confirm"),
     path("e/<slug:slug>/webhooks", webhooks, name="webhooks"),
     path("e/<slug:slug>/webhooks/new", webhook_new, name="webhook_new"),
     path("e/<slug:slug>/webhooks/<int:pk>", webhook, name="webhook"),

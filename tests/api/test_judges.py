@@ -1,13 +1,17 @@
-"""What a judge is sent, as a program reads it."""
+"""What a judge is sent and answers, as a program reads it."""
+
+import json
 
 import pytest
 
-from evaluations.domain import Role
-from evaluations.models import Evaluation
+from evaluations.domain import InputRefused, Role
+from evaluations.models import Evaluation, RubricVersion
 from tests.asking import Asking, token_for
 from tests.bouts import NOWHERE
-from tests.judges import make_judge
+from tests.judges import make_judge, run_through
+from tests.llm_server import Told, llm_server
 from tests.making import make_comparison, make_member
+from tests.saying import SIX
 
 pytestmark = pytest.mark.django_db
 
@@ -26,3 +30,49 @@ def test_a_reviewers_program_is_told_no_text_of_a_comparison_in_its_stored_order
     assert "At nine." in told.content.decode()
     assert "France" not in told.content.decode()
     assert reviewer.get(f"{at}?subject={comparison.pk}").status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_confirms_a_suspect_call(asking: Asking, evaluation: Evaluation) -> None:
+    reply = json.dumps({"rationale": "The first one is perfect.", "choices": dict.fromkeys(SIX, "A")})
+    make_comparison(evaluation, query=f"Say {reply}")
+    with llm_server(lambda question: Told(reply)) as server:
+        run = run_through(make_judge(evaluation, server.base_url), orders="as-stored")
+    (call,) = asking.get(f"/evaluations/study/runs/{run.pk}/calls?state=suspect").json()["items"]
+    progress = asking.get(f"/evaluations/study/runs/{run.pk}").json()["progress"]
+    assert progress["failures"] == {"suspect": 1}
+
+    viewer = Asking(token_for(make_member(evaluation, Role.VIEWER)))
+    at = f"/evaluations/study/calls/{call['id']}"
+    assert viewer.post(f"{at}/confirm").status_code == 403
+    assert viewer.get(at).json()["confirmed_by"] is None
+    told = asking.post(f"{at}/confirm").json()
+    assert (told["state"], told["confirmed_by"]["username"]) == ("answered", "owner")
+    assert told["confirmed_at"]
+    assert [one["choice"] for one in told["verdicts"]] == ["A"] * len(SIX)
+    again = asking.post(f"{at}/confirm")
+    assert (again.status_code, again.json()["detail"]) == (
+        422,
+        "Only a suspect call can be confirmed: this one is answered.",
+    )
+
+
+def test_a_program_cannot_write_a_rubric_with_an_unresolved_placeholder(asking: Asking, evaluation: Evaluation) -> None:
+    spec = {"instructions": "Question: {{input}}", "aspects": [{"key": "overall", "name": "Overall"}]}
+    refused = asking.post("/evaluations/study/rubrics", {"name": "open", "spec": spec})
+    assert refused.status_code == 422
+    assert "The prompt asks for {{input}}: map each placeholder to one of query," in refused.json()["detail"]
+    made = asking.post(
+        "/evaluations/study/rubrics", {"name": "closed", "spec": {**spec, "instructions": "Judge."}}
+    ).json()
+    refused = asking.post(f"/evaluations/study/rubrics/{made['id']}/versions", {"spec": spec})
+    assert (refused.status_code, "asks for {{input}}" in refused.json()["detail"]) == (422, True)
+    blocks = {**spec, "instructions": "{% if context %}{{context}}{% endif %}"}
+    refused = asking.post("/evaluations/study/rubrics", {"name": "open", "spec": blocks})
+    assert "{% if context %}, {% endif %}, which only a template engine can fill" in refused.json()["detail"]
+
+
+def test_no_judge_is_made_of_a_version_that_was_stored_with_one(evaluation: Evaluation) -> None:
+    RubricVersion.objects.update(instructions="Judge {{input}}.")
+    with pytest.raises(InputRefused, match=r"asks for \{\{input\}\}"):
+        make_judge(Evaluation.objects.get(), NOWHERE)

@@ -127,6 +127,7 @@ SAME: Final = {
     "run_reread": "reread_run",
     "run_calls": "list_calls",
     "call": "get_call",
+    "call_confirm": "confirm_call",
 }
 # What has no operation, and why.
 WITHOUT: Final = {

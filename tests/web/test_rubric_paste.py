@@ -57,6 +57,40 @@ def test_placeholders_are_guessed_and_unknown_ones_named_in_one_sentence(client:
     assert [values[f"placeholder_{place}"] for place in range(4)] == ["query", "response_a", "response_b", ""]
 
 
+def test_a_prompt_of_mustache_becomes_a_rubric_with_its_own_form(client: Client, address: str) -> None:
+    form = 'Answer with JSON {"why": "...", "winner": "A or B or tie"}'
+    text = f"Q: {{{{input}}}} A: {{{{ output_a }}}} B: {{{{{{output_b}}}}}} {form}"
+    values = form_of(client.post(address, {"text": text}).content)
+    assert [values[f"placeholder_{place}"] for place in range(3)] == ["query", "response_a", "response_b"]
+    editor = form_of(client.post(address, {**values, "mapped": ""}).content)
+    assert editor["instructions"] == text
+    assert editor["placeholders"].splitlines() == [
+        "{{input}} = query",
+        "{{ output_a }} = response_a",
+        "{{{output_b}}} = response_b",
+    ]
+    answer = client.post(reverse("rubric_write", args=["study"]), {**editor, "name": "mustache"}, follow=True)
+    assert answer.status_code == 200
+    version = RubricVersion.objects.latest("pk")
+    assert (version.instructions, version.rationale_key) == (text, "why")
+
+
+def test_an_unresolved_placeholder_is_refused_by_the_editor(client: Client, address: str) -> None:
+    values = form_of(
+        client.post(address, {"text": "Q: {{ question }} {{ answer_a }} {{ answer_b }} [[A]] [[B]]"}).content
+    )
+    editor = form_of(client.post(address, {**values, "mapped": ""}).content)
+    before = RubricVersion.objects.count()
+    for placeholders in ("", "{{ question }} = query"):
+        sent = {**editor, "name": "open", "placeholders": placeholders}
+        answer = client.post(reverse("rubric_write", args=["study"]), sent)
+        assert answer.status_code == 422
+        assert (
+            "{{ answer_a }}, {{ answer_b }}: map each placeholder to one of query, context" in answer.content.decode()
+        )
+    assert RubricVersion.objects.count() == before
+
+
 def test_what_is_not_said_is_asked_again(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": PASTED}).content)
     answer = client.post(address, values)

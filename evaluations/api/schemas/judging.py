@@ -438,6 +438,8 @@ class CallScore(Schema):
 
 class CallWhole(CallTold):
     rationale: str
+    confirmed_by: Person | None = Field(description="who decided that the verdict of a suspect call counts")
+    confirmed_at: datetime | None
     attempts: list[AttemptTold]
     verdicts: list[CallVerdict]
     scores: list[CallScore]

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from evaluations.domain import AttemptOutcome, AttemptStep, CallState, ReplyShape
+from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
@@ -119,10 +120,13 @@ def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: 
     if not isinstance(told, Read):
         return unread(held, told, attempt, mending=bout.judge.repairs and bool(reply.text.strip()))
     weighed = weigh(bout.spec, held.shown, told, reply.text, answer.logprobs)
+    attempt |= {"outcome": AttemptOutcome.ANSWERED, "logprobs": weighed.tokens or None}
+    if state_of(told, (*held.before, reply.text), lambda: held.texts) == CallState.SUSPECT:
+        return Outcome(held, CallState.SUSPECT, attempt, error=DICTATED)
     return Outcome(
         held,
         CallState.ANSWERED,
-        attempt | {"outcome": AttemptOutcome.ANSWERED, "logprobs": weighed.tokens or None},
+        attempt,
         choices=told.choices,
         scores=told.scores,
         weighted=weighed.weights,

@@ -27,6 +27,7 @@ from evaluations.domain import (
     ResponseTexts,
     Shown,
 )
+from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from evaluations.judge.replying import is_verdict_alone
 from evaluations.judge.retrying import Patience
@@ -43,12 +44,16 @@ BEGAN: Final = "began to read replies again"
 WENT_ON: Final = "read some replies again"
 ENDED: Final = "read replies again"
 # The states that a reader decides between; the others were decided by the server.
-READABLE: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.TRUNCATED)
+READABLE: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 SAID: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
 # Longer than any stretch of work: what did not move for so long has nobody at it.
 LEFT_OFF_AFTER: Final = timedelta(seconds=60)
 LOOK_BACK: Final = 10_000  # events
 NO_TEXTS: Final = ResponseTexts((), ())  # nothing is sent
+RELATED: Final = (
+    *("comparison__query", "comparison__response_a", "comparison__response_b", "response__query"),
+    "copied_from",
+)
 
 Values = Mapping[str, str | float]  # aspect key → choice or score
 
@@ -150,7 +155,8 @@ class Rereading:
     @transaction.atomic
     def read_some(self) -> bool:
         """Read the next calls once more; False once there are none left."""
-        calls = list(to_read(self.judge).select_for_update().filter(pk__gt=self.up_to).order_by("pk")[:ROWS_AT_ONCE])
+        rest = to_read(self.judge).filter(pk__gt=self.up_to).select_related(*RELATED).order_by("pk")
+        calls = list(rest.select_for_update(of=("self",))[:ROWS_AT_ONCE])
         if not calls:
             self.tell(ENDED)
             return False
@@ -162,8 +168,8 @@ class Rereading:
         ]
         self.up_to = calls[-1].pk
         self.count(found)
-        if changed := [one for one in found if one.outcome]:
-            self.correct(changed)
+        if outcomes := [one.outcome for one in found if one.outcome]:
+            correct(self.bout, outcomes)
             self.tell(WENT_ON)
         return True
 
@@ -172,21 +178,21 @@ class Rereading:
             self.counts[one.word] += 1
             self.changes.update(one.changes)
 
-    def correct(self, changed: Sequence["Found"]) -> None:
-        """The calls and their answers as they are read now; what was there before is counted."""
-        outcomes = [one.outcome for one in changed if one.outcome]
-        ids, now = [outcome.held.call_id for outcome in outcomes], timezone.now()
-        balloting.forget_calls(ids)
-        Verdict.all_rows.filter(call__in=ids).delete()
-        Score.all_rows.filter(call__in=ids).delete()
-        columns = ("id", "state", "error", "rationale", "repaired")
-        rows = [(one.held.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
-        update_many(Call, columns, rows)
-        write_answers(self.bout, outcomes, now)
-
     def tell(self, verb: str) -> None:
         told = {"calls": self.calls, "up_to": self.up_to, "counts": dict(self.counts), "changes": dict(self.changes)}
         record(verb, self.judge, user=self.user, evaluation=self.judge.evaluation, after=told)
+
+
+def correct(bout: Bout, outcomes: Sequence[Outcome]) -> None:
+    """Write calls and their answers as they are read now, in place of what was stored."""
+    ids, now = [outcome.held.call_id for outcome in outcomes], timezone.now()
+    balloting.forget_calls(ids)
+    Verdict.all_rows.filter(call__in=ids).delete()
+    Score.all_rows.filter(call__in=ids).delete()
+    columns = ("id", "state", "error", "rationale", "repaired")
+    rows = [(one.held.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
+    update_many(Call, columns, rows)
+    write_answers(bout, outcomes, now)
 
 
 @dataclass(frozen=True)
@@ -196,6 +202,22 @@ class Said:
     step: AttemptStep
     raw: str
     finish_reason: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How today's reader reads one stored reply, and the state that its call takes by it."""
+
+    step: AttemptStep
+    read: Read | NotRead
+    state: CallState
+
+    @property
+    def values(self) -> Values:
+        """What is stored of it: a suspect verdict is not."""
+        if isinstance(self.read, NotRead) or self.state != CallState.ANSWERED:
+            return {}
+        return {key: str(choice) for key, choice in self.read.choices.items()} | dict(self.read.scores)
 
 
 @dataclass(frozen=True)
@@ -231,20 +253,22 @@ def values_held(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
 def reread_call(bout: Bout, call: Call, said: Sequence[Said], held: Values) -> Found:
     """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
     readings = list(readings_of(bout, call, said))
-    able = [(step, one) for step, one in readings if isinstance(one, Read)]
-    if not readings or any(values_of(one) == held for _, one in able) or not (able or held):
+    able = [one for one in readings if isinstance(one.read, Read)]
+    if not readings or any((one.state, one.values) == (call.state, held) for one in able):
         return Found("unchanged")
-    if able:
-        step, read = able[-1]
-        word = "corrected" if held else "answered now"
-        return Found(word, outcome_of(call, step, read), changes_between(held, values_of(read)))
-    (_, last) = readings[-1]
-    assert isinstance(last, NotRead)
-    return Found("unreadable now", outcome_of(call, AttemptStep.ASK, last), changes_between(held, {}))
+    if not able and not held and call.state != CallState.SUSPECT:
+        return Found("unchanged")
+    last = (able or readings)[-1]
+    words = {CallState.ANSWERED: "corrected" if held else "answered now", CallState.SUSPECT: "suspect now"}
+    word = words.get(last.state, "unreadable now")
+    return Found(word, outcome_of(call, last), changes_between(held, last.values))
 
 
-def readings_of(bout: Bout, call: Call, said: Sequence[Said]) -> Iterator[tuple[AttemptStep, Read | NotRead]]:
-    """How today's reader reads each reply that gives a verdict, each in its own conversation."""
+def readings_of(bout: Bout, call: Call, said: Sequence[Said], *, is_confirmed: bool = False) -> Iterator[Reading]:
+    """How today's reader reads each reply that gives a verdict, each in its own conversation.
+
+    ``is_confirmed``: a person decided that this call counts, though a judged text dictated its reply.
+    """
     shown, judged = Shown(call.shown), partial(judged_by, call)
     before: list[str] = []
     for one in said:
@@ -252,19 +276,22 @@ def readings_of(bout: Bout, call: Call, said: Sequence[Said]) -> Iterator[tuple[
             before = []
         if not bout.two_steps or is_verdict_alone(one.step, before):
             reply = Reply(one.raw, one.finish_reason)
-            yield one.step, read_reply(bout.spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
+            read = read_reply(bout.spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
+            state = state_of(read, (*before, one.raw), judged)
+            counts = state == CallState.SUSPECT and (is_confirmed or was_confirmed(call))
+            yield Reading(one.step, read, CallState.ANSWERED if counts else state)
         before.append(one.raw)
 
 
+def was_confirmed(call: Call) -> bool:
+    """Whether a person confirmed the call, or the one that its answer was copied from."""
+    return any(one is not None and one.confirmed_at is not None for one in (call, call.copied_from))
+
+
 def judged_by(call: Call) -> PairTexts | ResponseTexts:
-    """Loaded only for a reply that may quote them."""
     subject = call.comparison or call.response
     assert subject is not None
     return texts_of(subject)
-
-
-def values_of(read: Read) -> Values:
-    return {key: str(choice) for key, choice in read.choices.items()} | dict(read.scores)
 
 
 def changes_between(old: Values, new: Values) -> tuple[str, ...]:
@@ -279,7 +306,7 @@ def shown_as(value: str | float | None) -> str:
     return "none" if value is None else value if isinstance(value, str) else "a score"
 
 
-def outcome_of(call: Call, step: AttemptStep, told: Read | NotRead) -> Outcome:
+def outcome_of(call: Call, reading: Reading) -> Outcome:
     """What is to be written of a call that nobody holds."""
     held = Held(
         call.pk,
@@ -291,13 +318,15 @@ def outcome_of(call: Call, step: AttemptStep, told: Read | NotRead) -> Outcome:
         response_id=call.response_id,
         sample=call.sample,
     )
-    if isinstance(told, NotRead):
-        return Outcome(held, told.state, error=told.error)
+    if isinstance(reading.read, NotRead):
+        return Outcome(held, reading.state, error=reading.read.error)
+    if reading.state == CallState.SUSPECT:
+        return Outcome(held, reading.state, error=DICTATED)
     return Outcome(
         held,
-        CallState.ANSWERED,
-        choices=told.choices,
-        scores=told.scores,
-        rationale=told.rationale,
-        repaired=step == AttemptStep.REPAIR,
+        reading.state,
+        choices=reading.read.choices,
+        scores=reading.read.scores,
+        rationale=reading.read.rationale,
+        repaired=reading.step == AttemptStep.REPAIR,
     )

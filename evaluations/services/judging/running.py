@@ -257,7 +257,7 @@ def take_over(run: Run, calls: Sequence[Call]) -> None:
 
     A call that another run still has in flight keeps its lease: its answer is on the way, and this
     run pays for it. Where its budget does not hold that, the call stays where it is. The evaluation
-    that the first of two steps gave is kept whatever became of the second.
+    that the first of two steps gave is kept whatever became of the second, unless the call is suspect.
     """
     flying = budgeting.move_reserved((call for call in calls if call.state == CallState.RUNNING), run)
     fresh = [call.pk for call in calls if call.state in KEPT_FAILURES]
@@ -269,6 +269,9 @@ def take_over(run: Run, calls: Sequence[Call]) -> None:
         return
     asked_anew = Call.all_rows.filter(pk__in=fresh)
     asked_anew.update(**anew, batch=None, repaired=False, copied_from=None)
+    # The evaluation itself may have been dictated: a suspect conversation begins again.
+    suspect = [call.pk for call in calls if call.state == CallState.SUSPECT]
+    asked_anew.filter(pk__in=suspect).update(step=AttemptStep.ASK)
     asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unbought_step(run.judge))
 
 

@@ -49,6 +49,7 @@ class Asking:
     repaired: bool = False
     call_id: int | None = None
     side: str = ""  # A or B, where it was asked about one response
+    is_confirmable: bool = False
 
     @property
     def failed(self) -> bool:
@@ -220,6 +221,7 @@ def askings_of(calls: Iterable[Call], of: Comparison | None = None) -> tuple[Ask
             call.repaired,
             call.pk,
             sides.get(call.response_id or 0, ""),
+            call.is_confirmable,
         )
         for call in calls
         if call.rationale or call.repaired or call.state != CallState.ANSWERED
