@@ -32,6 +32,7 @@ from evaluations.models import (
     Export,
     Import,
     Indexing,
+    JobStart,
     Judge,
     KeptAnswer,
     Label,
@@ -161,7 +162,7 @@ TABLES: Final = (
 # Of the site and not of an evaluation, made again by itself, or a secret that must not travel.
 LEFT_OUT: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
-    *(LocalServer, Worker, Rendering, Indexing, TagWork),
+    *(LocalServer, Worker, JobStart, Rendering, Indexing, TagWork),
 )
 # These come with the manifest: they are matched with what is there already.
 MATCHED: Final = (User, Endpoint, Price, Evaluation, Membership)
