@@ -54,6 +54,7 @@ from evaluations.models import (
     KeptAnswer,
     Label,
     LocalServer,
+    Look,
     Membership,
     Mention,
     Pick,
@@ -325,6 +326,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     )
     DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
     Alias.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
+    Look.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
     Export.objects.create(
         pk=number,
         evaluation=evaluation,

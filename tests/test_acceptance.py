@@ -1,7 +1,9 @@
 """Published figures of real data sets, through import and report as a person types them."""
 
 import json
+import os
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -55,6 +57,12 @@ def test_pandalm_judge_agrees_as_published(pandalm: str, capsys: pytest.CaptureF
     assert with_ties["n"] == 999
     assert round(with_ties["agreement"]["value"], 4) == 0.7107
     assert round(with_ties["cohen_kappa"]["value"], 4) == 0.4958
+
+
+def test_pandalm_macro_averages_of_the_judge_are_as_published(pandalm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    macro = reported(capsys, pandalm, "--failed", "tie")["judges"]["gpt-3.5-turbo"]["confusion"]["macro"]
+    found = {name: round(number["value"], 4) for name, number in macro.items()}
+    assert found == {"precision": 0.5879, "recall": 0.5736, "f1": 0.5755}
 
 
 def test_pandalm_failures_are_left_out_and_shown_by_default(pandalm: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +120,32 @@ def test_llmbar_gptinst_comes_out_as_published(
     assert (judge["each_order"]["orders_agree"]["agree"], judge["each_order"]["orders_agree"]["n"]) == (agree, 92)
 
 
+def evaluators() -> list[tuple[str, str, str]]:
+    """Every subset, model and prompt whose replies and published statistics are among the data."""
+    folder = Path(os.environ.get("JUDGEWEB_ACCEPTANCE_DATA", "")) / "llmbar" / "Dataset" / "LLMBar"
+    found = sorted(folder.glob("**/evaluators/*/*/statistics.json"))
+    return [(str(one.parents[3].relative_to(folder)), one.parts[-3], one.parts[-2]) for one in found]
+
+
+@pytest.mark.parametrize(("part", "model", "prompt"), evaluators())
+def test_every_llmbar_evaluator_comes_out_as_published_with_failures_as_ties(
+    acceptance_data: Path, capsys: pytest.CaptureFixture[str], part: str, model: str, prompt: str
+) -> None:
+    slug = llmbar(acceptance_data, part)
+    folder = acceptance_data / "llmbar" / "Dataset" / "LLMBar" / part / "evaluators" / model / prompt
+    result = str(folder / "result.json")
+    call_command("import_verdicts", slug, result, rater="judge", rater_kind="judge", id_prefix="part-")
+    published = json.loads((folder / "statistics.json").read_text())
+    each = reported(capsys, slug, "--failed", "tie")["judges"]["judge"]["each_order"]
+    assert percent(each["accuracy"], 4) == round(float(published["correct_average"].rstrip("%")), 4)
+    agree, n = (int(number) for number in published["equal"].split("=")[0].split("/"))
+    assert (each["orders_agree"]["agree"], each["orders_agree"]["n"]) == (agree, n)
+    shares = {"as_stored": "correct_False", "swapped": "correct_True"}
+    for shown, key in shares.items():
+        right, _ = published[key].split("=")[0].split("/")
+        assert round(each["by_order"][shown]["value"] * n) == int(right)
+
+
 def test_gold_is_never_counted_among_people(acceptance_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = reported(capsys, llmbar(acceptance_data, "Natural", "GPT-4"))["human_human"]
     assert people["multi"]["units"] == people["votes"]["with_ties"]["n"] == 0
@@ -140,6 +174,25 @@ def test_squality_reviewers_agree_on_ranks_as_published(
     call_command("import_scores", "squality", str(file), derive_pairs=0.0)
     assert Comparison.objects.count() == 300
     assert {key: alpha for key, alpha in alphas(capsys, "squality").items() if key in RANKED} == RANKED
+
+
+def test_squality_candidates_have_the_mean_rank_of_the_file(
+    acceptance_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_evaluation(slug="squality")
+    file = acceptance_data / "squality_human_eval" / "all-responses.jsonl"
+    call_command("import_scores", "squality", str(file), derive_pairs=0.0)
+    ranks: dict[str, list[float]] = {}
+    for story in map(json.loads, file.read_text().splitlines()):
+        for question in story["questions"].values():
+            for name, told in question.items():
+                ranks.setdefault(name, []).extend(float(review["overall-rank"]) for review in told["reviews"])
+    capsys.readouterr()
+    call_command("report", "squality", "--json")
+    candidates = json.loads(capsys.readouterr().out)["scores"]["overall"]["candidates"]
+    means = {name: round(one["people"]["value"], 6) for name, one in candidates.items()}
+    assert means == {name: round(fmean(values), 6) for name, values in ranks.items()}
+    assert all(one["people"]["ci95"] for one in candidates.values())
 
 
 def test_squality_ranks_as_rows_of_ones_own_come_out_the_same(

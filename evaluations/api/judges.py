@@ -22,10 +22,12 @@ from evaluations.api.schemas.judging import (
     TrialTold,
     Trying,
 )
+from evaluations.api.schemas.shared import NothingSent
 from evaluations.api.telling import messages_told
 from evaluations.domain import JudgeKind, Scope, Shown
 from evaluations.forms.judge_new import JudgeForm
 from evaluations.models import Evaluation, Judge, Run
+from evaluations.services.judging import archive
 from evaluations.services.judging.drafting import preview_of_made_up
 from evaluations.services.judging.judging import create_judge, preview
 from evaluations.services.judging.running import start_run
@@ -44,10 +46,16 @@ class About(Schema):
     shown: Shown = Shown.AS_STORED
 
 
+class JudgePaging(Paging):
+    archived: bool = False
+
+
 @operations.get_one("/evaluations/{slug:slug}/judges", Scope.READ, JudgePage)
-def list_judges(request: HttpRequest, slug: str, paging: Query[Paging]) -> JudgePage:
+def list_judges(request: HttpRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
+    """The current ones; with `archived` those that are archived."""
     evaluation = access.evaluation_for(person(request), slug)
-    rows, more = page_of(paging, Judge.objects.filter(evaluation=evaluation).select_related(*RELATED))
+    known = Judge.objects.filter(evaluation=evaluation)
+    rows, more = page_of(paging, (known.archived() if paging.archived else known.current()).select_related(*RELATED))
     return JudgePage(items=[told(row) for row in rows], next=more)
 
 
@@ -64,6 +72,20 @@ def make_judge(request: HttpRequest, slug: str, body: JudgeNew) -> JudgeWhole:
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}", Scope.READ, JudgeWhole)
 def get_judge(request: HttpRequest, slug: str, pk: int) -> JudgeWhole:
     return whole(judge_for(access.evaluation_for(person(request), slug), pk))
+
+
+@operations.do("/evaluations/{slug:slug}/judges/{int:pk}/archive", Scope.WRITE, JudgeWhole)
+def archive_judge(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> JudgeWhole:
+    """Leave it out of reports, lists and new exports; its verdicts are kept. Not while a run of it is active."""
+    user = person(request)
+    return whole(archive.archive_judge(judge_for(access.evaluation_for(user, slug, Action.MANAGE), pk), user=user))
+
+
+@operations.do("/evaluations/{slug:slug}/judges/{int:pk}/restore", Scope.WRITE, JudgeWhole)
+def restore_judge(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> JudgeWhole:
+    """Bring an archived judge back."""
+    user = person(request)
+    return whole(archive.restore_judge(judge_for(access.evaluation_for(user, slug, Action.MANAGE), pk), user=user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, PromptTold)
@@ -111,7 +133,7 @@ def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> TrialTold:
     if tried is None:
         raise Http404
     if tried.call is not None and access.may(user, Action.REVIEW, judge.evaluation):
-        note_seen(user, judge.evaluation, list(comparisons_of(tried.call)))
+        note_seen(user, judge.evaluation, list(comparisons_of(tried.call)), tests=True)
     return TrialTold(
         run=run_told(tried.run),
         is_moving=tried.is_moving,
@@ -143,6 +165,7 @@ def told(row: Judge) -> JudgeTold:
         endpoint=row.endpoint.name if row.endpoint else None,
         rubric=version.rubric.name if version else None,
         rubric_version=version.number if version else None,
+        archived=row.archived_at is not None,
         created_at=row.created_at,
     )
 

@@ -216,7 +216,7 @@ def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[OfState])
     if paging.state and paging.state not in KINDS:
         fault = Fault("query.state", f"One of {', '.join(KINDS)}.")
         raise Problem("invalid", "There is no such state of calls.", faults=[fault])
-    found = Call.objects.filter(KINDS.get(paging.state, Q()), run=row).select_related(*RELATED)
+    found = Call.all_rows.filter(KINDS.get(paging.state, Q()), run=row).select_related(*RELATED)
     rows, more = page_of(paging, found)
     return CallPage(items=[call_told(one) for one in rows], next=more)
 
@@ -236,14 +236,15 @@ def confirm_call(request: HttpRequest, slug: str, pk: int, body: NothingSent | N
 
 def call_for(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
     evaluation = access.evaluation_for(person(request), slug, action)
-    return get_object_or_404(Call.objects.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+    row: Call = get_object_or_404(Call.all_rows.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+    return row
 
 
 def seen(request: HttpRequest, row: Call) -> CallWhole:
     """The whole call, noted as seen by a reviewer."""
     user, evaluation = person(request), row.judge.evaluation
     if access.may(user, Action.REVIEW, evaluation):
-        note_seen(user, evaluation, list(comparisons_of(row)))
+        note_seen(user, evaluation, list(comparisons_of(row)), tests=True)
     return call_whole(row, list(Attempt.objects.filter(call=row).order_by("number")))
 
 
@@ -272,8 +273,8 @@ def call_told(row: Call) -> CallTold:
 
 
 def call_whole(row: Call, attempts: Sequence[Attempt]) -> CallWhole:
-    verdicts = Verdict.objects.filter(call=row).select_related("aspect").order_by("aspect__key")
-    scores = Score.objects.filter(call=row).select_related("aspect").order_by("aspect__key")
+    verdicts = Verdict.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key")
+    scores = Score.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key")
     return CallWhole(
         **call_told(row).model_dump(),
         rationale=row.rationale,

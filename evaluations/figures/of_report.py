@@ -1,5 +1,6 @@
 """Which plots each part of a report has."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from evaluations.domain import Part
@@ -13,12 +14,16 @@ from evaluations.figures.of_scores import score_plots
 from evaluations.figures.of_wins import win_plots
 from evaluations.figures.plots import Caption, Plot
 from evaluations.figures.quantities import share
+from evaluations.stats.ceiling import Level
+from evaluations.stats.numbers import Number
 from evaluations.stats.whole import Report
 
-MAJORITY: Final = (
-    "With the majority of people, ties kept. “people” is each person with the majority of the others. A judge and "
-    "“people” are held against different majorities here; the table on the page compares them on the same ones."
+SAME: Final = (
+    "Each person is left out in turn: that person and the judge are measured against the majority of the remaining "
+    "people, on the same comparisons, ties kept."
 )
+ALONE: Final = "With the majority of people, ties kept."
+EACH_PERSON: Final = "Each person with the majority of the others, ties kept."
 
 
 def plots_of(report: Report, part: Part, aspect: str, medium: Medium = PAGE) -> list[Plot]:
@@ -45,10 +50,42 @@ def of_judges(report: Report, aspect: str, name: str, medium: Medium) -> list[Pl
 
 
 def agreement_by_aspect(report: Report, medium: Medium) -> Plot:
-    estimates: list[Estimate] = []
-    for one in report.aspects.values():
-        estimates.append(estimate_of(one.name, PEOPLE, one.human_human.majority.with_ties.agreement))
-        for name, judge in one.judges.items():
-            estimates.append(estimate_of(one.name, name, judge.judge_human.majority.with_ties.agreement))
-    caption = Caption("agreement-aspects", "Agreement by aspect", MAJORITY)
+    """Judges beside people against the same majorities; judges or people alone where none can be compared so."""
+    levels = [
+        (one.name, name, judge.ceiling.s1) for one in report.aspects.values() for name, judge in one.answering.items()
+    ]
+    if any(level.n for _, _, level in levels):
+        rule, estimates = SAME, compared(levels)
+    elif levels:
+        rule, estimates = (
+            ALONE,
+            [
+                estimate_of(one.name, name, judge.judge_human.majority.with_ties.agreement)
+                for one in report.aspects.values()
+                for name, judge in one.answering.items()
+            ],
+        )
+    else:
+        rule, estimates = (
+            EACH_PERSON,
+            [
+                estimate_of(one.name, PEOPLE, one.human_human.majority.with_ties.agreement)
+                for one in report.aspects.values()
+            ],
+        )
+    caption = Caption("agreement-aspects", "Agreement by aspect", rule)
     return by_aspect(caption, estimates, share("Agreement"), medium)
+
+
+def compared(levels: Sequence[tuple[str, str, Level]]) -> list[Estimate]:
+    """People once on each aspect, or once for each judge where judges have verdicts on different comparisons."""
+    of_aspect: dict[str, set[Number]] = {}
+    for aspect, _, level in levels:
+        of_aspect.setdefault(aspect, set()).add(level.people)
+    are_shared = all(len(people) == 1 for people in of_aspect.values())
+    estimates: list[Estimate] = []
+    for aspect, name, level in levels:
+        series = PEOPLE if are_shared else f"{PEOPLE}, where {name} judged"
+        people = estimate_of(aspect, series, level.people)
+        estimates += [*([] if people in estimates else [people]), estimate_of(aspect, name, level.judge)]
+    return estimates

@@ -139,6 +139,7 @@ def scores_as_csv(rows: Rows, raters: Raters, options: Options, tally: Tally) ->
 REASONS: Final = {
     "calibration": "given in a calibration round, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
+    "judge_archived": "the judge is archived",
     "undone_meanwhile": "the review was undone while the file was written",
 }
 JSONL: Final = "application/x-ndjson"

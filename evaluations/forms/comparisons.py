@@ -128,7 +128,9 @@ class FilterForm(forms.Form):
         here = {"evaluation": self.evaluation}
         aspects = Aspect.objects.filter(**here).order_by("place").values_list("key", "name")
         self.offer("aspect", "–", list(aspects)[:MOST_OFFERED], True)
-        raters = Rater.objects.filter(**here).order_by("kind", "name").values_list("kind", "name")[:MOST_OFFERED]
+        raters = (
+            Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MOST_OFFERED]
+        )
         kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
         those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
         self.offer("rater", "the label", those, True)

@@ -34,7 +34,7 @@ class DisagreementsForm(forms.Form):
         self.offer("candidate", candidates)
         self.offer("other", candidates)
         self.sees_judges = access.may_see_judges(user, evaluation)
-        judges = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.JUDGE, judge__isnull=False)
+        judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE, judge__isnull=False)
         judges = judges.select_related("judge__rubric_version__rubric").order_by("name")
         self.offer("judge", judges if self.sees_judges else None)
         if not (self.sees_judges and evaluation.settles_judge):

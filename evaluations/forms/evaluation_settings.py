@@ -99,7 +99,7 @@ class SettingsForm(forms.Form):
             rubric__kind=RubricKind.POINTWISE,
         )
         self.choices_of("review_rubric", versions.select_related("rubric").order_by("rubric__name", "-number"))
-        self.choices_of("shown_judge", Judge.objects.filter(evaluation=evaluation).order_by("name"))
+        self.choices_of("shown_judge", Judge.objects.current().filter(evaluation=evaluation).order_by("name"))
 
     def choices_of(self, name: str, rows: QuerySet[Model]) -> None:
         field = self.fields[name]

@@ -102,7 +102,9 @@ class ReportForm(forms.Form):
         self, data: MultiValueDict[str, str], *, evaluation: Evaluation, sees_all: bool, sees_judges: bool
     ) -> None:
         super().__init__(data)
-        raters = list(Rater.objects.filter(evaluation=evaluation).order_by("name").values_list("kind", "name"))
+        raters = list(
+            Rater.objects.current().filter(evaluation=evaluation).order_by("name").values_list("kind", "name")
+        )
         aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
         self.offer("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
         self.offer("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)

@@ -94,5 +94,5 @@ class RunForm(forms.Form):
 
 def askable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
     """Newest first, those that came with an import left out: there is no one to ask."""
-    judges = Judge.objects.filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
     return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")

@@ -2,7 +2,7 @@
 
 from evaluations.models.adjudication import Adjudication, Comment, Label, Mention, Span
 from evaluations.models.ballots import Ballot
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Alias, Export
 from evaluations.models.finding import Slice, Tag, Tagging, TagWork
 from evaluations.models.hooks import Announcement, Delivery, DeliveryTry, Webhook
@@ -14,7 +14,7 @@ from evaluations.models.people import Membership, SignInLink, User
 from evaluations.models.renderings import Rendering
 from evaluations.models.rounds import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Batch, Call, Run, Worker
+from evaluations.models.runs import Attempt, Batch, Call, Run, Worker, of_test_calls
 from evaluations.models.searching import Indexing
 from evaluations.models.tokens import ApiToken, KeptAnswer
 from evaluations.models.verdicts import Review, Score, Verdict
@@ -48,6 +48,7 @@ __all__ = [
     "KeptAnswer",
     "Label",
     "LocalServer",
+    "Look",
     "Membership",
     "Mention",
     "Pick",
@@ -76,4 +77,5 @@ __all__ = [
     "Webhook",
     "Worker",
     "finished_imports",
+    "of_test_calls",
 ]

@@ -92,3 +92,20 @@ class Event(Row):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         raise TypeError("An Event is never deleted.")
+
+
+class Look(Row):
+    """A look at how judges compare on the test part: one for every result that was shown, counted from 1."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="looks", db_index=False)
+    number = models.PositiveSmallIntegerField()
+    results_sha256 = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "number"], name="look_number"),
+            models.UniqueConstraint(fields=["evaluation", "results_sha256"], name="look_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"look {self.number} of {self.evaluation_id}"

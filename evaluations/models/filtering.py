@@ -330,7 +330,7 @@ def failed(evaluation: Evaluation, state: str, among: Among) -> Q:
     """That a call on the comparison, or on one of its responses, ended in this state, or in any without an answer."""
     states = FAILURE_STATES if state == ANY_FAILURE else (state,)
     # By run and by import, each of which has an index; by judge every call would be looked at.
-    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states)
+    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states, is_test=False)
     imported = Call.objects.filter(source_import__evaluation=evaluation, state__in=states)
     found = Q(pk__in=asked.filter(among.where()).values("comparison"))
     found |= Q(pk__in=imported.filter(among.where()).values("comparison"))

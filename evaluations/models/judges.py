@@ -67,6 +67,14 @@ class LocalServer(Row):
         return self.base_url
 
 
+class JudgeQuerySet(models.QuerySet["Judge"]):
+    def current(self) -> "JudgeQuerySet":
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> "JudgeQuerySet":
+        return self.filter(archived_at__isnull=False)
+
+
 class Judge(Row):
     """Rubric version + endpoint + model + settings, frozen. A change makes a new Judge."""
 
@@ -92,6 +100,11 @@ class Judge(Row):
     # Who made the model, as candidates' families are named: a note for the report, not part of what is frozen.
     family = models.CharField(max_length=80, blank=True)
     fingerprint = models.CharField(max_length=64)
+    # An archived judge is in no report, list or choice; what it said stays stored.
+    archived_at = models.DateTimeField(null=True, blank=True)
+    archived_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    objects = JudgeQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -125,6 +138,12 @@ class Judge(Row):
         return RULES_IN_WORDS.get(self.model, "") if self.is_baseline else ""
 
 
+class RaterQuerySet(models.QuerySet["Rater"]):
+    def current(self) -> "RaterQuerySet":
+        """But for judges that are archived."""
+        return self.filter(judge__archived_at__isnull=True)
+
+
 class Rater(Row):
     """Whoever gives verdicts in one evaluation."""
 
@@ -134,6 +153,8 @@ class Rater(Row):
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")
     verdicts_changed_at = models.DateTimeField(null=True)
+
+    objects = RaterQuerySet.as_manager()
 
     class Meta:
         constraints = [

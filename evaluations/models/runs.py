@@ -20,7 +20,7 @@ from evaluations.domain import (
 )
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-from evaluations.models.material import Comparison, FinishedManager, Import, Response
+from evaluations.models.material import Comparison, FinishedManager, Import, ImportedRow, Response
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, exactly_one_of, filled_index, one_of
 
@@ -94,6 +94,13 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
 
 
+class CountedCallManager(FinishedManager["Call"]):
+    """Hides test calls too: no number, label or export counts them; `all_rows` has them."""
+
+    def get_queryset(self) -> models.QuerySet["Call"]:
+        return super().get_queryset().filter(is_test=False)
+
+
 class Call(Row):
     """One question put to a judge: unique per judge, subject in one order, and sample."""
 
@@ -108,6 +115,8 @@ class Call(Row):
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=one_of(CallState))
     step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
+    # Made to test the judge on one comparison or response, which no run has selected so far.
+    is_test = models.BooleanField(default=False)
     repaired = models.BooleanField(default=False)
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     # Nano-USD that its run keeps back for the request in flight.
@@ -125,7 +134,7 @@ class Call(Row):
     confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
     confirmed_at = models.DateTimeField(null=True)
 
-    objects = FinishedManager["Call"]()
+    objects = CountedCallManager()
     all_rows = CallQuerySet.as_manager()
 
     class Meta:
@@ -159,6 +168,7 @@ class Call(Row):
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
             models.Index(fields=["judge"], condition=Q(repaired=True), name="call_repaired"),
             models.Index(fields=["judge"], condition=Q(state__in=FAILED), name="call_failed"),
+            models.Index(fields=["judge"], condition=Q(is_test=True), name="call_test"),
         ]
 
     def __str__(self) -> str:
@@ -168,6 +178,18 @@ class Call(Row):
     def is_confirmable(self) -> bool:
         """Whether it is suspect and its reply is stored: an imported failure has none."""
         return self.state == CallState.SUSPECT and self.source_import_id is None
+
+
+def of_test_calls() -> Q:
+    """That a verdict, score or ballot came from a test call."""
+    return Q(call__in=Call.all_rows.filter(is_test=True))
+
+
+class CountedManager(FinishedManager[ImportedRow]):
+    """Hides what test calls gave, too."""
+
+    def get_queryset(self) -> models.QuerySet[ImportedRow]:
+        return super().get_queryset().exclude(of_test_calls())
 
 
 class Attempt(Row):

@@ -9,7 +9,7 @@ from evaluations.models.material import Comparison, FinishedManager, Import, Res
 from evaluations.models.rounds import Round
 from evaluations.models.row import Row, closed_list, closed_or_empty, exactly_one_of, filled_index, one_of
 from evaluations.models.rubrics import Aspect, RubricVersion
-from evaluations.models.runs import Call
+from evaluations.models.runs import Call, CountedManager
 
 
 class Review(Row):
@@ -100,7 +100,7 @@ class Verdict(Row):
     # From the model's own probabilities of the labels: A is 1, tie a half, B is 0. Beside the choice, never instead.
     weighted = models.FloatField(null=True)
 
-    objects = FinishedManager["Verdict"]()
+    objects = CountedManager["Verdict"]()
     all_rows = models.Manager["Verdict"]()
 
     class Meta:
@@ -152,7 +152,7 @@ class Score(Row):
     note = models.TextField(blank=True)
     reason = models.CharField(max_length=40, blank=True, choices=one_of(Reason))
 
-    objects = FinishedManager["Score"]()
+    objects = CountedManager["Score"]()
     all_rows = models.Manager["Score"]()
 
     class Meta:

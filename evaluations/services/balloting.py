@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.domain import ORDER_CODE, Choice, Shown, Stage, block_of, choice_bits, mark_bits, marked, packed
-from evaluations.models import Aspect, Ballot, Comparison, Import, Review, Verdict
+from evaluations.models import Aspect, Ballot, Call, Comparison, Import, Review, Verdict, of_test_calls
 from evaluations.models.many import insert_many, update_many
 
 # Columns that have no default of the database's own are named, empty ones too.
@@ -95,6 +96,16 @@ def call_rows(
 
 def write_calls(rows: Sequence[tuple[Any, ...]], now: datetime) -> None:
     insert_many(Ballot, COLUMNS, [(now, *row, moment_of(now)) for row in rows])
+
+
+def keep_calls(calls: "QuerySet[Call]") -> None:
+    """Of calls whose verdicts count from now on."""
+    chosen = Verdict.all_rows.filter(call__in=calls).select_related("comparison").order_by("pk")
+    by_evaluation: dict[int, list[Verdict]] = defaultdict(list)
+    for one in chosen:
+        by_evaluation[one.comparison.evaluation_id].append(one)
+    for evaluation, verdicts in by_evaluation.items():
+        Ballot.all_rows.bulk_create(made_of(verdicts, evaluation))
 
 
 def forget_calls(call_ids: Collection[int]) -> None:
@@ -219,6 +230,7 @@ def recount(comparisons: Iterable[Comparison]) -> list[Ballot]:
     """What the rows of these comparisons are to say, from their verdicts alone."""
     found = []
     for comparison in comparisons:
-        said = Verdict.all_rows.filter(comparison=comparison).select_related("review", "source_import").order_by("pk")
+        said = Verdict.all_rows.filter(comparison=comparison).exclude(of_test_calls())
+        said = said.select_related("review", "source_import").order_by("pk")
         found += made_of(said, comparison.evaluation_id)
     return found

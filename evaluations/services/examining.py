@@ -190,7 +190,7 @@ def of_workers() -> Findings:
 def of_overdue() -> Iterator[str]:
     """What a sweep would have put right by now."""
     before = Now() - OVERDUE
-    if calls := Call.objects.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
+    if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
         yield f"{calls} calls"
     if imports := Import.objects.filter(state__in=BUSY, seen_at__lt=before - DEAD_AFTER).count():
         yield f"{imports} imports"

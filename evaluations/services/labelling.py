@@ -131,7 +131,9 @@ def bench_of(evaluation: Evaluation, policy: LabelPolicy | None = None) -> Bench
     """The judges that may speak under the evaluation's policy, or under another one."""
     if (policy or evaluation.label_policy) != LabelPolicy.PEOPLE_THEN_JUDGES:
         return NOBODY
-    known = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.JUDGE).exclude(judge__kind=JudgeKind.RULE)
+    known = (
+        Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE).exclude(judge__kind=JudgeKind.RULE)
+    )
     raters = {rater.pk: rater for rater in known.select_related("judge__rubric_version__rubric").order_by("name")}
     of_judge = {rater.judge_id: pk for pk, rater in raters.items()}
     panel = frozenset(of_judge[judge] for judge in newest_panel(evaluation) if judge in of_judge)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluations.domain import FAILURE_STATES, CallState, FailedRule
-from evaluations.stats.coding import AS_STORED, CHOICES, MISSING, ORDERS, SWAPPED, TIE, B, BoolArray, IntArray
+from evaluations.stats.coding import AS_STORED, CHOICES, FOLDED, MISSING, ORDERS, SWAPPED, TIE, B, BoolArray, IntArray
 
 # The code of a state of a call without a verdict is its place here; those that can still be
 # answered stand last.
@@ -86,6 +86,20 @@ def none_chosen(items: int) -> Choices:
     return np.full(items, MISSING, dtype=np.int8)
 
 
+def with_failures(verdicts: Verdicts, unanswered: Unanswered) -> Verdicts:
+    """Every failed call as a tie among the verdicts; of scores, whose calls are about one side, one each comparison."""
+    known = {one.shown: one for one in verdicts.answers}
+    answers = dict(known)
+    for shown in np.unique(unanswered.shown[unanswered.failed]).tolist():
+        item = unanswered.item[unanswered.failed & (unanswered.shown == shown)]
+        before = known.get(shown, Answers(shown, item[:0], none_chosen(0)))
+        if shown == FOLDED:
+            item = np.setdiff1d(item, before.item)
+        choice = np.concatenate([before.choice, np.full(len(item), TIE, dtype=np.int8)])
+        answers[shown] = Answers(shown, np.concatenate([before.item, item]), choice)
+    return Verdicts(tuple(answers[shown] for shown in sorted(answers)), verdicts.marked)
+
+
 def consolidate(
     verdicts: Verdicts, unanswered: Unanswered, items: int, failed: FailedRule = FailedRule.EXCLUDE
 ) -> Consolidated:
@@ -106,7 +120,16 @@ def consolidate(
     inconsistent &= ~incomplete
     if failed is FailedRule.TIE:
         choice[incomplete & ~waiting] = TIE
+        failed_tie(by_order, unanswered, lacking & unanswered.failed, items)
     return Consolidated(choice, inconsistent, incomplete, asked, tuple(by_order))
+
+
+def failed_tie(by_order: list[Choices | None], unanswered: Unanswered, failed: BoolArray, items: int) -> None:
+    """In each order a tie where its calls failed. ``failed``: which of the calls did, in an order without an answer."""
+    for shown in np.unique(unanswered.shown[failed]).tolist():
+        chosen = by_order[shown]
+        by_order[shown] = chosen = none_chosen(items) if chosen is None else chosen
+        chosen[unanswered.item[failed & (unanswered.shown == shown)]] = TIE
 
 
 def plurality(answers: Answers, items: int) -> Choices:

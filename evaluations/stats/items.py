@@ -1,8 +1,11 @@
 """What is known of the compared items before anyone says anything: their clusters, sides and lengths."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from evaluations.stats.coding import IntArray
+import numpy as np
+
+from evaluations.stats.coding import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,7 @@ class Items:
     ``candidate_a`` and ``candidate_b``: places in ``candidates``, whose ``families`` stand beside them, empty where not
     set. ``characters_…``: the length of each response. ``markup_…``: the bits of `domain.Markup` it holds.
     ``query``: a number for each query. ``stratum``: numbers from 0; in each every item had the same chance to be drawn
-    for people.
+    for people. ``shuffle``: numbers in the random order in which judges and people meet the comparisons, if known.
     """
 
     cluster: IntArray
@@ -29,6 +32,13 @@ class Items:
     markup_b: IntArray
     query: IntArray
     stratum: IntArray
+    shuffle: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.cluster)
+
+    def where(self, chosen: BoolArray) -> "Items":
+        """These comparisons alone, of the same candidates and categories."""
+        columns = ((column.name, getattr(self, column.name)) for column in fields(self))
+        kept: dict[str, Any] = {name: one[chosen] for name, one in columns if isinstance(one, np.ndarray)}
+        return replace(self, **kept)

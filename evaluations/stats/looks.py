@@ -12,7 +12,10 @@ from evaluations.stats.multiplicity import holm
 ALPHA: Final = 0.05
 LOOKS: Final = 3
 
-NO_TEST_PART: Final = "There is no fixed test part, so no judge is called better: the p values are exploratory."
+NO_TEST_PART: Final = (
+    "This is no report on the whole test part under the default rules, so no judge is called better: the p values are "
+    "exploratory."
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,10 @@ class Look:
 
 @dataclass(frozen=True)
 class ComparedAspect:
-    """``p_adjusted``: by Holm over the aspects that have a p value. ``better``: the name of a judge, or None."""
+    """``p_adjusted``: by Holm over the aspects that have a p value.
+
+    ``better``: the name of a judge, decided by Holm over all judges and aspects of the report; or None.
+    """
 
     comparison: Comparison
     p_adjusted: float | None
@@ -55,22 +61,34 @@ class ComparedJudges:
     words: str
 
 
-def over_aspects(first: str, second: str, by_aspect: Mapping[str, Comparison], look: Look | None) -> ComparedJudges:
-    """Two judges on all aspects. ``look``: which look at a test part this is, None where it is none."""
+def over_aspects(
+    first: str,
+    second: str,
+    by_aspect: Mapping[str, Comparison],
+    look: Look | None,
+    family: Mapping[str, float | None] | None = None,
+    size: int | None = None,
+) -> ComparedJudges:
+    """Two judges on all aspects. ``look``: which look at a test part this is, None where it is none.
+
+    ``family``: p by aspect, adjusted over all ``size`` comparisons of judges and aspects in the report, by which a
+    judge is called better; without it these two are all.
+    """
     counts = look if look and look.is_left else None
     adjusted = adjusted_by_aspect(by_aspect)
+    decisive = adjusted if family is None else family
     return ComparedJudges(
         first=first,
         second=second,
         aspects={
-            aspect: ComparedAspect(one, adjusted[aspect], better(one, adjusted[aspect], counts, first, second))
+            aspect: ComparedAspect(one, adjusted[aspect], better(one, decisive[aspect], counts, first, second))
             for aspect, one in by_aspect.items()
         },
         exploratory=counts is None,
         look=look.number if look else None,
         looks=look.of if look else None,
         level=counts.level if counts else None,
-        words=in_words(look, sum(p is not None for p in adjusted.values())),
+        words=in_words(look, sum(p is not None for p in adjusted.values()) if size is None else size),
     )
 
 
@@ -86,7 +104,7 @@ def better(one: Comparison, p: float | None, look: Look | None, first: str, seco
     return first if one.difference.value > 0 else second
 
 
-def in_words(look: Look | None, aspects: int) -> str:
+def in_words(look: Look | None, comparisons: int) -> str:
     if look is None:
         return NO_TEST_PART
     if not look.is_left:
@@ -95,6 +113,7 @@ def in_words(look: Look | None, aspects: int) -> str:
             "exploratory."
         )
     return (
-        f"Look {look.number} of {look.of} at the test part: p values are adjusted by Holm over {aspects} aspects and "
-        f"held against {ALPHA:g} ÷ {look.of} = {look.level:.4f}."
+        f"Look {look.number} of {look.of} at the test part. A judge is called better where p, adjusted by Holm over "
+        f"{comparisons} comparison{'s' * (comparisons != 1)} of judges and aspects, is at most {ALPHA:g} ÷ {look.of} = "
+        f"{look.level:.4f}."
     )

@@ -56,9 +56,17 @@ class Groups:
 
 @dataclass(frozen=True)
 class Matches:
-    """The comparisons of an evaluation as matches. Made once; all aspects and judges use it."""
+    """The comparisons of an evaluation as matches. Made once; all aspects and judges use it.
+
+    ``pairs_met``: the pairs to speak of, where there are others than those of these comparisons.
+    """
 
     items: Items
+    pairs_met: IntArray | None = None
+
+    def among(self, chosen: BoolArray) -> "Matches":
+        """Those of these comparisons alone, with the same candidates and pairs in the same places."""
+        return Matches(self.items.where(chosen), self.met)
 
     @cached_property
     def turned(self) -> BoolArray:
@@ -74,6 +82,8 @@ class Matches:
     @cached_property
     def met(self) -> IntArray:
         """The pairs that met, as such numbers, in order."""
+        if self.pairs_met is not None:
+            return self.pairs_met
         return np.flatnonzero(np.bincount(self.numbers, minlength=len(self.items.candidates) ** 2))
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.contributions import FloatArray
-from evaluations.stats.matches import LOST, TIED, UNKNOWN, WON, Groups, HalfArray
+from evaluations.stats.matches import UNKNOWN, Groups, HalfArray
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Means:
 
 @dataclass(frozen=True)
 class Judged:
-    """A judge's outcomes F, 0, ½ or 1, of all entries of the groups. Missing counts as ½.
+    """A judge's outcomes F, 0, ½ or 1, of all entries of the groups, each of which it has a verdict on.
 
-    ``tally``: groups × (LOST, TIED, WON, UNKNOWN). ``halves``: F of each side, in halves.
+    ``tally``: groups × (LOST, TIED, WON, UNKNOWN), of which the last are none. ``halves``: F of each side, in halves.
     """
 
     groups: Groups
@@ -45,8 +45,7 @@ class Judged:
     @property
     def counts(self) -> IntArray:
         """How many entries of each group lost, tied and won: groups × 3."""
-        tied: IntArray = self.tally[:, TIED] + self.tally[:, UNKNOWN]
-        return np.stack([self.tally[:, LOST], tied, self.tally[:, WON]], axis=1)
+        return self.tally[:, :UNKNOWN]
 
     def of_entries(self, entries: IntArray) -> FloatArray:
         return self.halves[self.groups.side[entries]] / 2

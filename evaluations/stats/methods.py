@@ -1,11 +1,11 @@
 """A paragraph for a paper's methods section, made of the rules in force and of what there is."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
-from evaluations.domain import Coding, FailedRule, Part, Rules, Seen, SplitRule
+from evaluations.domain import Coding, FailedRule, Part, Rules, ScoreRule, Seen, SplitRule
 from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.facts import AspectFacts
 from evaluations.stats.intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
@@ -94,12 +94,21 @@ def methods(
     rules: Rules,
     parts: Collection[Part],
 ) -> str:
-    """Empty where nobody has given a verdict."""
+    """Empty where nobody has given a verdict or score."""
     if not facts:
-        return ""
-    measured = [COEFFICIENTS, CEILING] if Part.AGREEMENT in parts else []
+        return " ".join([*scored_alone(scores), *scored(scores, rules), *intervals(parts)]) if scores else ""
+    measured = [COEFFICIENTS] if Part.AGREEMENT in parts else []
+    if measured and any(one.judges for one in facts.values()):
+        measured.append(CEILING)
     return " ".join(
-        [studied(facts, clusters, rules), *said(facts, rules), *scored(scores, rules), *measured, *intervals(parts)]
+        [
+            studied(facts, clusters, rules),
+            *derived(facts),
+            *said(facts, rules),
+            *scored(scores, rules),
+            *measured,
+            *intervals(parts),
+        ]
     )
 
 
@@ -118,6 +127,35 @@ def studied(facts: Mapping[str, AspectFacts], clusters: int, rules: Rules) -> st
     pairs, groups = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((items, "pair"), (clusters, "cluster")))
     part = f", the {rules.part} part of a split by cluster," if rules.part else ""
     return f"We compared {pairs} of responses in {groups}{part} {about}."
+
+
+def scored_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
+    """Of a study without comparisons."""
+    counts = [np.unique(one.people.unit) for one in scores.values()]
+    counts += [np.flatnonzero(~np.isnan(given)) for one in scores.values() for given in one.judges.values()]
+    responses = len(np.unique(np.concatenate(counts))) if counts else 0
+    names, cluster = [one.name.lower() for one in scores.values()], next(iter(scores.values())).cluster
+    clusters = len(np.unique(cluster))
+    yield (
+        f"Scores of {responses:,} single response{'s' * (responses != 1)} in {clusters:,} "
+        f"cluster{'s' * (clusters != 1)} on {listed(names)} were compared."
+    )
+
+
+def derived(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
+    """How choices were derived from scores: one sentence for each rule."""
+    by_rule: dict[tuple[ScoreRule, bool], list[str]] = {}
+    for one in facts.values():
+        for rule in one.score_rules:
+            by_rule.setdefault((rule, one.is_chosen), []).append(one.name.lower())
+    for (rule, is_chosen), names in by_rule.items():
+        better = "lower" if rule.lower_is_better else "higher"
+        tie = f"scores that differ by {rule.margin:g} or less" if rule.margin else "equal scores"
+        yield (
+            f"{'Some choices' if is_chosen else 'Choices'} on {listed(names)} were derived from scores of the two "
+            f"responses: the {better} score wins, and {tie} make a tie; of a judge's several scores of a response the "
+            "mean counts."
+        )
 
 
 def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
@@ -141,6 +179,9 @@ def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
             f"The verdict of a judge ({listed(judges)}) is the plurality of its samples in each order; orders that "
             f"differ make a tie. Verdicts missing because calls failed (up to {failures:,} of a judge) were {became}."
         )
+    silent = sorted({name for one in facts.values() for name in one.unanswered} - set(judges))
+    if silent:
+        sentences.append(f"Of {listed(silent)} no call was answered.")
     if rules.coding is Coding.SHOWN:
         sentences.append("Sides are the first and the second response shown.")
     return sentences

@@ -24,6 +24,11 @@ class Reviewed:
     choice: IntArray
     undrawn: BoolArray | None = None
 
+    def among(self, chosen: BoolArray) -> "Reviewed":
+        """What people say of these comparisons alone."""
+        undrawn = None if self.undrawn is None else self.undrawn[chosen]
+        return Reviewed(self.matches.among(chosen), self.choice[chosen], undrawn)
+
     @cached_property
     def counts(self) -> BoolArray:
         """Which comparisons count."""
@@ -87,6 +92,11 @@ class Judgement:
     choice: IntArray
 
     @cached_property
+    def judged(self) -> BoolArray:
+        """Which comparisons have a verdict."""
+        return np.asarray(self.choice != MISSING)
+
+    @cached_property
     def tally(self) -> IntArray:
         return self.matches.tally(self.choice)
 
@@ -108,3 +118,12 @@ class Judgement:
         matches, order = self.matches, self.matches.order
         said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
         return Evidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
+
+
+def on_judged(reviewed: Reviewed, judgement: Judgement) -> tuple[Reviewed, Judgement]:
+    """What both say of the comparisons that the judge has a verdict on."""
+    judged = judgement.judged
+    if judged.all():
+        return reviewed, judgement
+    among = reviewed.among(judged)
+    return among, Judgement(among.matches, judgement.choice[judged])

@@ -1,6 +1,6 @@
 """The parts of a report beside agreement, aspect by aspect."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,8 +18,9 @@ from evaluations.stats.comparing import compare
 from evaluations.stats.confidence import Confidence, confidence, weight_of
 from evaluations.stats.contributions import FloatArray, crossed
 from evaluations.stats.known import Known
-from evaluations.stats.looks import ComparedJudges, over_aspects
+from evaluations.stats.looks import ComparedJudges, Look, over_aspects
 from evaluations.stats.majority import majority
+from evaluations.stats.multiplicity import holm
 from evaluations.stats.opinions import opinions
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.polls import poll
@@ -32,6 +33,9 @@ from evaluations.stats.timeline import Timeline, timeline
 from evaluations.stats.votes import one_vote_each
 from evaluations.stats.win_rates import win_rates
 from evaluations.stats.wins import Wins, wins
+
+# Which look at the test part a report with these results is.
+LookAt = Callable[[str], Look]
 
 
 def choice_of_people(material: AspectMaterial, rule: SplitRule) -> IntArray:
@@ -60,7 +64,9 @@ class Weights:
 
 @dataclass(frozen=True)
 class AspectScores:
-    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters.
+    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters and
+
+    candidates, these as places in the names of all.
 
     ``name``: the aspect's; ``names``: what the people's numbers stand for. ``people``: scores that count, ``late``:
     those of reviews that saw the judge first, where they do not.
@@ -73,12 +79,14 @@ class AspectScores:
     names: tuple[str, ...]
     judges: Mapping[str, FloatArray]
     cluster: IntArray
+    candidate: IntArray
+    candidates: tuple[str, ...]
 
 
 def people_of_aspect(material: AspectMaterial, known: Known, rules: Rules, agreement: AspectReport) -> AspectPeople:
     votes = poll(material.people, material.cluster)
     found = opinions(votes)
-    judges = {judge.name: judge.own.choice[votes.items] for judge in material.judges}
+    judges = {judge.name: judge.own.choice[votes.items] for judge in material.answering}
     return AspectPeople(
         reviewers=reviewers(found, material.names, judges, rules.split_rule, material.active_ms),
         timeline=timeline(found, material.days, judges),
@@ -94,14 +102,21 @@ def confidences(
     people, cluster = choice_of_people(material, rules.split_rule), known.items.cluster
     return {
         judge.name: confidence(weight_of(one.item, one.shown, one.weighted, judge.own.choice), people, cluster)
-        for judge in material.judges
+        for judge in material.answering
         if (one := weights.get(judge.name)) is not None
     }
 
 
 def scores_of(scores: AspectScores) -> ScoresReport:
     return scores_report(
-        scores.people, scores.names, scores.judges, scores.cluster, late=scores.late, counts=scores.counts
+        scores.people,
+        scores.names,
+        scores.judges,
+        scores.cluster,
+        late=scores.late,
+        counts=scores.counts,
+        candidate=scores.candidate,
+        candidates=scores.candidates,
     )
 
 
@@ -112,11 +127,11 @@ def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: 
     variances = reviewed.candidates.means.variance.tolist()
     held = reference(material.people, material.cluster, material.names, rules.split_rule, rules.coding)
     found = {}
-    for judge in material.judges:
+    for judge in material.answering:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
         against = in_terms_of(judge.own, held)[held.poll.items]
         two = varying(now, crossed(against, held.majority.choice, held.poll.cluster_of_items))
-        rates = win_rates(reviewed, Judgement(known.matches, judge.own.choice))
+        rates = win_rates(reviewed, Judgement(known.matches, judge.own.choice), judge.selected)
         found[judge.name] = budgets(*two, rates, variances, known.items, people, votes)
     return found
 
@@ -143,14 +158,15 @@ def bias_of(
             judge.own.swapped,
             families.get(judge.name, ""),
         )
-        for judge in material.judges
+        for judge in material.answering
     }
 
 
 def wins_of(material: AspectMaterial, known: Known, rules: Rules) -> Wins:
     undrawn = np.bincount(material.undrawn.item, minlength=material.items) > 0
     reviewed = Reviewed(known.matches, choice_of_people(material, rules.split_rule), undrawn)
-    return wins(reviewed, known.lengths, {judge.name: judge.own.choice for judge in material.judges})
+    judges = {judge.name: (judge.own.choice, judge.selected) for judge in material.answering}
+    return wins(reviewed, known.lengths, judges)
 
 
 def alt_tests(material: AspectMaterial, known: Known) -> dict[str, AltTest]:
@@ -158,16 +174,21 @@ def alt_tests(material: AspectMaterial, known: Known) -> dict[str, AltTest]:
     each = one_vote_each(material.people)
     return {
         judge.name: alt_test(of_choices(judge.own.choice, each, known.items.cluster), material.names)
-        for judge in material.judges
+        for judge in material.answering
     }
 
 
-def compared_judges(materials: Mapping[str, AspectMaterial], known: Known) -> tuple[ComparedJudges, ...]:
-    """Every two judges on the aspects on which both were asked. ``materials``: by the aspect's key."""
+def compared_judges(
+    materials: Mapping[str, AspectMaterial], known: Known, look_at: LookAt | None = None
+) -> tuple[ComparedJudges, ...]:
+    """Every two judges on the aspects on which both were asked. ``materials``: by the aspect's key.
+
+    ``look_at``: of a report on the test part, which look at these results this is.
+    """
     references = {key: choice_of_people(one, SplitRule.DROP) for key, one in materials.items()}
-    chosen = {key: {judge.name: judge.own.choice for judge in one.judges} for key, one in materials.items()}
+    chosen = {key: {judge.name: judge.own.choice for judge in one.answering} for key, one in materials.items()}
     names = sorted({name for by_name in chosen.values() for name in by_name})
-    found = []
+    pairs = {}
     for first, second in combinations(names, 2):
         by_aspect = {
             key: compare(by_name[first], by_name[second], references[key], known.items.cluster)
@@ -175,5 +196,13 @@ def compared_judges(materials: Mapping[str, AspectMaterial], known: Known) -> tu
             if first in by_name and second in by_name
         }
         if by_aspect:
-            found.append(over_aspects(first, second, by_aspect, None))
-    return tuple(found)
+            pairs[first, second] = by_aspect
+    results = [(*two, key, one) for two, by_aspect in pairs.items() for key, one in by_aspect.items()]
+    tested = [one.p for *_, one in results if one.p is not None]
+    look = look_at(repr(results)) if look_at and tested else None
+    adjusted = iter(holm(np.array(tested)).tolist())
+    family = {(*who, key): None if one.p is None else next(adjusted) for *who, key, one in results}
+    return tuple(
+        over_aspects(*two, by_aspect, look, {key: family[(*two, key)] for key in by_aspect}, len(tested))
+        for two, by_aspect in pairs.items()
+    )

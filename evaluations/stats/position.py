@@ -9,7 +9,7 @@ import numpy as np
 from evaluations.stats.bias.shares import balances, shares
 from evaluations.stats.bias.sides import sides
 from evaluations.stats.bias.strata import Strata
-from evaluations.stats.coding import MISSING, ORDERS, IntArray
+from evaluations.stats.coding import FOLDED, MISSING, ORDERS, IntArray
 from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
 from evaluations.stats.contributions import Contributions, FloatArray, side_by_side
 from evaluations.stats.intervals import SHARE, Spread, too_few, wilson
@@ -38,6 +38,9 @@ class Tally:
     agree: int
     n: int
     share: Number
+
+
+NO_FOLD: Final = "No choice was made from both orders."
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,20 @@ def positions(strata: Strata, kind: IntArray) -> list[Position]:
 def position(own: Consolidated, everything: Strata) -> Position:
     """Over all comparisons, ``everything`` holding them undivided."""
     return positions(everything, in_both_orders(own.as_stored, own.swapped))[0]
+
+
+def inconsistent(own: Consolidated, cluster: IntArray) -> Tally:
+    """On how many of the comparisons with a verdict from both orders the judge was inconsistent.
+
+    Both orders were stored, or a file brought the one choice that was made from both.
+    """
+    orders = np.array([one != MISSING for one in own.by_order if one is not None]).sum(axis=0)
+    folded = own.in_order(FOLDED) != MISSING
+    both = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
+    found = Contributions(cluster[both], own.inconsistent[both].astype(np.int64), 2)
+    n, many = len(both), int(own.inconsistent[both].sum())
+    rate = wilson(Number(many / n, n), Spread(found), share_right) if n else undefined(NO_FOLD)
+    return Tally(many, n, rate)
 
 
 def each_order(verdicts: Verdicts, agree: Tally, gold: IntArray, cluster: IntArray) -> EachOrder:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from evaluations.domain import Coding, Rules, SplitRule
+from evaluations.domain import Coding, Rules, ScoreRule, SplitRule
 from evaluations.stats.anchoring import AfterReveal, Anchoring, Seeing, after_reveal, anchoring
 from evaluations.stats.bias.strata import Strata, undivided
 from evaluations.stats.coding import MISSING, IntArray
@@ -27,7 +27,8 @@ class AspectMaterial:
     choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of. ``names``: what
     the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown. ``not_drawn`` and
     ``calibration``: how many votes estimates may not use. ``days`` and ``active_ms``: of each of people's votes, in
-    days since 1970-01-01, and the time that its review took, 0 where that is not known.
+    days since 1970-01-01, and the time that its review took, 0 where that is not known. ``score_rules``: how choices
+    were derived from scores, if any were; ``is_chosen``: whether any were not.
     """
 
     name: str
@@ -49,6 +50,13 @@ class AspectMaterial:
     offered: frozenset[int]
     rubric_versions: tuple[str, ...]
     warnings: tuple[str, ...]
+    score_rules: tuple[ScoreRule, ...] = ()
+    is_chosen: bool = True
+
+    @property
+    def answering(self) -> tuple[JudgeMaterial, ...]:
+        """The judges that have answered anything: the others have failures and no numbers."""
+        return tuple(judge for judge in self.judges if judge.has_answers)
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,11 @@ class AspectReport:
     saw_judge_first: SawJudgeFirst
     anchoring: Mapping[str, Anchoring]
     after_reveal: Mapping[str, AfterReveal]
+
+    @property
+    def answering(self) -> dict[str, JudgeReport]:
+        """The judges that have answered anything, by name."""
+        return {name: judge for name, judge in self.judges.items() if judge.has_answers}
 
     @property
     def tells_of_seeing(self) -> bool:
@@ -131,6 +144,7 @@ def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) ->
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
     judges = (*material.judges, *panels(material))
     own = {judge.name: judge.own for judge in judges}
+    answers = {judge.name: judge.own for judge in judges if judge.has_answers}
     shown = {name: seen for name, seen in material.seeing.items() if name in own}
     return AspectReport(
         name=material.name,
@@ -142,7 +156,7 @@ def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) ->
             judge.name: judge_report(judge, people, others, gold, gold_choice, cluster, everything, offered, rules)
             for judge in judges
         },
-        judge_judge=judge_judge(own, material.panels, cluster, len(offered), rules.coding),
+        judge_judge=judge_judge(answers, material.panels, cluster, len(offered), rules.coding),
         saw_judge_first=saw_judge_first(material, own, rules),
         anchoring={name: anchoring(own[name].choice, seen.blind, seen.shown, cluster) for name, seen in shown.items()},
         after_reveal={name: after_reveal(own[name].choice, seen.confirmed, cluster) for name, seen in shown.items()},

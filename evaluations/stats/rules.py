@@ -11,7 +11,8 @@ SPLIT: Final = {
 }
 FAILED: Final = {
     FailedRule.EXCLUDE: "A verdict that is missing because calls failed is left out, and counted as failed.",
-    FailedRule.TIE: "A verdict that is missing because calls failed counts as a tie, and as failed all the same.",
+    FailedRule.TIE: "A verdict that is missing because calls failed counts as a tie, and as failed all the same; so "
+    "does a choice in one order.",
 }
 SEEN: Final = {
     Seen.NOTHING: "People's votes count that were given before the judge was seen, and imported ones.",
@@ -41,7 +42,7 @@ ALWAYS: Final = {
     "responses": "People's scores of single responses count by the same rules as votes: first ones, by what was known "
     "of the judge, how the comparison was drawn and the day, and of several reviews of a comparison the newest. Scores "
     "from files, given on the day their file came in, and scores of judges count where the response stands in one of "
-    "these comparisons.",
+    "these comparisons, or in none and fits the filters.",
     "anchoring": "An effect of seeing the judge is claimed only where blind or shown was drawn at random for each "
     "comparison: it is the agreement of votes with the shown judge, those drawn to see it minus those drawn blind. "
     "Where reviews were shown different judges, each judge stands apart with the reviews that were shown it.",

@@ -16,6 +16,7 @@ from evaluations.stats.deriving import means
 from evaluations.stats.numbers import settled
 from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
+from evaluations.stats.score_means import CandidateScores, mean_scores
 from evaluations.stats.several_scores import Scores, SeveralScores, several_scores
 
 
@@ -52,9 +53,13 @@ class ScoresAfterJudge:
 
 @dataclass(frozen=True)
 class ScoresReport:
-    """One aspect. ``human_scores``: how many people gave, by what they knew. ``judge_judge``: every two judges."""
+    """One aspect. ``human_scores``: how many people gave, by what they knew. ``judge_judge``: every two judges.
+
+    ``candidates``: the mean scores of each, by name.
+    """
 
     human_scores: VoteCounts
+    candidates: dict[str, CandidateScores]
     human_human: HumanScores
     judges: dict[str, JudgeScores]
     judge_judge: tuple[ScorePair, ...]
@@ -69,18 +74,24 @@ def scores_report(
     *,
     late: Scores,
     counts: VoteCounts,
+    candidate: IntArray,
+    candidates: Sequence[str],
 ) -> ScoresReport:
     """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
 
-    NaN where it has none. ``cluster``: of every response. ``late``: of reviews that saw the judge first.
+    NaN where it has none. ``cluster``: of every response. ``late``: of reviews that saw the judge first. ``candidate``:
+    of every response its place among the ``candidates``.
     """
     each = one_score_each(people, len(cluster))
     scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
     each = Scores((np.cumsum(scored) - 1)[each.unit], each.rater, each.value)
     of_scored = numbered(cluster[scored]).of
     mean = means(each.unit, each.value, len(of_scored))
+    of_people = np.full(len(cluster), np.nan)
+    of_people[scored] = mean
     return ScoresReport(
         human_scores=counts,
+        candidates=mean_scores(of_people, judges, candidate, candidates, cluster),
         human_human=human_scores(each, names, of_scored),
         judges={name: judge_scores(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()},
         judge_judge=tuple(

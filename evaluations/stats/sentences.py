@@ -27,7 +27,8 @@ def sentence(name: str, by_aspect: Mapping[str, JudgeReport]) -> str:
     held = held_against(by_aspect, "the majority of people") or held_against(by_aspect, "gold")
     if not held:
         judged = max(one.verdicts for one in by_aspect.values())
-        return f"{who} has a verdict on {judged:,} comparisons, but none that people or gold have a choice on."
+        said = f"{who} has a verdict on {judged:,} comparisons, but none that people or gold have a choice on."
+        return " ".join([said, *of_calls(by_aspect)])
     return " ".join([f"{who} {told(held)}", *beside_people(by_aspect), *remarks(held, by_aspect)])
 
 
@@ -123,7 +124,13 @@ def remarks(held: Sequence[Held], by_aspect: Mapping[str, JudgeReport]) -> list[
     fewest = min(one.numbers.n for one in held)
     if fewest < FEW:
         said.append(f"It rests on as few as {fewest} comparisons: expect it to move.")
-    missing = max(one.failed.incomplete for one in by_aspect.values())
-    if missing:
-        said.append(f"It was asked about {missing:,} more without a complete answer.")
-    return said
+    covered = min((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
+    if covered.judged < covered.comparisons:
+        said.append(f"It has a verdict on {covered.judged:,} of {covered.comparisons:,} comparisons.")
+    return [*said, *of_calls(by_aspect)]
+
+
+def of_calls(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """The calls without an answer, of the aspect that has most of them."""
+    calls = max((one.failed for one in by_aspect.values()), key=lambda one: one.calls)
+    return [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []

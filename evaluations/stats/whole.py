@@ -8,13 +8,14 @@ from evaluations.domain import Part, Rules
 from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.confidence import Confidence
 from evaluations.stats.facts import AspectFacts, facts_of
-from evaluations.stats.judges import JudgeReport
+from evaluations.stats.judges import Failed, JudgeReport
 from evaluations.stats.known import Known
 from evaluations.stats.looks import ComparedJudges
 from evaluations.stats.methods import methods
 from evaluations.stats.parts import (
     AspectPeople,
     AspectScores,
+    LookAt,
     Weights,
     bias_boards,
     compared_judges,
@@ -42,7 +43,8 @@ class JudgeSummary:
 class Report:
     """``names``: by key the names of the aspects that this report has anything on. ``no_verdicts``: names of those that
 
-    nobody has given a verdict on yet. ``parts``: which of those below were asked for; the others are empty. All of
+    nobody has given a verdict on yet. ``unanswered``: what became of the calls of judges that have answered none, by
+    name. ``parts``: which of those below were asked for; the others are empty. All of
     them are by the key of the aspect, ``bias`` then by the judge.
     """
 
@@ -51,6 +53,7 @@ class Report:
     clusters: int
     names: Mapping[str, str]
     judges: Mapping[str, JudgeSummary]
+    unanswered: Mapping[str, str]
     no_verdicts: tuple[str, ...]
     rules: Mapping[str, str]
     methods: str
@@ -84,11 +87,12 @@ def whole_report(
     scores: Mapping[str, AspectScores],
     no_verdicts: tuple[str, ...],
     aspect: str | None = None,
+    look_at: LookAt | None = None,
 ) -> Report:
     """``materials``, made one after the other, and ``scores``: by the aspect's key; ``weights``: by that and then by
 
     the judge's name. ``aspect``: bias, wins and people are about this one alone, or the first on which they have
-    anything.
+    anything. ``look_at``: as `compared_judges` has it.
     """
     wanted = set(parts)
     facts, kept = read(materials, parts, aspect)
@@ -106,6 +110,7 @@ def whole_report(
         clusters=clusters,
         names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
         judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(facts, {*bias, *won, *people}),
+        unanswered=unanswered(facts),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
         methods=methods(facts, scores, clusters, rules, parts),
@@ -115,7 +120,7 @@ def whole_report(
         bias=bias_boards(bias, known, rules),
         wins={key: wins_of(one, known, rules) for key, one in won.items()},
         people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in people.items()},
-        compared_judges=compared_judges(kept, known) if Part.JUDGES in wanted else (),
+        compared_judges=compared_judges(kept, known, look_at) if Part.JUDGES in wanted else (),
         confidence={key: confidences(kept[key], known, rules, one) for key, one in weights.items()},
         scores={key: scores_of(one) for key, one in scores.items()},
     )
@@ -157,12 +162,23 @@ def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
     """By the judge's name, over all aspects that it was asked about."""
     by_judge: dict[str, dict[str, JudgeReport]] = {}
     for aspect in aspects.values():
-        for name, judge in aspect.judges.items():
+        for name, judge in aspect.answering.items():
             by_judge.setdefault(name, {})[aspect.name] = judge
     return {
         name: JudgeSummary(next(iter(by_aspect.values())).label, sentence(name, by_aspect))
         for name, by_aspect in by_judge.items()
     }
+
+
+def unanswered(facts: Mapping[str, AspectFacts]) -> dict[str, str]:
+    """By the name of each judge that has answered nothing on any aspect, in words."""
+    answering = {name for one in facts.values() for name in one.judges}
+    most: dict[str, Failed] = {}
+    for one in facts.values():
+        for name, calls in one.unanswered.items():
+            if name not in answering and calls.calls >= most.get(name, calls).calls:
+                most[name] = calls
+    return {name: f"{name}: {calls.in_words or 'no call was answered'}." for name, calls in most.items()}
 
 
 def labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> dict[str, JudgeSummary]:

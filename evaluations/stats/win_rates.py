@@ -1,24 +1,28 @@
 """Win rates of candidates and of pairs: from people, from a judge alone, and from the judge corrected by people.
 
 A win rate is the mean, over all queries, of the mean of what the candidate had of the query's comparisons that it
-is about: 1 for a win, ½ for a tie or both bad, 0 for a loss.
+is about: 1 for a win, ½ for a tie or both bad, 0 for a loss. What a judge has no verdict on says nothing.
 """
 
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from evaluations.stats.coding import IntArray
+import numpy as np
+
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coverage import why_partial
 from evaluations.stats.distributions import t_975
 from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, ONE_CLUSTER, wilson_of
-from evaluations.stats.matches import UNKNOWN
-from evaluations.stats.means import Judged, Means, Sample
+from evaluations.stats.matches import Matches
+from evaluations.stats.means import Means, Sample
 from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.outcomes import Judgement, Reviewed, on_judged
 from evaluations.stats.ppi import Corrected, Together, corrected
 
 NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that was drawn at random."
 NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
+NOT_SHARED: Final = "People have not reviewed any of the comparisons that the judge has a verdict on."
 NO_COMPARISON: Final = "The candidate is in no comparison."
 HARDLY_VARIED: Final = (
     "In only {} reviewed clusters do people say something else than their commonest choice; a corrected interval is "
@@ -34,9 +38,9 @@ HARDLY_CORRECTED: Final = (
 class WinRate:
     """Three estimates of the same mean over the queries of so many ``comparisons``.
 
-    ``missing``: comparisons without a verdict of the judge, ½ each. ``excluded``: comparisons with votes that were not
-    drawn at random. ``judge_weight``: λ, how much of the judge the corrected rate uses. ``width_ratio``: the width of
-    the corrected interval ÷ that from people alone.
+    ``missing``: comparisons without a verdict of the judge: its own rate and the corrected one are over the others.
+    ``excluded``: comparisons with votes that were not drawn at random. ``judge_weight``: λ, how much of the judge the
+    corrected rate uses. ``width_ratio``: the width of the corrected interval ÷ that from people alone.
     """
 
     people: Number
@@ -66,37 +70,74 @@ class WinRates:
     pairs: tuple[PairWinRate, ...]
 
 
-def win_rates(reviewed: Reviewed, judgement: Judgement) -> WinRates:
+@dataclass(frozen=True)
+class Counted:
+    """How many comparisons each group has: all, ``missing`` a verdict, ``lacking`` one that was to be given.
+
+    ``excluded``: those with votes that were not drawn at random.
+    """
+
+    comparisons: IntArray
+    missing: IntArray
+    lacking: IntArray
+    excluded: IntArray
+
+    def over_candidates(self, matches: Matches) -> "Counted":
+        """From those of pairs those of candidates."""
+        columns = (self.comparisons, self.missing, self.lacking, self.excluded)
+        return Counted(*map(matches.over_pairs, columns))
+
+
+def win_rates(reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None = None) -> WinRates:
+    """``selected``: the comparisons that the judge was to judge; None: all."""
     matches = reviewed.matches
-    names, excluded = matches.items.candidates, reviewed.excluded
-    pairs = zip(matches.first, matches.second, rates(reviewed.pairs, judgement.pairs, excluded), strict=True)
-    candidates = rates(reviewed.candidates, judgement.candidates, matches.over_pairs(excluded))
+    names, counted = matches.items.candidates, counts_of(reviewed, judgement, selected)
+    shared, judged = on_judged(reviewed, judgement)
+    pairs = rates(reviewed.pairs, Together(shared.pairs, judged.pairs), counted)
+    candidates = rates(
+        reviewed.candidates, Together(shared.candidates, judged.candidates), counted.over_candidates(matches)
+    )
     return WinRates(
         candidates=dict(zip(names, candidates, strict=True)),
-        pairs=tuple(PairWinRate(names[first], names[second], rate) for first, second, rate in pairs),
+        pairs=tuple(
+            PairWinRate(names[first], names[second], rate)
+            for first, second, rate in zip(matches.first, matches.second, pairs, strict=True)
+        ),
     )
 
 
-def rates(sample: Sample, judged: Judged, excluded: IntArray) -> list[WinRate]:
-    """The three estimates in each group."""
-    correction = corrected(Together(sample, judged))
-    return [rate(group, sample.means, judged, correction, excluded) for group in range(len(sample.groups))]
+def counts_of(reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None) -> Counted:
+    matches, missing = reviewed.matches, ~judgement.judged
+    lacking = missing if selected is None else missing & selected
+    every, unjudged, lacked = (
+        np.bincount(pairs, minlength=len(matches.met))
+        for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
+    )
+    return Counted(every, unjudged, lacked, reviewed.excluded)
 
 
-def rate(group: int, people: Means, judged: Judged, correction: Corrected, excluded: IntArray) -> WinRate:
-    comparisons, missing = int(judged.means.n[group]), int(judged.tally[group, UNKNOWN])
+def rates(sample: Sample, together: Together, counted: Counted) -> list[WinRate]:
+    """The three estimates in each group. ``sample``: all that people reviewed, judged or not."""
+    correction = corrected(together)
+    return [rate(group, sample.means, together, correction, counted) for group in range(len(sample.groups))]
+
+
+def rate(group: int, people: Means, together: Together, correction: Corrected, counted: Counted) -> WinRate:
+    comparisons, missing = int(counted.comparisons[group]), int(counted.missing[group])
     alone = mean(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
-    by_judge = mean(judged.means, group, NOT_JUDGED) if missing < comparisons else undefined(NOT_JUDGED)
-    both = alone.value is not None and by_judge.value is not None
-    found = of_correction(correction, people, group) if both else undefined(alone.why or NOT_JUDGED)
+    by_judge = mean(together.judged.means, group, NOT_JUDGED)
+    shared, judged = together.sample.means, comparisons - missing
+    why = alone.why or by_judge.why or why_partial(judged, judged + int(counted.lacking[group]))
+    why = why or (None if shared.n[group] else NOT_SHARED)
+    found = undefined(why) if why else of_correction(correction, shared, group)
     return WinRate(
         people=alone,
         judge=by_judge,
         corrected=found,
         comparisons=comparisons,
         missing=missing,
-        excluded=int(excluded[group]),
-        judge_weight=float(correction.judge_weight[group]) if both else None,
+        excluded=int(counted.excluded[group]),
+        judge_weight=None if why else float(correction.judge_weight[group]),
         width_ratio=ratio(float(correction.variance[group]), float(people.variance[group]))
         if found.ci95 and alone.ci95
         else None,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.corrected_ranking import corrected_ranking
+from evaluations.stats.coverage import Coverage, coverage
 from evaluations.stats.length_control import (
     LengthControlled,
     Lengths,
@@ -12,7 +13,7 @@ from evaluations.stats.length_control import (
     length_controlled_by_people,
 )
 from evaluations.stats.numbers import Number
-from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.outcomes import Judgement, Reviewed, on_judged
 from evaluations.stats.ranking import Ranking, ranking_of_judge, ranking_of_people
 from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, mean, win_rates
 
@@ -21,6 +22,7 @@ from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, mean, win_rates
 class JudgeWins:
     """``rates`` holds those from people and from this judge, alone and corrected, side by side."""
 
+    coverage: Coverage
     rates: WinRates
     ranking: Ranking
     corrected_ranking: Ranking
@@ -37,21 +39,27 @@ class Wins:
     judges: Mapping[str, JudgeWins]
 
 
-def wins(reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, IntArray]) -> Wins:
-    """``judges``: by name, the one verdict on each comparison, or MISSING."""
+def wins(reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, tuple[IntArray, BoolArray]]) -> Wins:
+    """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge."""
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
         people={name: mean(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
         ranking=ranking_of_people(reviewed),
         at_equal_length=length_controlled_by_people(reviewed, lengths),
-        judges={name: judge_wins(reviewed, Judgement(matches, choice), lengths) for name, choice in judges.items()},
+        judges={
+            name: judge_wins(reviewed, Judgement(matches, choice), selected, lengths)
+            for name, (choice, selected) in judges.items()
+        },
     )
 
 
-def judge_wins(reviewed: Reviewed, judgement: Judgement, lengths: Lengths) -> JudgeWins:
+def judge_wins(reviewed: Reviewed, judgement: Judgement, selected: BoolArray, lengths: Lengths) -> JudgeWins:
+    covered = coverage(judgement.choice, selected)
+    partial = Ranking({}, covered.why, covered.judged, judgement.evidence.clusters) if covered.why else None
     return JudgeWins(
-        rates=win_rates(reviewed, judgement),
-        ranking=ranking_of_judge(judgement),
-        corrected_ranking=corrected_ranking(reviewed, judgement),
+        coverage=covered,
+        rates=win_rates(reviewed, judgement, selected),
+        ranking=partial or ranking_of_judge(judgement),
+        corrected_ranking=partial or corrected_ranking(*on_judged(reviewed, judgement)),
         at_equal_length=length_controlled_by_judge(judgement, lengths),
     )

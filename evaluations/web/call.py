@@ -43,14 +43,14 @@ def call_confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def call_for(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
     evaluation = access.evaluation_for(cast(User, request.user), slug, action)
-    return get_object_or_404(Call.objects.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
+    return get_object_or_404(Call.all_rows.select_related(*RELATED), judge__evaluation=evaluation, pk=pk)
 
 
 def shown(request: HttpRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
     user, evaluation = cast(User, request.user), row.judge.evaluation
     comparisons = list(comparisons_of(row))
     if access.may(user, Action.REVIEW, evaluation):
-        note_seen(user, evaluation, comparisons)
+        note_seen(user, evaluation, comparisons, tests=True)
     context = {
         "page": "runs",
         "evaluation": evaluation,
@@ -59,8 +59,8 @@ def shown(request: HttpRequest, row: Call, *, refused: str = "", status: int = 2
         "comparisons": comparisons,
         "has_failed": row.state in FAILURE_STATES,
         "attempts": Attempt.objects.filter(call=row).select_related("run").order_by("number"),
-        "verdicts": Verdict.objects.filter(call=row).select_related("aspect").order_by("aspect__key"),
-        "scores": Score.objects.filter(call=row).select_related("aspect").order_by("aspect__key"),
+        "verdicts": Verdict.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key"),
+        "scores": Score.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key"),
     }
     return render(request, "call/call.html", context, status=status)
 

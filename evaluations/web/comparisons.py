@@ -182,7 +182,7 @@ def in_cell(
         raise PermissionDenied("The choices of judges are not shown to reviewers of this evaluation.")
     if not cell.is_valid():
         raise Http404
-    judges = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.JUDGE)
+    judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
     cell.judge_rater = get_object_or_404(judges, pk=cell.cleaned_data["judge"])
     asked = cell.cleaned_data
     try:

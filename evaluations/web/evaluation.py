@@ -45,7 +45,7 @@ def rules_of(evaluation: Evaluation) -> Evaluation:
 
 def failed_calls_at(evaluation: Evaluation, *, manages: bool) -> str:
     """Where failed calls are asked again: of one judge at once, of several judge by judge from the runs."""
-    failed = Call.all_rows.filter(run__evaluation=evaluation, state__in=FAILURE_STATES).order_by()
+    failed = Call.objects.filter(run__evaluation=evaluation, state__in=FAILURE_STATES).order_by()
     runs = list(failed.values_list("run", "judge").distinct())
     if manages and len({judge for _, judge in runs}) == 1:
         return reverse("run_retry", args=[evaluation.slug, max(run for run, _ in runs)])

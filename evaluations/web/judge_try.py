@@ -48,7 +48,7 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = judge_for(access.evaluation_for(user, slug, Action.SEE_ALL), pk)
     tried = trial_asked(request, row)
     if tried is not None and tried.call is not None and access.may(user, Action.REVIEW, row.evaluation):
-        note_seen(user, row.evaluation, list(comparisons_of(tried.call)))
+        note_seen(user, row.evaluation, list(comparisons_of(tried.call)), tests=True)
     if not request.htmx or tried is None:  # type: ignore[attr-defined]
         return shown_page(request, row, tried)
     context = {"evaluation": row.evaluation, "judge": row, "tried": tried}

@@ -15,6 +15,14 @@ from evaluations.web.paging import page_of
 @require_safe
 def judges(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = access.evaluation_for(cast(User, request.user), slug)
-    listed = Judge.objects.filter(evaluation=evaluation).select_related("endpoint", "rubric_version__rubric")
-    page = page_of(request, listed.annotate(last_run=Max("runs__created_at")))
-    return render(request, "judges/judges.html", {"page": "judges", "evaluation": evaluation, "judges": page})
+    archived = "archived" in request.GET
+    known = Judge.objects.filter(evaluation=evaluation)
+    listed = (known.archived() if archived else known.current()).select_related("endpoint", "rubric_version__rubric")
+    context = {
+        "page": "judges",
+        "evaluation": evaluation,
+        "judges": page_of(request, listed.annotate(last_run=Max("runs__created_at"))),
+        "archived": archived,
+        "any_archived": known.archived().exists(),
+    }
+    return render(request, "judges/judges.html", context)

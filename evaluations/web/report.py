@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -14,7 +14,7 @@ from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import Coding, InputRefused, Part, Rules
 from evaluations.forms.report import MEASURES, Asked, ReportForm
-from evaluations.models import Evaluation, User
+from evaluations.models import Evaluation, Score, User
 from evaluations.services.reporting.narrowing import FEW, few_of
 from evaluations.services.reporting.noticing import note_seen
 from evaluations.services.reporting.reporting import BY_ASPECT, Report, make_report, report_for
@@ -64,13 +64,21 @@ def report(request: HttpRequest, slug: str, part: str = Part.AGREEMENT.value) ->
     try:
         if form.is_valid():
             made = report_to(user, evaluation, form, asked_part)
+            if asked_part is Part.AGREEMENT and not made.names and sees_all and has_scores(evaluation):
+                return redirect(f"{part_address(evaluation, Part.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
             context |= told(made, evaluation, form, asked_part)
-            context["gives_away"] = sees_all and access.may(user, Action.REVIEW, evaluation) and made.comparisons <= FEW
+            context["gives_away"] = (
+                sees_all and access.may(user, Action.REVIEW, evaluation) and 0 < made.comparisons <= FEW
+            )
             context |= part_context(evaluation, made, asked_part, form.cleaned_data["aspect"], form.asked())
             return render(request, "report/report.html", context)
     except InputRefused as refused:
         form.add_error(None, str(refused))
     return render(request, "report/report.html", {**context, "is_filtered": True}, status=422)
+
+
+def has_scores(evaluation: Evaluation) -> bool:
+    return Score.objects.filter(rater__evaluation=evaluation).exists()
 
 
 def part_named(name: str, sees_judges: bool) -> Part:
@@ -113,7 +121,7 @@ def told(made: Report, evaluation: Evaluation, form: ReportForm, part: Part) -> 
         "difference_kind": "points" if measure == "agreement" else "signed",
         "sort": form.laid_out("sort"),
         "aspect": aspect,
-        "sentences": [judge.sentence for judge in made.judges.values()],
+        "sentences": [judge.sentence for judge in made.judges.values() if judge.sentence],
         "overview": overview(made, ties, measure, form.laid_out("sort")),
         "in_detail": bool(aspect) or rows_of_single_people(made) <= MANY_ROWS,
         "cells": cells_address(evaluation, form.rules(), asked),
@@ -138,7 +146,7 @@ def rows_of_single_people(made: Report) -> int:
     """How many rows name one person or two."""
     return sum(
         len(aspect.human_human.pairs)
-        + sum(len(judge.judge_human.people) + len(judge.ceiling.s1.left_out) for judge in aspect.judges.values())
+        + sum(len(judge.judge_human.people) + len(judge.ceiling.s1.left_out) for judge in aspect.answering.values())
         for aspect in made.aspects.values()
     )
 

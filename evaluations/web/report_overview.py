@@ -53,7 +53,7 @@ def overview(report: Report, ties: str, measure: str, sort: str) -> Overview:
 
 def rows_of(key: str, aspect: AspectReport, ties: str, measure: str) -> Iterator[Row]:
     people = number_of(aspect.human_human.majority, ties, measure)
-    for name, judge in aspect.judges.items():
+    for name, judge in aspect.answering.items():
         gold = number_of(judge.judge_gold, ties, measure)
         level = getattr(judge.ceiling, LEVELS[ties])
         beside = {"agreement": level, "cohen_kappa": level.cohen_kappa}.get(measure)
@@ -68,7 +68,7 @@ def rows_of(key: str, aspect: AspectReport, ties: str, measure: str) -> Iterator
             people=people,
             failed=judge.failed,
         )
-    if not aspect.judges:
+    if not aspect.answering:
         yield Row(key, aspect.name, None, None, None, None, None, people, None)
 
 

@@ -32,7 +32,7 @@ def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "answer": answer,
         "pattern": pattern,
         "examples": examples_shown(spec),
-        "judges": list(version.judges.order_by("name")),
+        "judges": list(version.judges.current().order_by("name")),
         "can_be_continued": can_be_continued(found),
     }
     return render(request, "rubric/rubric.html", context)

@@ -51,7 +51,7 @@ def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def calls_of(request: HttpRequest, run: Run, kind: str) -> dict[str, Any]:
-    found = Call.objects.filter(KINDS.get(kind, Q()), run=run)
+    found = Call.all_rows.filter(KINDS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
     page = page_of(request, found.select_related(*related).only(*LISTED))
     bills, replies = bills_of(run, page.rows), last_replies(page.rows)

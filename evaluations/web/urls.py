@@ -53,6 +53,7 @@ from evaluations.web.imports import (
     imports,
 )
 from evaluations.web.judge import judge
+from evaluations.web.judge_archive import judge_archive, judge_restore
 from evaluations.web.judge_new import judge_new
 from evaluations.web.judge_try import judge_tried, judge_try
 from evaluations.web.judges import judges
@@ -213,6 +214,8 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/judges", judges, name="judges"),
     path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
     path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),
+    path("e/<slug:slug>/judges/<int:pk>/archive", judge_archive, name="judge_archive"),
+    path("e/<slug:slug>/judges/<int:pk>/restore", judge_restore, name="judge_restore"),
     path("e/<slug:slug>/judges/<int:pk>/try", judge_try, name="judge_try"),
     path("e/<slug:slug>/judges/<int:pk>/tried", judge_tried, name="judge_tried"),
     # runs

@@ -76,3 +76,23 @@ def test_no_judge_is_made_of_a_version_that_was_stored_with_one(evaluation: Eval
     RubricVersion.objects.update(instructions="Judge {{input}}.")
     with pytest.raises(InputRefused, match=r"asks for \{\{input\}\}"):
         make_judge(Evaluation.objects.get(), NOWHERE)
+
+
+def test_a_judge_is_archived_and_restored(asking: Asking, evaluation: Evaluation) -> None:
+    judge = make_judge(evaluation, NOWHERE, name="gpt")
+    at = "/evaluations/study/judges"
+    told = asking.post(f"{at}/{judge.pk}/archive")
+    assert (told.status_code, told.json()["archived"]) == (200, True)
+    assert asking.get(at).json()["items"] == []
+    assert [one["name"] for one in asking.get(f"{at}?archived=true").json()["items"]] == ["gpt"]
+    assert asking.post(f"{at}/{judge.pk}/restore").json()["archived"] is False
+    assert [one["name"] for one in asking.get(at).json()["items"]] == ["gpt"]
+
+
+def test_a_judge_that_reviewers_are_shown_is_not_archived(asking: Asking, evaluation: Evaluation) -> None:
+    judge = make_judge(evaluation, NOWHERE)
+    evaluation.shown_judge = judge
+    evaluation.save()
+    told = asking.post(f"/evaluations/study/judges/{judge.pk}/archive")
+    assert told.status_code == 422
+    assert "Reviewers are shown" in told.content.decode()

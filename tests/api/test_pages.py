@@ -113,6 +113,8 @@ SAME: Final = {
     "judges": "list_judges",
     "judge_new": "make_judge",
     "judge": "get_judge get_prompt",
+    "judge_archive": "archive_judge",
+    "judge_restore": "restore_judge",
     "judge_try": "try_judge",
     "judge_tried": "get_trial",
     "runs": "list_runs",

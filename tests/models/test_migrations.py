@@ -1,6 +1,7 @@
 """Databases of earlier versions become what they would be had they been filled by this one."""
 
 import ast
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 import evaluations
 from evaluations.domain import Markup, cluster_number
-from evaluations.models import Ballot, Evaluation, Query, Response
+from evaluations.models import Ballot, Call, Evaluation, Query, Response
 from evaluations.services.reporting.items import known_comparisons
 from tests.ballots import assert_recounted
 
@@ -96,6 +97,47 @@ def test_what_is_known_of_comparisons_that_were_there_before_is_filled_in(newest
 def test_a_later_migration_can_store_rows(newest: list[tuple[str, str]]) -> None:
     store_a_comparison(migrated(newest))
     assert Query.objects.get().key == "q1"
+
+
+BEFORE_TESTS = [("evaluations", "0034_suspect_calls")]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("run", "is_test"),
+    [
+        (None, True),
+        ({"filters": {"after": [1, 99_999_999], "done": 1}}, False),
+        ({"filters": {"after": [0, 1], "done": 1}}, True),
+        ({"filters": {"after": [1, 99_999_999], "done": 1}, "orders": "swapped"}, True),
+        ({"filters": {"after": 5, "only_states": ["failed"]}}, True),
+        ({"filters": {"after": [1, 99_999_999], "slice": {"name": "hard", "filter": {}}}}, True),
+    ],
+)
+def test_calls_that_no_run_selected_beside_a_test_become_test_calls(
+    newest: list[tuple[str, str]], run: dict[str, Any] | None, is_test: bool
+) -> None:
+    before = migrated(BEFORE_TESTS)
+    comparison = store_a_comparison(before)
+    rows = {name: before.get_model("evaluations", name) for name in ("Judge", "Rater", "Run", "Call", "Ballot")}
+    brought = {"evaluation": comparison.evaluation, "name": "judge"}
+    rubric = before.get_model("evaluations", "Rubric").objects.create(
+        evaluation=comparison.evaluation, name="r", kind="pairwise", origin="own"
+    )
+    version = before.get_model("evaluations", "RubricVersion").objects.create(rubric=rubric, number=1, sha256="")
+    judge = rows["Judge"].objects.create(**brought, kind="rule", model="longest", rubric_version=version)
+    rater = rows["Rater"].objects.create(**brought, kind="judge", judge=judge)
+    of_judge = {"evaluation": comparison.evaluation, "judge": judge, "batch": uuid.uuid4(), "state": "done"}
+    test = rows["Run"].objects.create(**of_judge, orders="as-stored", filters={"comparison": comparison.pk})
+    if run is not None:
+        rows["Run"].objects.create(**of_judge, **run)
+    call = rows["Call"].objects.create(
+        judge=judge, run=test, comparison=comparison, shown="as_stored", state="answered"
+    )
+    rows["Ballot"].objects.create(rater=rater, comparison=comparison, shown=0, call=call, first=1)
+    migrated(newest)
+    assert Call.all_rows.get().is_test == is_test
+    assert Ballot.all_rows.exists() != is_test
 
 
 @pytest.mark.parametrize("file", sorted(MIGRATIONS.glob("0*.py")), ids=lambda file: file.stem)

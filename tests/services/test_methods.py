@@ -32,6 +32,17 @@ def test_failures_are_told_whatever_the_part() -> None:
         assert "(up to 1 of a judge) were left out" in told
 
 
+def test_a_judge_that_answered_nothing_is_named_and_no_verdict_is_claimed_of_it() -> None:
+    evaluation = make_evaluation()
+    comparison = make_comparison(evaluation)
+    person_says(make_human(evaluation, "ann"), comparison, {"clarity": "A"})
+    judge_says(comparison, as_stored="unreadable")
+    told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+    assert "Of longest no call was answered." in told
+    assert "The verdict of a judge" not in told
+    assert "To compare a judge with people" not in told
+
+
 def test_people_are_those_who_voted() -> None:
     evaluation = make_evaluation()
     person_says(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})

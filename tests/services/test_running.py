@@ -192,7 +192,7 @@ def test_an_unusable_conversation_begins_anew_and_a_bought_step_is_kept(judge: J
 def test_a_trial_asks_about_one_comparison_and_decides_nothing_else(evaluation: Evaluation, judge: Judge) -> None:
     chosen = evaluation.comparisons.order_by("shuffle")[3]
     run = planned(judge, comparison=chosen, orders="swapped")
-    assert list(Call.objects.values_list("comparison_id", "shown", "run")) == [(chosen.pk, "swapped", run.pk)]
+    assert list(Call.all_rows.values_list("comparison_id", "shown", "run")) == [(chosen.pk, "swapped", run.pk)]
     assert selecting.expected(judge, comparison=chosen).comparisons == 1
     evaluation.refresh_from_db()
     assert evaluation.shown_judge is None

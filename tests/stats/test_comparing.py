@@ -136,7 +136,8 @@ def test_holm_goes_over_the_aspects_and_better_is_said_at_a_third_of_five_percen
     assert not found.exploratory
     assert found.level == pytest.approx(0.05 / 3)
     assert found.words == (
-        "Look 1 of 3 at the test part: p values are adjusted by Holm over 4 aspects and held against 0.05 ÷ 3 = 0.0167."
+        "Look 1 of 3 at the test part. A judge is called better where p, adjusted by Holm over 4 comparisons of judges "
+        "and aspects, is at most 0.05 ÷ 3 = 0.0167."
     )
 
 

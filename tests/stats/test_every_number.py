@@ -35,7 +35,7 @@ def judge(name: str, n: int, rng: np.random.Generator) -> JudgeMaterial:
         answers.append(Answers(shown, np.flatnonzero(said), choice[said], is_single=True))
     verdicts = Verdicts(tuple(one for one in answers if len(one.item)))
     own = consolidate(verdicts, Unanswered(NONE, NONE, NONE), n)
-    return JudgeMaterial(name, None, "llm", None, verdicts, own, NONE)
+    return JudgeMaterial(name, None, "llm", None, verdicts, verdicts, own, NONE, np.ones(n, dtype=bool))
 
 
 def material(items: Items, rng: np.random.Generator) -> AspectMaterial:

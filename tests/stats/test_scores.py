@@ -34,7 +34,10 @@ def report_of(
     people: Scores, names: Sequence[str], judges: Mapping[str, FloatArray], cluster: IntArray, late: Scores = NOBODY
 ) -> ScoresReport:
     counts = VoteCounts(len(people.value), 0, len(late.value), 0, 0)
-    return scores_report(people, names, judges, cluster, late=late, counts=counts)
+    of_two = np.arange(len(cluster)) % 2
+    return scores_report(
+        people, names, judges, cluster, late=late, counts=counts, candidate=of_two, candidates=("alpha", "beta")
+    )
 
 
 def small() -> ScoresReport:

@@ -41,8 +41,10 @@ def judged(judge: str, *people: str, gold: str = "", label: str | None = None) -
         kind="llm",
         label=label,
         verdicts=verdicts,
+        single=verdicts,
         own=consolidate(verdicts, unanswered, items),
         states=state,
+        selected=np.ones(items, dtype=bool),
     )
     them, labels = held_against(*(people or ("",)), items=items), held_against(gold, items=items)
     others = them.poll.majority_of_the_others(SplitRule.TIE)
@@ -113,7 +115,7 @@ def test_over_several_aspects_it_names_where_the_judge_stands_worst_and_best_bes
 def test_few_comparisons_and_missing_answers_are_said() -> None:
     said = sentence("GPT", {"Overall": judged("AB..", "AB")})
     assert "It rests on as few as 2 comparisons: expect it to move." in said
-    assert "It was asked about 2 more without a complete answer." in said
+    assert said.endswith("It has a verdict on 2 of 4 comparisons. 2 of 4 calls failed (2 refused).")
 
 
 def test_with_nobody_to_hold_it_against_it_says_that() -> None:

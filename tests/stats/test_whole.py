@@ -7,7 +7,7 @@ import pytest
 
 from evaluations.domain import Part, Rules
 from evaluations.stats.coding import MISSING
-from evaluations.stats.consolidation import Consolidated, Verdicts
+from evaluations.stats.consolidation import Answers, Consolidated, Verdicts
 from evaluations.stats.items import Items
 from evaluations.stats.judges import JudgeMaterial
 from evaluations.stats.known import Known
@@ -30,7 +30,9 @@ def report_of(scores: AspectScores) -> Report:
 def test_an_aspect_that_has_scores_and_no_choices_has_a_name() -> None:
     people = Scores(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 4.0, 4.0]))
     late = Scores(ZEROS[:0], ZEROS[:0], np.empty(0))
-    scores = AspectScores("Depth", people, late, VoteCounts(4, 0, 0, 0, 0), ("ann", "ben"), {}, np.array([0, 0]))
+    scores = AspectScores(
+        "Depth", people, late, VoteCounts(4, 0, 0, 0, 0), ("ann", "ben"), {}, np.array([0, 0]), np.array([0, 0]), ("a",)
+    )
     made = report_of(scores)
     assert made.names == {"depth": "Depth"}
     assert made.scores.keys() == made.names.keys()
@@ -64,10 +66,11 @@ def material_of(name: str, voted: bool) -> AspectMaterial:
 def test_what_is_said_of_a_judge_is_that_of_the_aspect_shown() -> None:
     nothing = np.full(1, MISSING, dtype=np.int8)
     own = Consolidated(nothing, nothing == 0, nothing == 0, nothing == 0, (None,) * 4)
+    verdicts = Verdicts((Answers(0, ZEROS, ZEROS.astype(np.int8)),))
     labels = {"clarity": None, "safety": "derived from scores, margin 0.5"}
     materials = []
     for key, label in labels.items():
-        judge = JudgeMaterial("gpt", 1, "llm", label, Verdicts(), own, ZEROS[:0])
+        judge = JudgeMaterial("gpt", 1, "llm", label, verdicts, verdicts, own, ZEROS[:0], own.asked)
         materials.append((key, replace(material_of(key, True), judges=(judge,))))
     for key, label in labels.items():
         made = whole_report("study", materials, Known(ITEMS, {}), Rules(), (Part.WINS,), {}, {}, (), key)

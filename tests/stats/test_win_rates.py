@@ -12,10 +12,12 @@ from scipy.stats import norm
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.items import Items
+from evaluations.stats.length_control import Lengths
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ppi import Together, corrected
 from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, of_correction, win_rates
+from evaluations.stats.wins import wins
 from tests.contests import anything, contest
 
 WORTH = {A: 1.0, B: 0.0, TIE: 0.5, BOTH_BAD: 0.5, MISSING: 0.5}
@@ -46,9 +48,51 @@ def test_a_pair_is_one_whichever_of_the_two_is_a() -> None:
     assert rates.pairs[0].rate.judge.value == 1
 
 
-def test_a_comparison_without_a_verdict_of_the_judge_is_half_a_win_and_counted() -> None:
-    rate = only_pair(contest([0] * 4, [1] * 4), [MISSING] * 4, [A, A, MISSING, MISSING])
-    assert (rate.judge.value, rate.judge.n, rate.missing, rate.comparisons) == (0.75, 4, 2, 4)
+def test_a_comparison_without_a_verdict_of_the_judge_is_left_out_and_counted() -> None:
+    rate = only_pair(contest([0] * 4, [1] * 4), [A] * 4, [A, B, MISSING, MISSING])
+    assert (rate.judge.value, rate.judge.n, rate.missing, rate.comparisons) == (0.5, 2, 2, 4)
+
+
+def partly_judged(judged: int) -> tuple[Matches, IntArray, IntArray]:
+    """200 comparisons, 100 of them reviewed, and a judge that has a verdict on the first of them."""
+    rng = np.random.default_rng(3)
+    truth = rng.choice([A, B], 200, p=[0.7, 0.3])
+    judge = np.where(rng.random(200) < 0.8, truth, B)
+    people = np.where(rng.permutation(200) < 100, truth, MISSING)
+    return Matches(contest([0] * 200, [1] * 200)), people, np.where(np.arange(200) < judged, judge, MISSING)
+
+
+@pytest.mark.parametrize(("judged", "is_corrected"), [(1, False), (12, False), (189, False), (190, True), (200, True)])
+def test_below_95_percent_of_the_comparisons_nothing_is_corrected_or_ranked(judged: int, is_corrected: bool) -> None:
+    matches, people, judge = partly_judged(judged)
+    everything = np.ones(200, dtype=bool)
+    found = wins(Reviewed(matches, people), Lengths(matches), {"j": (judge, everything)}).judges["j"]
+    rate = found.rates.pairs[0].rate
+    assert rate.judge.value == np.mean(judge[:judged] == A)
+    assert (rate.corrected.value is not None, bool(found.corrected_ranking.standings)) == (is_corrected, is_corrected)
+    assert (found.coverage.judged, found.coverage.selected) == (judged, 200)
+    if not is_corrected:
+        assert f"a verdict on {judged} of 200 comparisons" in (rate.corrected.why or "")
+        assert (found.ranking.standings, found.ranking.why) == ({}, rate.corrected.why)
+        assert (rate.judge_weight, rate.width_ratio) == (None, None)
+
+
+def test_a_judge_of_a_random_selection_is_corrected_by_the_reviews_within_it() -> None:
+    matches, people, judge = partly_judged(100)
+    selected = np.arange(200) < 100
+    rate = win_rates(Reviewed(matches, people), Judgement(matches, judge), selected).pairs[0].rate
+    within = only_pair(contest([0] * 100, [1] * 100), people[:100], judge[:100])
+    assert rate.corrected.value == within.corrected.value
+    assert rate.people.n == 100  # all that people reviewed, wherever the judge was
+
+
+def test_what_a_judge_left_out_never_counts_as_half_a_win_in_the_correction() -> None:
+    # 191 of 200 judged: had the 9 counted as halves, the judge's mean would not be the mean of its verdicts.
+    matches, people, judge = partly_judged(191)
+    rate = win_rates(Reviewed(matches, people), Judgement(matches, judge)).pairs[0].rate
+    kept = judge != MISSING
+    within = only_pair(contest([0] * 191, [1] * 191), people[kept], judge[kept])
+    assert (rate.judge.value, rate.corrected.value) == (within.judge.value, within.corrected.value)
 
 
 def test_what_was_not_drawn_is_left_out_and_counted() -> None:
@@ -158,7 +202,7 @@ def by_hand(
 @given(st.integers(0, 10_000), st.sampled_from([7, 40, 100_000]), st.sampled_from([0.0, 0.4, 1.0]))
 def test_every_mean_and_variance_is_that_of_one_comparison_at_a_time(seed: int, clusters: int, at: float) -> None:
     items, rng = anything(seed, 300, 3, clusters), np.random.default_rng(seed + 1)
-    people, judge = rng.integers(MISSING, 4, 300), rng.integers(MISSING, 4, 300)
+    people, judge = rng.integers(MISSING, 4, 300), rng.integers(0, 4, 300)
     matches, reviewed = Matches(items), Reviewed(Matches(items), people)
     judged = Judgement(matches, judge).candidates
     fixed = corrected(Together(reviewed.candidates, judged), np.full(3, at))
@@ -184,7 +228,7 @@ def test_every_mean_and_variance_is_that_of_one_comparison_at_a_time(seed: int, 
 def test_no_other_judge_weight_gives_a_smaller_variance(seed: int) -> None:
     items, rng = anything(seed, 300, 2, 60), np.random.default_rng(seed)
     people = rng.integers(MISSING, 4, 300)
-    judge = np.where(rng.random(300) < 0.5, people, rng.integers(MISSING, 4, 300))
+    judge = np.where((rng.random(300) < 0.5) & (people != MISSING), people, rng.integers(0, 4, 300))
     reviewed, matches = Reviewed(Matches(items), people), Matches(items)
     judged = Judgement(matches, judge).pairs
     best = corrected(Together(reviewed.pairs, judged))

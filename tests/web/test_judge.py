@@ -118,7 +118,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
         judge = make_judge(evaluation, server.base_url)
         run = tried(client, judge, subject=comparison.pk, shown="swapped")
         assert len(server.questions) == 1
-    call = Call.objects.get()
+    call = Call.all_rows.get()
     assert (call.comparison, call.shown, call.state) == (comparison, "swapped", CallState.ANSWERED)
     shown = page(client, judge, "judge_tried", run=run.pk, subject=comparison.pk, shown="swapped")
     for words in ("The first one answers the question.", "Helpfulness", "tokens in", "took", "finish reason"):
@@ -156,7 +156,7 @@ def test_both_requests_of_two_steps_are_shown(client: Client, evaluation: Evalua
         run = tried(client, judge, subject=Response.objects.earliest("pk").pk)
     shown = page(client, judge, "judge_tried", run=run.pk)
     assert "Verdict of two steps" in shown
-    assert Call.objects.get().response == Response.objects.earliest("pk")
+    assert Call.all_rows.get().response == Response.objects.earliest("pk")
 
 
 def test_a_reply_that_cannot_be_read_is_shown_and_can_be_asked_again(client: Client, evaluation: Evaluation) -> None:

@@ -227,6 +227,7 @@ class JudgeTold(Schema):
     endpoint: str | None
     rubric: str | None
     rubric_version: int | None = Field(description="its number")
+    archived: bool
     created_at: datetime
 
 

@@ -14,8 +14,18 @@ from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Se
 from evaluations.management.pairs import key_and_value
 from evaluations.models import Evaluation
 from evaluations.services.preparing.slicing import slice_of
-from evaluations.services.reporting.reporting import ALL_PARTS, AspectReport, Block, Number, Report, report_for
+from evaluations.services.reporting.reporting import (
+    ALL_PARTS,
+    AspectReport,
+    Block,
+    JudgeReport,
+    Number,
+    Report,
+    ScoresReport,
+    report_for,
+)
 
+IN_TEXT = (Part.AGREEMENT, Part.SCORES)
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
 GAP = "  "
 
@@ -95,39 +105,77 @@ def report_on(slug: str, rules: Rules, slice_name: str | None, *, everything: bo
         raise InputRefused(f"There is no evaluation “{slug}”.")
     if slice_name:
         rules = replace(rules, sliced=slice_of(evaluation, slice_name).named)
-    return report_for(evaluation, rules, parts=ALL_PARTS if everything else (Part.AGREEMENT,))
+    return report_for(evaluation, rules, parts=ALL_PARTS if everything else IN_TEXT)
 
 
 def lines(report: Report) -> Iterator[str]:
     yield f"{report.evaluation}: {report.comparisons:,} comparisons"
-    yield from (judge.sentence for judge in report.judges.values())
+    yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
+    yield from report.unanswered.values()
     for aspect in report.aspects.values():
         yield from ("", aspect.name, *aspect_lines(aspect))
-    if not report.aspects:
+    for key, scores in report.scores.items():
+        yield from ("", f"{report.names[key]}, scores of single responses", *score_lines(scores))
+    if not report.aspects and not report.scores:
         yield "There are no verdicts yet: import some, run a judge, or review."
     yield ""
     yield from report.rules.values()
 
 
+def score_lines(scores: ScoresReport) -> Iterator[str]:
+    for name, candidate in scores.candidates.items():
+        means = {"people": candidate.people, **candidate.judges}
+        said = [f"{who} {figure(number)} (n {number.n:,})" for who, number in means.items() if number.n]
+        yield f"{name}, mean score: {', '.join(said)}"
+    multi = scores.human_human.multi
+    if multi.units:
+        yield (
+            f"people, all at once: alpha {figure(multi.krippendorff_alpha_interval)}, ordinal "
+            f"{figure(multi.krippendorff_alpha_ordinal)}, ICC {figure(multi.icc_agreement)}, {multi.units:,} responses"
+        )
+    compared = {f"{name}, mean of people": judge.people for name, judge in scores.judges.items()}
+    for who, found in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
+        if found.n:
+            apart = f", mean difference {figure(found.mean_difference)}" if who in compared else ""
+            yield (
+                f"{who}: Pearson {figure(found.pearson)}, Spearman {figure(found.spearman)}, ICC "
+                f"{figure(found.icc_agreement)}{apart}, n {found.n:,}"
+            )
+
+
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     rows: list[Sequence[str]] = [HEADS]
-    repaired: list[str] = []
-    for name, judge in aspect.judges.items():
+    remarks: list[str] = []
+    for name, judge in aspect.answering.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority
         rows.append((f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete)))
         if judge.judge_gold.with_ties.n:
             rows.append((f"{called}, gold", *cells(judge.judge_gold)))
+        remarks += remarks_on(called, judge)
         if judge.repaired:
-            repaired.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
+            remarks.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
     rows.append(("people, majority of the others", *cells(aspect.human_human.majority)))
     yield from aligned(rows)
-    yield from repaired
+    yield from remarks
     multi = aspect.human_human.multi
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
     yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
     yield from told_of_votes(aspect)
     yield from (f"n/a: {why}" for why in reasons(aspect))
+
+
+def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
+    """What a reader must know beside the row."""
+    covered, both = judge.coverage, judge.inconsistent
+    if covered.judged < covered.comparisons:
+        yield f"{called}: a verdict on {covered.judged:,} of {covered.comparisons:,} comparisons"
+    if both.agree:
+        yield f"{called}: inconsistent on {both.agree:,} of {both.n:,} comparisons judged in both orders"
+    macro = judge.confusion.macro
+    if macro.f1.value is not None:
+        numbers = (("precision", macro.precision), ("recall", macro.recall), ("F1", macro.f1))
+        yield f"{called}, people: macro {', '.join(f'{name} {figure(number)}' for name, number in numbers)}"
 
 
 def told_of_votes(aspect: AspectReport) -> Iterator[str]:
@@ -177,7 +225,7 @@ def reasons(aspect: AspectReport) -> list[str]:
     """Why numbers are missing, each reason once."""
     multi = aspect.human_human.multi
     numbers = [*multi.numbers]
-    blocks = [aspect.human_human.majority, *(judge.judge_human.majority for judge in aspect.judges.values())]
+    blocks = [aspect.human_human.majority, *(judge.judge_human.majority for judge in aspect.answering.values())]
     for block in blocks:
         ties = block.with_ties
         numbers += [ties.agreement, ties.cohen_kappa, ties.gwet_ac1, block.without_ties.agreement]

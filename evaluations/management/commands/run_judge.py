@@ -149,4 +149,4 @@ def again(runs: Sequence[Run]) -> list[Run]:
 
 
 def is_moving(run: Run) -> bool:
-    return run.state in ACTIVE_RUN_STATES or Call.objects.filter(run=run, state=CallState.RUNNING).exists()
+    return run.state in ACTIVE_RUN_STATES or Call.all_rows.filter(run=run, state=CallState.RUNNING).exists()

@@ -37,6 +37,7 @@ from evaluations.models import (
     KeptAnswer,
     Label,
     LocalServer,
+    Look,
     Membership,
     Mention,
     Pick,
@@ -157,6 +158,7 @@ TABLES: Final = (
     Table(ColumnMapping, "evaluation"),
     Table(Export, "evaluation", (("file", ""), ("seen_at", None))),
     Table(Alias, "evaluation"),
+    Table(Look, "evaluation"),
     Table(Event, "evaluation"),
 )
 # Of the site and not of an evaluation, made again by itself, or a secret that must not travel.

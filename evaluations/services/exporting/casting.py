@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeVar
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluations.domain import BASELINE_REMARK, LabelPolicy, RaterKind
 from evaluations.formats import exported
@@ -92,6 +92,12 @@ class Cast:
     def words(self, text: str) -> str:
         """A comment, with those it calls by the names that they have in the file."""
         return self.aliases.in_text(text) if self.aliases else text
+
+    @cached_property
+    def archived(self) -> list[int]:
+        """The raters that are archived judges: no export has what they said."""
+        archived = Rater.objects.filter(evaluation=self.evaluation, judge__archived_at__isnull=False)
+        return list(archived.values_list("pk", flat=True))
 
     @cached_property
     def judges(self) -> dict[int, Judge]:
@@ -183,10 +189,9 @@ def cast_of(evaluation: Evaluation, policy: LabelPolicy | None = None, aliases: 
     said = Verdict.objects.filter(rater=OuterRef("pk"))
     asked = Call.objects.filter(judge=OuterRef("judge"))
     scored = Score.objects.filter(rater=OuterRef("pk"), call__isnull=True)  # in reviews, or in files
-    known = Rater.objects.filter(evaluation=evaluation).annotate(has_scored=Exists(scored))
-    raters = list(
-        known.filter(Exists(said) | Exists(asked) | Exists(scored)).select_related("judge__rubric_version__rubric")
-    )
+    known: QuerySet[Rater] = Rater.objects.current().filter(evaluation=evaluation)
+    told = known.annotate(has_scored=Exists(scored)).filter(Exists(said) | Exists(asked) | Exists(scored))
+    raters = list(told.select_related("judge__rubric_version__rubric"))
     for rater in raters:
         if aliases and rater.kind == RaterKind.HUMAN:
             rater.name = aliases.by_rater.get(rater.pk, NEWCOMER)

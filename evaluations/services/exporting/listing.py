@@ -106,6 +106,8 @@ def verdict_rows(comparisons: "QuerySet[Comparison]", cast: Cast, tally: Tally) 
     first_asked = aspects_asked_first(cast)
     for chunk in in_chunks(comparisons):
         listed = read([one.pk for one in chunk], cast)
+        if cast.archived and (left := of_archived([one.pk for one in chunk], cast)):
+            tally.excluded["judge_archived"] += left
         for one in chunk:
             tally.comparisons += 1
             told = [*chosen(one, listed, cast, tally), *failed(one, listed, cast, first_asked)]
@@ -136,6 +138,13 @@ def read(ids: Sequence[int], cast: Cast) -> Listed:
     reviews = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES).order_by("pk")
     passes = {row[0]: Pass._make((*row[:5], f"{row[5]} {row[6]}")) for row in reviews.values_list(*PASS)}
     return Listed(choices, failures, passes, replaced_reviews(ids))
+
+
+def of_archived(ids: Sequence[int], cast: Cast) -> int:
+    """How many rows the verdicts and failures of archived judges would be."""
+    given = Verdict.objects.filter(comparison__in=ids, rater__in=cast.archived).count()
+    failures = Call.objects.filter(comparison__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
+    return given + failures.count()
 
 
 def chosen(

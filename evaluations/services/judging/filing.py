@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db import connection
 
 from evaluations.domain import AspectSpec, Stage
-from evaluations.models import Score, Verdict
+from evaluations.models import Call, Score, Verdict
 from evaluations.models.many import insert_many
 from evaluations.services import balloting
 from evaluations.services.judging.working import Bout, Outcome
@@ -26,14 +26,17 @@ SCORE_COLUMNS: Final = (
 def write_answers(bout: Bout, outcomes: Sequence[Outcome], now: datetime) -> None:
     """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer.
 
-    A call that ends without any says something too: reports count it.
+    The verdicts of a test call have no ballot, so that no report reads them. A call that ends without any says
+    something too: reports count it.
     """
     offered = {aspect.key: aspect for aspect in bout.spec.aspects}
     verdicts = [row for outcome in outcomes for row in verdict_rows(bout, outcome, offered, now)]
     scores = [row for outcome in outcomes for row in score_rows(bout, outcome, offered, now)]
     insert_many(Verdict, VERDICT_COLUMNS, verdicts)
     insert_many(Score, SCORE_COLUMNS, scores)
-    balloting.write_calls([row for outcome in outcomes for row in ballot_rows(bout, outcome)], now)
+    tests = set(Call.all_rows.filter(judge=bout.judge, is_test=True).values_list("pk", flat=True))
+    counted = [outcome for outcome in outcomes if outcome.held.call_id not in tests]
+    balloting.write_calls([row for outcome in counted for row in ballot_rows(bout, outcome)], now)
     if outcomes:
         note_change(bout.rater_id, now)
 

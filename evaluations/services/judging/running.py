@@ -27,6 +27,7 @@ from evaluations.domain import (
 from evaluations.judge.replying import wants_two_steps
 from evaluations.models import Call, Judge, Rater, Run, User
 from evaluations.models.many import insert_many
+from evaluations.services import balloting
 from evaluations.services.judging import budgeting
 from evaluations.services.judging.pricing import price_for
 from evaluations.services.judging.selecting import (
@@ -36,6 +37,7 @@ from evaluations.services.judging.selecting import (
     Subject,
     calls_to_retry,
     orders_for,
+    refuse_archived,
     refuse_impossible,
     rows_after,
     seed_of,
@@ -70,8 +72,8 @@ def start_run(
     """
     wanted = checked(judge, budget=budget, channel=channel, **options)
     with transaction.atomic():
-        # Locked, so that two first runs do not draw a seed each.
-        Judge.objects.select_for_update().get(pk=judge.pk)
+        # Locked, so that two first runs do not draw a seed each, and nobody archives it meanwhile.
+        refuse_archived(Judge.objects.select_for_update().get(pk=judge.pk))
         seed = seed_of(judge)
         run = Run.objects.create(
             evaluation=judge.evaluation,
@@ -202,8 +204,10 @@ def plan_calls(run: Run, wanted: Selection) -> bool:
     asked = list(subjects(ids, run.orders, run.samples, run.seed))
     known = calls_of(run, f"{wanted.column}_id", ids)
     new = [subject for subject in asked if subject not in known]
-    make_calls(run, f"{wanted.column}_id", new)
+    make_calls(run, wanted, new)
     held = [known[subject] for subject in asked if subject in known]
+    if not wanted.is_one:
+        count_tests([call for call in held if call.is_test])
     taken = [call for call in held if may_take_over(run, call)]
     take_over(run, taken)
     run.planned += len(new) + len(taken)
@@ -218,21 +222,33 @@ def calls_of(run: Run, column: str, ids: Sequence[int]) -> dict[Subject, Call]:
     """
     mine = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids})
     found = mine.select_related("run").select_for_update(of=("self",)).order_by("pk")
-    needed = found.only(column, "shown", "sample", "state", "reserved", "run__state")
+    needed = found.only(column, "shown", "sample", "state", "is_test", "reserved", "run__state")
     return {(getattr(call, column), Shown(call.shown), call.sample): call for call in needed}
 
 
 # Columns that have no default of the database's own are named, empty ones too.
 CALL_COLUMNS: Final = (
     *("created_at", "judge_id", "run_id", "state", "step", "repaired", "reserved"),
-    *("prompt_sha256", "reuse_key", "error", "rationale"),
+    *("prompt_sha256", "reuse_key", "error", "rationale", "is_test"),
 )
 
 
-def make_calls(run: Run, column: str, new: Sequence[Subject]) -> None:
-    same = (timezone.now(), run.judge_id, run.pk, CallState.PENDING.value, AttemptStep.ASK.value, False, 0, *[""] * 4)
+def make_calls(run: Run, wanted: Selection, new: Sequence[Subject]) -> None:
+    column, texts = f"{wanted.column}_id", [""] * 4
+    same = (timezone.now(), run.judge_id, run.pk, CallState.PENDING.value, AttemptStep.ASK.value, False, 0, *texts)
+    same = (*same, wanted.is_one)
     rows = [(*same, pk, shown.value, sample) for pk, shown, sample in new]
     insert_many(Call, (*CALL_COLUMNS, column, "shown", "sample"), rows)
+
+
+def count_tests(calls: Sequence[Call]) -> None:
+    """A run has selected what these test calls asked: from now on they count as its other calls do."""
+    if not calls:
+        return
+    tests = Call.all_rows.filter(pk__in=[call.pk for call in calls])
+    tests.update(is_test=False)
+    balloting.keep_calls(tests)
+    note_endings(tests)
 
 
 def next_to_plan(run: Run, wanted: Selection) -> list[int]:
@@ -296,6 +312,7 @@ def resume(run: Run, *, user: User | None, budget: int | None = None) -> None:
     if budget is not None:
         change_budget(run, budget, user=user)
     row = Run.objects.select_for_update(of=("self",)).select_related("judge").get(pk=run.pk)
+    refuse_archived(row.judge)
     waiting = Call.all_rows.filter(run=row, state__in=OPEN_CALL_STATES)
     if row.state == RunState.STOPPED and not waiting.exists():
         raise InputRefused("Nothing of this run is left to ask: start a new one.")
@@ -365,7 +382,7 @@ def stop(run: Run, reason: str) -> None:
 @transaction.atomic
 def finish(run: Run) -> bool:
     """End the run if every call of it has its outcome."""
-    still_open = Call.objects.filter(run=run, state__in=OPEN_CALL_STATES)
+    still_open = Call.all_rows.filter(run=run, state__in=OPEN_CALL_STATES)
     if still_open.exists():
         return False
     changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.DONE, finished_at=Now())
@@ -377,7 +394,7 @@ def finish(run: Run) -> bool:
 def cancel_waiting_calls(*, seconds: float | None = None) -> None:
     """What waited in a cancelled run says so, in short transactions, for so long or until all of it does."""
     until = None if seconds is None else time.monotonic() + seconds
-    waiting = Call.objects.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
+    waiting = Call.all_rows.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
     while not time_is_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:ROWS_AT_ONCE])):
         with paced(), transaction.atomic():
             # Asked again inside: a new run may have taken the call over meanwhile.
@@ -393,5 +410,5 @@ def note_endings(calls: QuerySet[Call]) -> None:
 
 def counts_by_state(run: Run) -> dict[str, int]:
     """State → calls of this run, in the order in which a call passes through them; none left out for being 0."""
-    found = dict(Call.objects.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
+    found = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
     return {state.value: found.get(state.value, 0) for state in CallState}

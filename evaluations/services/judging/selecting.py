@@ -121,6 +121,7 @@ def selection_of(run: Run) -> Selection:
 
 def refuse_impossible(wanted: Selection) -> None:
     judge = wanted.judge
+    refuse_archived(judge)
     if judge.kind == JudgeKind.IMPORTED:
         raise InputRefused(f"“{judge.name}” came with an import: there is no one to ask.")
     if wanted.orders not in set(Orders):
@@ -130,6 +131,11 @@ def refuse_impossible(wanted: Selection) -> None:
         raise InputRefused(f"The limit must be at least 1 {wanted.column}.")
     refuse_states(judge, wanted.only_states)
     refuse_subject(wanted)
+
+
+def refuse_archived(judge: Judge) -> None:
+    if judge.archived_at:
+        raise InputRefused(f"“{judge.name}” is archived: restore it on its page, then run it.")
 
 
 def refuse_samples(judge: Judge, samples: int) -> None:
@@ -282,7 +288,8 @@ def calls_known(wanted: Selection) -> "QuerySet[Call]":
 
 def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
     """The calls in the chosen states that no active run has."""
-    return calls_known(wanted).filter(state__in=wanted.only_states).exclude(run__state__in=ACTIVE_RUN_STATES)
+    failed = calls_known(wanted).filter(state__in=wanted.only_states, is_test=False)
+    return failed.exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
 def retryable(judge: Judge) -> dict[str, int]:

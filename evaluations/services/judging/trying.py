@@ -62,7 +62,7 @@ def only_this(subject: Subject, shown: Shown) -> SelectionOptions:
 
 def call_about(judge: Judge, subject: Subject, shown: Shown) -> Call | None:
     """The call that asked this judge just that, if it was ever planned."""
-    calls = Call.objects.filter(judge=judge, sample=0).select_related("run")
+    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run")
     if isinstance(subject, Response):
         return calls.filter(response=subject).first()
     return calls.filter(comparison=subject, shown=shown).first()
@@ -99,11 +99,13 @@ class Trial:
 
     @cached_property
     def verdicts(self) -> Sequence[Verdict]:
-        return list(Verdict.objects.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
+        return (
+            list(Verdict.all_rows.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
+        )
 
     @cached_property
     def scores(self) -> Sequence[Score]:
-        return list(Score.objects.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
+        return list(Score.all_rows.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
 
 
 def trial_of(run: Run) -> Trial | None:

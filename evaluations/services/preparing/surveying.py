@@ -144,7 +144,11 @@ def questions(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", s
         (Comparison.objects.filter(evaluation__in=ids), "evaluation", comparisons),
         (reviews, "comparison__evaluation", {"reviews": rows, "reviewed_by_me": by_me}),
         (Import.objects.filter(evaluation__in=ids), "evaluation", imports),
-        (Judge.objects.filter(evaluation__in=ids).exclude(kind=JudgeKind.IMPORTED), "evaluation", {"judges": rows}),
+        (
+            Judge.objects.current().filter(evaluation__in=ids).exclude(kind=JudgeKind.IMPORTED),
+            "evaluation",
+            {"judges": rows},
+        ),
         (runs, "evaluation", {"active_runs": rows}),
         (failed, "judge__evaluation", {"failed_calls": rows}),
         (exports, "evaluation", {"exports": rows}),

@@ -78,6 +78,12 @@ def is_of_imported_scores(row: RubricAspect) -> bool:
     return rubric.origin == RubricOrigin.IMPORTED and rubric.kind == RubricKind.POINTWISE
 
 
+def score_rules_of(rows: Sequence[RubricAspect]) -> tuple[ScoreRule, ...]:
+    """By which rules choices are derived where these versions ask for scores, each once."""
+    scoring = [row for row in rows if row.version.rubric.kind == RubricKind.POINTWISE]
+    return tuple(dict.fromkeys(ScoreRule(row.tie_margin, row.lower_is_better) for row in scoring))
+
+
 def offered_by(rows: Sequence[RubricAspect], scores_tie: bool) -> frozenset[int]:
     """The codes of the choices that any of these versions offers. A and B always are.
 

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain import BASELINE_REMARK, RaterKind, Rules, ScoreRule, Seen
+from evaluations.domain import BASELINE_REMARK, FailedRule, JudgeKind, RaterKind, Rules, ScoreRule, Seen
 from evaluations.models import Aspect, Rater
-from evaluations.services.reporting.asking import Asked, offered_by, version_name, warnings_about
+from evaluations.services.reporting.asking import Asked, offered_by, score_rules_of, version_name, warnings_about
 from evaluations.services.reporting.gathering import Gathered
 from evaluations.services.reporting.voting import (
     BLIND,
@@ -21,7 +21,8 @@ from evaluations.services.reporting.voting import (
 )
 from evaluations.stats.anchoring import Confirmed, Seeing
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.consolidation import consolidate
+from evaluations.stats.consolidation import consolidate, with_failures
+from evaluations.stats.coverage import selection
 from evaluations.stats.deriving import Derived
 from evaluations.stats.items import Items
 from evaluations.stats.judges import JudgeMaterial
@@ -73,13 +74,17 @@ def material(
         not_drawn=people.excluded(NOT_DRAWN),
         calibration=people.excluded(CALIBRATION),
         judges=tuple(
-            judge_material(rater, aspect, gathered, rules) for rater in raters if aspect.pk in judged.get(rater.pk, ())
+            judge_material(rater, aspect, gathered, items, rules)
+            for rater in raters
+            if aspect.pk in judged.get(rater.pk, ())
         ),
         panels=panels,
         names=tuple(rater.name for rater in raters if rater.kind == RaterKind.HUMAN),
         offered=offered_by(rows, gathered.preferred.has_tie(aspect.pk)),
         rubric_versions=tuple(version_name(row) for row in rows),
         warnings=warnings_about(rows),
+        score_rules=score_rules_of(rows) if gathered.is_derived(aspect) else (),
+        is_chosen=gathered.is_chosen(aspect),
     )
 
 
@@ -101,18 +106,21 @@ def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Seque
     }
 
 
-def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, rules: Rules) -> JudgeMaterial:
+def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, items: Items, rules: Rules) -> JudgeMaterial:
     assert rater.judge is not None
     verdicts, unanswered = gathered.said(rater, aspect)
     rule = score_rule(rater, aspect, gathered)
     derived = rule.remark if rule else None
+    own = consolidate(verdicts, unanswered, len(gathered.comparisons), rules.failed)
     return JudgeMaterial(
         name=rater.name,
         rater_id=rater.pk,
         kind=rater.judge.kind,
         label=BASELINE_REMARK if rater.judge.is_baseline else derived,
         verdicts=verdicts,
-        own=consolidate(verdicts, unanswered, len(gathered.comparisons), rules.failed),
+        single=with_failures(verdicts, unanswered) if rules.failed is FailedRule.TIE else verdicts,
+        own=own,
+        selected=selection(own, None if rater.judge.kind == JudgeKind.IMPORTED else items.shuffle),
         states=gathered.states(rater, unanswered),
         repaired=gathered.repaired(rater),
         derived=None if rule is None else Derived("scores", margin=rule.margin),

@@ -54,6 +54,13 @@ class Sides:
         return np.concatenate([item_a, item_b]), np.concatenate([number_a, number_b])
 
 
+def with_others(sides: Sides, responses: IntArray) -> Sides:
+    """These responses as well, which no comparison has to hold."""
+    every = np.union1d(sides.responses, responses)
+    places = np.searchsorted(every, sides.responses)
+    return Sides(every, places[sides.a], places[sides.b])
+
+
 def on_side(side: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
     """Every comparison that has one of these responses on this side, and the number of the response in ``places``."""
     order = np.argsort(side, kind="stable")

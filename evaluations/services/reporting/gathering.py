@@ -53,6 +53,19 @@ class Gathered:
         of_scores |= {aspect for _, aspect in (*self.scored.verdicts, *self.preferred.verdicts)}
         return of_scores | {aspect.pk for aspect in known if aspect.place in places}
 
+    def is_derived(self, aspect: Aspect) -> bool:
+        """Whether choices on it were derived from scores."""
+        of_people = (self.scored_votes, self.preferred.people, self.preferred.gold)
+        of_judges = (self.scored.verdicts, self.preferred.verdicts)
+        return any(aspect.pk in found for found in of_people) or any(
+            about == aspect.pk for found in of_judges for _, about in found
+        )
+
+    def is_chosen(self, aspect: Aspect) -> bool:
+        """Whether anybody chose between two responses on it."""
+        places = (self.people.aspects, self.gold.aspects, *(ballots.aspects for ballots in self.judges.values()))
+        return any(aspect.place in found for found in places)
+
     def said_by(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
         """The ids of the aspects on which a judge said something."""
         chosen = self.judges[rater.pk].aspects if rater.pk in self.judges else set()

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluations.domain import RaterKind, Rules
-from evaluations.models import Aspect, Comparison, Rater, Score
-from evaluations.services.reporting.deriving import Sides, read_means, read_sides
+from evaluations.models import Aspect, Candidate, Comparison, Rater, Response, Score
+from evaluations.services.reporting.columns import columns
+from evaluations.services.reporting.deriving import Sides, read_means, read_sides, with_others
 from evaluations.services.reporting.packing import Rows, groups
 from evaluations.services.reporting.preferring import as_imported, read_imported_scores
 from evaluations.services.reporting.scoring_votes import as_reviewed, joined, read_reviewed_scores
@@ -68,22 +69,23 @@ def read_aspect_scores(
     raters: Sequence[Rater],
     comparisons: QuerySet[Comparison],
     ids: IntArray,
-    cluster: IntArray,
+    responses: QuerySet[Response],
     rules: Rules,
 ) -> dict[str, AspectScores]:
-    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order; ``cluster``: of each.
+    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order.
 
     What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
-    what came in files, and what judges said, where the response stands in one of them.
+    what came in files, and what judges said, where the response stands in one of them or is one of ``responses``.
     """
     if not Score.all_rows.filter(rater__in=raters).exists():
         return {}
-    sides = read_sides(comparisons, ids)
+    scored = responses.filter(Exists(Score.objects.filter(response=OuterRef("pk"), rater__in=raters)))
+    sides = with_others(read_sides(comparisons, ids), *columns(scored.values_list("pk"), 1))
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     given = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_means(sides, [rater.pk for rater in judges])
     heard = given.keys() | {about for _, about in means}
-    of_responses = cluster_of_responses(sides, cluster)
+    cluster, candidate, candidates = what_is_known(aspects[0].evaluation_id, sides)
     found = {}
     for aspect in aspects:
         if aspect.pk in heard:
@@ -95,15 +97,25 @@ def read_aspect_scores(
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
                 judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},
-                cluster=of_responses,
+                cluster=cluster,
+                candidate=candidate,
+                candidates=candidates,
             )
     return found
 
 
-def cluster_of_responses(sides: Sides, cluster: IntArray) -> IntArray:
-    found = np.empty(len(sides.responses), dtype=np.int64)
-    found[sides.a] = found[sides.b] = cluster
-    return found
+def what_is_known(evaluation: int, sides: Sides) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """The cluster of each response, numbered from 0, the place of its candidate, and the candidates' names."""
+    known = Response.all_rows.filter(query__evaluation=evaluation)
+    response, cluster, candidate = columns(known.values_list("pk", "query__cluster_number", "candidate"), 3)
+    place, here = sides.known(response)
+    of = np.zeros((2, len(sides.responses)), dtype=np.int64)
+    of[:, place[here]] = cluster[here], candidate[here]
+    names = dict(Candidate.objects.filter(pk__in=np.unique(of[1]).tolist()).values_list("pk", "name"))
+    in_order = sorted(names, key=lambda pk: names[pk])
+    number = np.zeros(max(in_order, default=0) + 1, dtype=np.int64)
+    number[in_order] = np.arange(len(in_order))
+    return np.unique(of[0], return_inverse=True)[1], number[of[1]], tuple(names[pk] for pk in in_order)
 
 
 def counted(given: PeopleScores, rules: Rules) -> Counted:

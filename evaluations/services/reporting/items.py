@@ -23,7 +23,7 @@ from evaluations.stats.items import Items
 MARKUPS: Final = 1 << 8  # more than all kinds of Markdown together
 COLUMNS: Final = np.dtype(
     [
-        *((name, np.int64) for name in ("comparison", "query", "cluster")),
+        *((name, np.int64) for name in ("comparison", "query", "cluster", "shuffle")),
         *((name, np.int32) for name in ("candidate_a", "candidate_b", "characters_a", "characters_b")),
         ("category", np.int32),
         *((name, np.uint8) for name in ("markup_a", "markup_b")),
@@ -93,13 +93,14 @@ def read_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
             "pk",
             "query_id",
             "query__cluster_number",
+            "shuffle",
             "response_a__candidate_id",
             "response_b__candidate_id",
             "response_a__characters",
             "response_b__characters",
             markup,
         ),
-        8,
+        9,
     )
     rows = np.empty(len(marked), dtype=COLUMNS)
     for name, column in zip(COLUMNS.names or (), told, strict=False):
@@ -151,6 +152,7 @@ def items_of(evaluation: Evaluation, known: KnownComparisons, places: Places) ->
         markup_b=rows["markup_b"],
         query=np.ascontiguousarray(rows["query"]),
         stratum=np.zeros(len(rows), dtype=np.int8),
+        shuffle=np.ascontiguousarray(rows["shuffle"]),
     )
 
 

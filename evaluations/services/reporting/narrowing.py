@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KeyTransform
 
 from evaluations.domain import Filter, InputRefused, RaterKind, Rules
-from evaluations.models import Comparison, Evaluation, Rater
+from evaluations.models import Comparison, Evaluation, Rater, Response
 from evaluations.models.filtering import narrowed_to
 from evaluations.services.reporting.browsing import find
 from evaluations.services.reporting.splitting import default_split, in_part
@@ -23,28 +23,72 @@ COLUMNS: Final = {
     "candidate_a": ("response_a__candidate__name",),
     "candidate_b": ("response_b__candidate__name",),
 }
+# The same of single responses; of keys about a side of a comparison they have none.
+OF_RESPONSES: Final = {
+    "category": "query__category",
+    "cluster": "query__cluster",
+    "query_id": "query__key",
+    "candidate": "candidate__name",
+}
 FEW: Final = 10  # a report on no more comparisons gives single choices away
 LOOKING: Final = 1.0  # seconds
 
 
-def comparisons_of(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> QuerySet[Comparison]:
-    """Those of the comparisons that a report by these rules is about: of the slice, and with every value asked for."""
+def comparisons_of(
+    comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules, *, or_responses: bool = False
+) -> QuerySet[Comparison]:
+    """Those of the comparisons that a report by these rules is about: of the slice, and with every value asked for.
+
+    ``or_responses``: there may be none where there are single responses.
+    """
+    found = narrowed(comparisons, evaluation, rules)
+    if rules.sliced and not narrowed_to(comparisons, evaluation, rules.sliced.wanted).exists():
+        raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
+    if rules.where and not found.exists() and not (or_responses and single_responses(evaluation, rules).exists()):
+        raise InputRefused(nothing_has(rules.where))
+    return found
+
+
+def narrowed(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> QuerySet[Comparison]:
     if rules.sliced:
         comparisons = narrowed_to(comparisons, evaluation, rules.sliced.wanted)
-        if not comparisons.exists():
-            raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
     if rules.part:
         comparisons = in_part(comparisons, evaluation, default_split(evaluation), rules.part)
-    return comparisons_where(comparisons, rules.where)
+    return having_all(comparisons, rules.where)
 
 
 def comparisons_where(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
     """Those on which every key has the value. Keys that are no column are looked up in the metadata."""
+    found = having_all(comparisons, where)
+    if where and not found.exists():
+        raise InputRefused(nothing_has(where))
+    return found
+
+
+def having_all(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
     for key, value in where:
         comparisons = having(comparisons, key, value)
-    if where and not comparisons.exists():
-        raise InputRefused(nothing_has(where))
     return comparisons
+
+
+def single_responses(evaluation: Evaluation, rules: Rules) -> QuerySet[Response]:
+    """The responses that a report by these rules counts scores of, whether or not a comparison holds them.
+
+    A slice is of comparisons: it leaves none.
+    """
+    responses: QuerySet[Response] = Response.objects.filter(query__evaluation=evaluation)
+    if rules.sliced:
+        return responses.none()
+    if rules.part:
+        responses = in_part(responses, evaluation, default_split(evaluation), rules.part)
+    for key, value in rules.where:
+        if key in COLUMNS:
+            column = OF_RESPONSES.get(key)
+            responses = responses.filter(**{column: value}) if column else responses.none()
+        else:
+            known = responses.alias(own=KeyTransform(key, "metadata"), of_query=KeyTransform(key, "query__metadata"))
+            responses = known.filter(Q(own__in=readings(value)) | Q(of_query__in=readings(value)))
+    return responses
 
 
 def nothing_has(where: Sequence[tuple[str, str]]) -> str:
@@ -56,7 +100,7 @@ def nothing_has(where: Sequence[tuple[str, str]]) -> str:
 
 def few_of(comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: Rules) -> list[Comparison]:
     """The comparisons of a report that gives single choices away, being on so few; none of one on more."""
-    return few_among(comparisons_of(comparisons, evaluation, rules))
+    return few_among(narrowed(comparisons, evaluation, rules))
 
 
 def few_among(comparisons: QuerySet[Comparison]) -> list[Comparison]:
@@ -103,7 +147,7 @@ def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
 
     A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
     """
-    known = Rater.objects.filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    known = Rater.objects.current().filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
     raters = list(known.order_by("name", "pk"))
     matching = {rater.pk for rater in raters if fnmatchcase(rater.name, rules.raters)}
     if raters and not matching:

@@ -4,21 +4,40 @@ from collections.abc import Collection, Iterable
 
 from django.db import transaction
 
-from evaluations.domain import SAVED_REVIEW_STATES, SAW_VERDICTS, RaterKind, ReviewState
-from evaluations.models import Adjudication, Comment, Comparison, Evaluation, Event, Review, Score, User, Verdict
+from evaluations.domain import SAVED_REVIEW_STATES, SAW_VERDICTS, CallState, RaterKind, ReviewState
+from evaluations.models import (
+    Adjudication,
+    Call,
+    Comment,
+    Comparison,
+    Evaluation,
+    Event,
+    Review,
+    Score,
+    User,
+    Verdict,
+)
 from evaluations.services.importing.preferring import preferences
 from evaluations.services.recording import record
 from evaluations.services.reporting.browsing import scored_by
 from evaluations.services.reviewing.presenting import was_revealed
 
 
-def note_seen(user: User, evaluation: Evaluation, comparisons: Iterable[Comparison], *, judges: bool = True) -> None:
+def note_seen(
+    user: User,
+    evaluation: Evaluation,
+    comparisons: Iterable[Comparison],
+    *,
+    judges: bool = True,
+    tests: bool = False,
+) -> None:
     """Put on record that this person has seen what others chose on these; ``judges``: what judges chose, too.
 
-    Once is enough: a review that they save later is not blind, and one that they undo keeps its first choices.
+    ``tests``: what a judge answered in a test, which a call's own page shows. Once is enough: a review that they save
+    later is not blind, and one that they undo keeps its first choices.
     """
     shown = {comparison.pk: comparison for comparison in comparisons}
-    new = spoken_of(user, shown.values(), judges=judges)
+    new = spoken_of(user, shown.values(), judges=judges) | (tested_among(shown.values()) if tests else set())
     if new:
         new -= fixed_or_noted(user, evaluation, new)
     if not new:
@@ -48,6 +67,16 @@ def scored_among(comparisons: Iterable[Comparison]) -> set[int]:
     sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
     scored = set(scored_by({response for pair in sides.values() for response in pair}))
     return {pk for pk, pair in sides.items() if pair & scored}
+
+
+def tested_among(comparisons: Iterable[Comparison]) -> set[int]:
+    """Those on which, or on a response of which, a test call was answered."""
+    sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
+    answered = Call.all_rows.filter(is_test=True, state=CallState.ANSWERED)
+    found = set(answered.filter(comparison__in=sides).values_list("comparison_id", flat=True))
+    responses = {response for pair in sides.values() for response in pair}
+    scored = set(answered.filter(response__in=responses).values_list("response_id", flat=True))
+    return {pk for pk, pair in sides.items() if pk in found or pair & scored}
 
 
 def fixed_or_noted(user: User, evaluation: Evaluation, ids: Collection[int]) -> set[int]:

@@ -46,11 +46,12 @@ def aspects_with(report: Report, part: Part) -> list[str]:
 
 
 def has_scores(scores: ScoresReport) -> bool:
-    """Whether any two raters scored a response, or people gave scores that do not count, which the page says."""
+    """Whether anyone scored a response, or people gave scores that do not count, which the page says."""
     judges = (judge.people.n for judge in scores.judges.values())
     told = scores.human_scores
     apart = (told.saw_judge_first, told.not_drawn, told.calibration)
-    return any((*judges, scores.human_human.others.n, *(pair.n for pair in scores.judge_judge), *apart))
+    pairs = (pair.n for pair in scores.judge_judge)
+    return bool(scores.candidates) or any((*judges, scores.human_human.others.n, *pairs, *apart))
 
 
 def part_of_plot(name: str) -> str:

@@ -6,33 +6,38 @@ What a report is made of is handed on from here, for the doors that show it.
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from django.db.models import QuerySet
 
-from evaluations.domain import Part, RaterKind, Rules
-from evaluations.models import Aspect, Comparison, Evaluation, Rater, Run
+from evaluations.domain import Part, RaterKind, Rules, SplitPart
+from evaluations.models import Aspect, Comparison, Evaluation, Rater, Response, Run
 from evaluations.services.reporting.asking import aspects_in_order, judged_aspects, what_was_asked
 from evaluations.services.reporting.assembling import materials_of
 from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.grading import read_aspect_scores
 from evaluations.services.reporting.items import items_of, known_comparisons, places_of
 from evaluations.services.reporting.locating import comparisons_in_cell as comparisons_in_cell
-from evaluations.services.reporting.narrowing import comparisons_of, raters_of
+from evaluations.services.reporting.looks import look_at
+from evaluations.services.reporting.narrowing import comparisons_of, raters_of, single_responses
 from evaluations.services.reporting.remembering import remembered
 from evaluations.services.reporting.trusting import read_weights
 from evaluations.services.reporting.unpacking import Places
 from evaluations.services.reporting.weighing import with_strata
 from evaluations.stats.agreement import Block as Block
+from evaluations.stats.judges import JudgeReport as JudgeReport
 from evaluations.stats.known import Known
 from evaluations.stats.numbers import Number as Number
 from evaluations.stats.parts import Weights
 from evaluations.stats.report import AspectReport as AspectReport
+from evaluations.stats.scores import ScoresReport as ScoresReport
 from evaluations.stats.whole import BY_ASPECT as BY_ASPECT
 from evaluations.stats.whole import Report as Report
 from evaluations.stats.whole import whole_report
 
 ALL_PARTS: Final = tuple(Part)
+ON_TEST_PART: Final = Rules(part=SplitPart.TEST)
 
 
 def report_for(
@@ -57,7 +62,9 @@ def make_report(
     ``aspect``: the one that parts with a page for each aspect are about, as `whole_report` has it; None: all.
     """
     everything = Comparison.objects.filter(evaluation=evaluation)
-    wanted = comparisons_of(everything if comparisons is None else comparisons, evaluation, rules)
+    wanted = comparisons_of(
+        everything if comparisons is None else comparisons, evaluation, rules, or_responses=comparisons is None
+    )
     raters = [rater for rater in raters_of(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
     known = known_comparisons(evaluation)
     narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else wanted
@@ -72,6 +79,8 @@ def make_report(
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
     told = [one for one in aspects if one.pk in heard]
     materials = materials_of(told, gathered, items, raters, asked, judged, panels, rules)
+    # Whoever sees only what they reviewed sees no response beyond it.
+    alone = single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
     del gathered  # it is large, and let go as soon as the last material is made
     return whole_report(
         evaluation.slug,
@@ -80,9 +89,10 @@ def make_report(
         rules,
         parts,
         weights_by_aspect(raters, places, aspects) if Part.JUDGES in parts else {},
-        read_aspect_scores(aspects, raters, wanted, places.ids, items.cluster, rules) if Part.SCORES in parts else {},
+        read_aspect_scores(aspects, raters, wanted, places.ids, alone, rules) if Part.SCORES in parts else {},
         no_verdicts=tuple(one.name for one in aspects if one not in told),
         aspect=aspect,
+        look_at=partial(look_at, evaluation) if comparisons is None and rules == ON_TEST_PART else None,
     )
 
 

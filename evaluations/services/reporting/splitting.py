@@ -1,12 +1,12 @@
 """Which comparisons are in which part of a split, in Python and in SQL."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Q, QuerySet
 
 from evaluations.domain import FOLD, Split, SplitPart, joined
-from evaluations.models import Comparison, Evaluation, Query
+from evaluations.models import Comparison, Evaluation, Query, Response
 
 NUMBER: Final = "query__cluster_number"
 
@@ -30,16 +30,17 @@ def parting(evaluation: Evaluation, split: Split) -> Callable[[str], SplitPart]:
     return lambda cluster: split.part_of(moved.get(cluster, cluster))
 
 
-def in_part(
-    comparisons: "QuerySet[Comparison]", evaluation: Evaluation, split: Split, part: SplitPart
-) -> "QuerySet[Comparison]":
+Parted = TypeVar("Parted", Comparison, Response)
+
+
+def in_part(rows: "QuerySet[Parted]", evaluation: Evaluation, split: Split, part: SplitPart) -> "QuerySet[Parted]":
     """Those whose cluster is in this part."""
     low, high = split.bounds(part)
     of = parting(evaluation, split)
     moved = together(evaluation)
     here = [cluster for cluster in moved if of(cluster) == part]
     # By the operator: SQLite's function of that name, which is Django's own, counts in floating point.
-    placed = comparisons.alias(
+    placed = rows.alias(
         place=ExpressionWrapper(
             (F(NUMBER) % FOLD * split.multiplier + split.offset) % FOLD, output_field=BigIntegerField()
         )

@@ -237,7 +237,7 @@ def unfinished_imports(evaluations: set[int]) -> list[int]:
 def read_unanswered(raters: Sequence[Rater], places: Places) -> dict[int, dict[str, Any]]:
     """By rater id the calls without an answer, and how many others were repaired."""
     judges = [rater.judge_id for rater in raters]
-    calls = Call.all_rows.filter(judge__in=judges)
+    calls = Call.all_rows.filter(judge__in=judges, is_test=False)
     found = [columns(unanswered_among(some), 5) for some in (in_sight(calls.failed()), *unfinished(judges))]
     item, *told, judge = inside(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
     # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
@@ -262,7 +262,7 @@ def unfinished(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
     """Calls of their runs that wait, are asked or were cancelled, if there are any: a run that is done has none."""
     runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
     calls = Call.all_rows.filter(
-        run__in=runs, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
+        run__in=runs, is_test=False, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
     )
     return [calls] if calls.exists() else []
 

@@ -54,7 +54,9 @@ def field_of(evaluation: Evaluation, reviews_wanted: int) -> Field:
 def judges_of(evaluation: Evaluation) -> list[Rater]:
     """The shown judge and every LLM that compares two responses. Who scores single ones has no orders to differ in."""
     kinds = Q(judge__kind=JudgeKind.LLM) | Q(judge=evaluation.shown_judge_id, judge__isnull=False)
-    raters = Rater.objects.filter(kinds, evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    raters = (
+        Rater.objects.current().filter(kinds, evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    )
     pairwise = raters.exclude(judge__rubric_version__rubric__kind=RubricKind.POINTWISE)
     return list(pairwise.order_by("pk"))
 
@@ -68,15 +70,20 @@ def fitting(strategy: PickedBy, field: Field, number: int | None = None) -> list
 
 # ---- deterministic strategies --------------------------------------------------------------
 
+NO_TEST: Final = "(call_id IS NULL OR call_id NOT IN (SELECT id FROM evaluations_call WHERE is_test))"
 # What one judge says of one aspect: its orders where they agree, else a tie; two words for “no side” are one.
-CONSOLIDATED: Final = """
+CONSOLIDATED: Final = (
+    """
 SELECT comparison_id, aspect_id, rater_id,
   CASE WHEN MIN(choice) = MAX(choice) THEN MIN(choice) ELSE 'tie' END AS choice,
   MIN(CASE choice WHEN 'both_bad' THEN 'tie' ELSE choice END) AS least,
   MAX(CASE choice WHEN 'both_bad' THEN 'tie' ELSE choice END) AS most
-FROM evaluations_verdict WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects})
+FROM evaluations_verdict WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND """
+    + NO_TEST
+    + """
 GROUP BY comparison_id, aspect_id, rater_id
 """
+)
 FLIPPED: Final = "SELECT comparison_id, COUNT(*) FROM (" + CONSOLIDATED + ") AS told WHERE least <> most GROUP BY 1"
 DIFFERING: Final = (
     "SELECT DISTINCT comparison_id FROM ("
@@ -84,13 +91,17 @@ DIFFERING: Final = (
     "GROUP BY comparison_id, aspect_id HAVING MIN(choice) <> MAX(choice)) AS differing"
 )
 # A is 1, tie a half, B is 0: what lies near a half over both orders is what a judge could not tell.
-UNSURE: Final = """
+UNSURE: Final = (
+    """
 SELECT comparison_id, AVG(distance) FROM (
   SELECT comparison_id, ABS(AVG(weighted) - 0.5) AS distance FROM evaluations_verdict
-  WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND weighted IS NOT NULL
+  WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND weighted IS NOT NULL AND """
+    + NO_TEST
+    + """
   GROUP BY comparison_id, aspect_id, rater_id) AS told
 GROUP BY comparison_id
 """
+)
 
 
 def asked(statement: str, field: Field) -> list[tuple[Any, ...]]:
