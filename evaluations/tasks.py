@@ -12,7 +12,7 @@ from django.db import transaction
 
 from evaluations.domain import ImportState, RunState
 from evaluations.models import Evaluation, Export, Import, Run, Worker
-from evaluations.services import repeating
+from evaluations.services import import_undo, repeating
 from evaluations.services.crashed_jobs import SET_ASIDE, Stretch, forget_deaths, watched
 from evaluations.services.exporting import lasting
 from evaluations.services.importing import fetching, importing, indexing, sweeping
@@ -113,12 +113,15 @@ def look_after_batch(batch_id: int) -> None:
 
 @shared_task(base=DjangoTask)
 def store_import(import_id: int) -> None:
-    """Check a file, store it, or count the votes in it, for a while; a successor goes on where this one stops."""
+    """Check, store or undo a file, or count the votes in it, for a while; a successor goes on where this one stops."""
     with at_work_on("store_import", import_id) as stretch:
         if stretch is None:
             return
         row = Import.objects.get(pk=import_id)
-        more = importing.go_on(row, seconds=STORE_SECONDS) or tallying.tally_import(row, seconds=STORE_SECONDS)
+        if row.state == ImportState.UNDOING:
+            more = import_undo.go_on(row, seconds=STORE_SECONDS)
+        else:
+            more = importing.go_on(row, seconds=STORE_SECONDS) or tallying.tally_import(row, seconds=STORE_SECONDS)
         stretch.goes_on = more
     if more:
         nudge(store_import, import_id)

@@ -15,7 +15,15 @@ from evaluations.api.schemas.files import ImportWhole
 from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, InputRefused, Reading, Scope
 from evaluations.forms.import_map import ColumnsForm
 from evaluations.models import Import
-from evaluations.services.importing.fitting import MAPPABLE, fit, remembered_for, said_before, sheet_of, trial
+from evaluations.services.importing.fitting import (
+    MAPPABLE,
+    fit,
+    names_given,
+    remembered_for,
+    said_before,
+    sheet_of,
+    trial,
+)
 from evaluations.services.importing.mapping import Sheet, forget
 from evaluations.tasks import nudge, store_import
 
@@ -27,7 +35,7 @@ MADE_IDS: Final = (OF_TEXT, ROW_NUMBER)
 def get_columns(request: HttpRequest, slug: str, pk: int) -> ColumnsTold:
     """The columns of a file that is not stored yet, and what they seem to mean."""
     importing, sheet = mappable(request, slug, pk)
-    form = ColumnsForm(sheet, known=said_before(importing, sheet))
+    form = ColumnsForm(sheet, known=said_before(importing, sheet), names=names_given(importing))
     return ColumnsTold(
         columns=list(sheet.columns),
         rows=[dict(row) for row in sheet.rows],

@@ -17,9 +17,10 @@ from evaluations.api.problems import Fault, Problem
 from evaluations.api.schemas.files import ImportPage, ImportProgress, ImportTold, ImportWhole, Storing
 from evaluations.api.schemas.shared import NothingSent
 from evaluations.api.telling import anyone_told
-from evaluations.domain import ImportState, Scope
+from evaluations.domain import NO_FILE_NAME, ImportState, NewResponse, Scope
 from evaluations.forms.imports import ImportForm
 from evaluations.models import Evaluation, Import, User
+from evaluations.services.import_undo import begin_undo
 from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
 from evaluations.services.importing.sweeping import BUSY, cancel
@@ -30,13 +31,24 @@ TEXT: Final = {"type": "string"}
 FIELDS: Final = {
     "format": {"type": "string", "description": "what is in it; `auto`: found out from the columns", "default": "auto"},
     "id_prefix": TEXT,
-    "candidate": {"type": "string", "description": "whose responses these are, where the file names nobody"},
+    "candidate": {
+        "type": "string",
+        "description": "the model of every response, whatever the file's column says; without it the column names the "
+        "model, else the file's name does",
+    },
     "rater": TEXT,
     "rater_kind": TEXT,
     "mapping": {"type": "string", "description": "column=field, one a line"},
     "pair": {"type": "string", "description": "pairs made of responses: all, baseline or random"},
     "baseline": TEXT,
     "pairs_each": TEXT,
+    "new_response": {
+        "type": "string",
+        "enum": [str(one) for one in NewResponse],
+        "default": str(NewResponse.REFUSE),
+        "description": "where a candidate has another response to a query already, and no column `sample` tells them "
+        "apart: refuse the row, keep both, replace the other (only while nobody used it), or skip the row",
+    },
     "lower_is_better": TEXT,
     "derive_pairs": TEXT,
 }
@@ -98,11 +110,13 @@ def sent_file(request: HttpRequest) -> tuple["UploadedFile[bytes]", str]:
     """The file of the form, or the whole body, and what it is called."""
     is_raw = request.content_type == BYTES
     file = (
-        raw_file(request, request.GET.get("file_name", "")[:255] or "upload") if is_raw else request.FILES.get("file")
+        raw_file(request, request.GET.get("file_name", "")[:255] or NO_FILE_NAME)
+        if is_raw
+        else request.FILES.get("file")
     )
     if file is None:
         raise Problem("invalid", "There is no file in the form.", faults=[Fault("form.file", "This is required.")])
-    return cast("UploadedFile[bytes]", file), file.name or "upload"
+    return cast("UploadedFile[bytes]", file), file.name or NO_FILE_NAME
 
 
 def raw_file(request: HttpRequest, name: str) -> "UploadedFile[bytes]":
@@ -144,6 +158,18 @@ def cancel_import(request: HttpRequest, slug: str, pk: int, body: NothingSent | 
     return whole(import_for(request, slug, pk))
 
 
+@operations.do("/evaluations/{slug:slug}/imports/{int:pk}/undo", Scope.WRITE, ImportWhole)
+def undo_import(request: HttpRequest, slug: str, pk: int, body: NothingSent | None = None) -> ImportWhole:
+    """Remove what it alone brought, where nothing was judged, reviewed, resolved, commented or exported with it.
+
+    It is hidden at once and removed in the background: its state is `undoing`, then `undone`.
+    """
+    importing = import_for(request, slug, pk)
+    begin_undo(importing, user=person(request))
+    nudge(store_import, importing.pk)
+    return whole(import_for(request, slug, pk))
+
+
 def import_for(request: HttpRequest, slug: str, pk: int) -> Import:
     evaluation = access.evaluation_for(person(request), slug, Action.MANAGE)
     found = evaluation.imports.select_related("evaluation", "user")
@@ -162,6 +188,7 @@ def told(row: Import) -> ImportTold:
         rows_stored=row.rows_stored,
         rows_unchanged=row.rows_unchanged,
         rows_bad=row.rows_bad,
+        rows_skipped=row.rows_skipped,
         reason=row.reason,
         created_at=row.created_at,
         finished_at=row.finished_at,

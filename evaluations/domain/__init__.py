@@ -31,7 +31,7 @@ from evaluations.domain.choices import (
     fold,
     plurality,
 )
-from evaluations.domain.columns import FIELDS, OF_TEXT, ROW_NUMBER, FileField
+from evaluations.domain.columns import CANDIDATE, FIELDS, OF_ONE_FILE, OF_TEXT, ROW_NUMBER, FileField
 from evaluations.domain.combining import (
     COMBINING_IN_WORDS,
     DERIVED,
@@ -50,13 +50,16 @@ from evaluations.domain.events import (
 from evaluations.domain.files import (
     BACKUP,
     FOLLOW_UPS,
+    NO_FILE_NAME,
     PAIRS,
+    SAMPLE,
     BadRow,
     ComparisonRow,
     ExportState,
     FileFormat,
     ImportState,
     Limits,
+    NewResponse,
     Notice,
     NoticeKind,
     QueryPart,
@@ -158,6 +161,7 @@ from evaluations.domain.ranges import blocks, range_in
 from evaluations.domain.refusals import (
     ColumnsUnknown,
     InputRefused,
+    NamesMissing,
 )
 from evaluations.domain.reports import (
     Coding,
@@ -204,6 +208,7 @@ __all__ = [
     "BACKUP",
     "BASELINE_REMARK",
     "BITS",
+    "CANDIDATE",
     "CHARACTERS_A_TOKEN",
     "CHOICES",
     "CHOICES_SOUGHT",
@@ -224,6 +229,8 @@ __all__ = [
     "MADE_ACCOUNT",
     "MAY_REVIEW",
     "NANO",
+    "NO_FILE_NAME",
+    "OF_ONE_FILE",
     "OF_TEXT",
     "OPEN_BATCH_STATES",
     "OPEN_CALL_STATES",
@@ -238,6 +245,7 @@ __all__ = [
     "REVIEWS_IN_WORDS",
     "ROW_NUMBER",
     "RULES_IN_WORDS",
+    "SAMPLE",
     "SAVED_REVIEW_STATES",
     "SAW_VERDICTS",
     "SCOPES_IN_WORDS",
@@ -279,6 +287,8 @@ __all__ = [
     "Message",
     "Messages",
     "NamedFilter",
+    "NamesMissing",
+    "NewResponse",
     "NoPreference",
     "Notice",
     "NoticeKind",

@@ -9,6 +9,9 @@ from evaluations.domain.files import FileFormat
 # What a query's id may be where no column holds one.
 ROW_NUMBER: Final = "#row"
 OF_TEXT: Final = "#text"
+CANDIDATE: Final = "candidate"
+# What is said of all rows of one file and of no other: a mapping that is remembered leaves its value out.
+OF_ONE_FILE: Final = (CANDIDATE, "candidate_a", "candidate_b", "rater", "rater_kind")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ BOTH: Final = (
     FileField("candidate_a", needed=True, whole_file=True),
     FileField("candidate_b", needed=True, whole_file=True),
 )
-ONE: Final = FileField("candidate", needed=True, whole_file=True)
+ONE: Final = FileField(CANDIDATE, needed=True, whole_file=True)
 FIELDS: Final[Mapping[str, tuple[FileField, ...]]] = {
     FileFormat.COMPARISONS: (
         *QUERY,
@@ -52,8 +55,9 @@ FIELDS: Final[Mapping[str, tuple[FileField, ...]]] = {
     ),
     FileFormat.RESPONSES: (
         *QUERY,
-        ONE,
+        FileField(CANDIDATE, whole_file=True),  # else it is the file's own name
         FileField("response", needed=True),
+        FileField("sample"),
         FileField("value"),
         FileField("failure"),
         *SAID,

@@ -32,6 +32,8 @@ class FileFormat(StrEnum):
     ARGILLA = "argilla"
 
 
+# What a file is called that came without a name.
+NO_FILE_NAME: Final = "upload"
 # What stands for a format where comparisons are made of responses that are here, without a file.
 PAIRS = "pairs"
 # The export that holds an evaluation whole.
@@ -46,6 +48,17 @@ class ImportState(StrEnum):
     DONE = "done"
     CANCELLED = "cancelled"
     FAILED = "failed"
+    UNDOING = "undoing"  # hidden at once, and removed in small steps
+    UNDONE = "undone"
+
+
+class NewResponse(StrEnum):
+    """What happens to a response where its candidate has another one to the query that is no other sample."""
+
+    REFUSE = "refuse"  # the row is bad
+    KEEP = "keep"  # both are kept
+    REPLACE = "replace"  # it takes the place of the other, which nobody used yet
+    SKIP = "skip"  # the row is left out, and counted
 
 
 class ExportState(StrEnum):
@@ -73,9 +86,10 @@ class Reading:
     one value for the whole file; ``choices`` say what the words of its choice column mean, in small
     letters. ``id_prefix`` goes before every query id, ``rater``
     and ``rater_kind`` speak for verdicts and scores whose row names none, ``lower_is_better`` for
-    scores of which the lower one is better (ranks, error counts), ``candidate`` for responses whose
-    row names nobody; else the file's own name does, which the reader puts into ``file_name``. ``as_it_is``: not
-    as the evaluation remembers to have read files with the same columns.
+    scores of which the lower one is better (ranks, error counts). ``candidate`` is the model of every
+    response; without it the file's column names it, else the file's own name, which the reader puts into
+    ``file_name``. ``as_it_is``: not as the evaluation remembers to have read files with the same columns.
+    ``new_response``: what happens where a candidate has another response to a query already.
     """
 
     format: str = FileFormat.AUTO
@@ -89,6 +103,7 @@ class Reading:
     as_it_is: bool = False
     limits: Limits = Limits()
     candidate: str = ""
+    new_response: NewResponse = NewResponse.REFUSE
     file_name: str = ""
 
     @property
@@ -132,7 +147,7 @@ class QueryRow:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A row that brings a query and two responses. A response of None was not supplied."""
+    """A row that brings a query and two responses. ``sample``: which of several that each candidate gave."""
 
     line: int
     query: QueryPart
@@ -141,6 +156,7 @@ class ComparisonRow:
     candidate_b: str
     response_b: Messages
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +164,8 @@ class ResponseRow:
     """A row that brings a query and one response; pairs are made afterwards.
 
     ``lacks_questions``: the file does not hold what the user said between the candidate's turns. It is
-    what the query that is here already keeps as FOLLOW_UPS in its metadata.
+    what the query that is here already keeps as FOLLOW_UPS in its metadata. ``overruled``: another name that
+    the file's column has for the candidate. ``sample``: which of several that the candidate gave.
     """
 
     line: int
@@ -157,6 +174,8 @@ class ResponseRow:
     response: Messages
     metadata: Mapping[str, Any] = field(default_factory=dict)
     lacks_questions: bool = False
+    overruled: str = ""
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +208,8 @@ class VerdictRow:
 class ScoreRow:
     """A row that brings one rater's number for one response, as the file has it.
 
-    ``value`` is None where the judge failed; ``failure`` is then the state of its call.
+    ``value`` is None where the judge failed; ``failure`` is then the state of its call. ``overruled`` as of a
+    ResponseRow.
     """
 
     line: int
@@ -203,6 +223,7 @@ class ScoreRow:
     sample: int | None = None
     rationale: str = ""
     failure: str = ""
+    overruled: str = ""
 
 
 class NoticeKind(StrEnum):
@@ -229,5 +250,6 @@ class Notice:
     where: str = ""
 
 
+SAMPLE: Final = "sample"  # of a response's metadata: which of several that its candidate gave
 FOLLOW_UPS: Final = "follow_ups"  # of a query's metadata: what the user says after each response
 Row = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice

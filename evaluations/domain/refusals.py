@@ -10,3 +10,7 @@ class InputRefused(Exception):
 
 class ColumnsUnknown(InputRefused):
     """The file can be read, but its columns are nothing that is known: a person may say what they mean."""
+
+
+class NamesMissing(ColumnsUnknown):
+    """The columns are known from an earlier file, and the models or raters that were named for it are not."""

@@ -19,15 +19,14 @@ from evaluations.domain import (
     Row,
     VerdictRow,
 )
+from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, left_out, named_by_text, query_of, remainder
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
-    MAX_KEY,
     RowRefused,
     optional_text,
     required_number,
-    required_text,
     response,
     whole_number,
 )
@@ -54,11 +53,13 @@ def query_part(values: Mapping[str, Any], reading: Reading) -> QueryPart:
 
 def output_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
+    name, other = candidate_of(record, reading, "generator")
     return (
         ResponseRow(
             line=record.line,
             query=query_part(values, reading),
-            candidate=required_text(values, "generator", MAX_KEY),
+            candidate=name,
+            overruled=other,
             response=response(values, "output"),
             metadata=remainder(values, KNOWN_OUTPUTS),
         ),

@@ -1,14 +1,14 @@
 """AutoArena: one table of prompts and responses for each model, and the head-to-heads with all that judges said."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any, Final
 
 from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
+from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, from_json, required_text, response
+from evaluations.formats.values import RowRefused, from_json, required_text, response
 from evaluations.formats.wording import ParsedLabel, parse_label, with_strength
 
 TIE: Final = "-"
@@ -21,28 +21,18 @@ KNOWN: Final = frozenset(
 
 
 def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """A response of the model that the column, the person or the file's name names."""
     values = record.values
-    name = candidate(values, "model") or reading.candidate or model_of_file(reading.file_name)
+    name, other = candidate_of(record, reading, "model")
     return (
         ResponseRow(
             line=record.line,
             query=query_of(asked(required_text(values, "prompt")), reading),
             candidate=name,
+            overruled=other,
             response=response(values, "response"),
             metadata=remainder(values, KNOWN_RESPONSES),
         ),
     )
-
-
-def model_of_file(file_name: str) -> str:
-    """gpt-4o.csv.gz holds the responses of gpt-4o. A version such as 3.5 is no ending."""
-    name = PurePath(file_name).name
-    while (ending := PurePath(name).suffix) and ending[1:].isalpha():
-        name = name.removesuffix(ending)
-    if not name.strip() or len(name) > MAX_KEY:
-        raise RowRefused("the file does not name its model: give the candidate a name for the whole file")
-    return name
 
 
 def head_to_head_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

@@ -21,6 +21,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
+from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, query_of, remainder, unread
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
@@ -48,11 +49,13 @@ KNOWN_RESPONSES: Final = frozenset({"id", "instruction", "output", "generator"})
 
 def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
+    name, other = candidate_of(record, reading, "generator")
     return (
         ResponseRow(
             line=record.line,
             query=query_part(values, "instruction", reading),
-            candidate=required_text(values, "generator", MAX_KEY),
+            candidate=name,
+            overruled=other,
             response=response(values, "output"),
             metadata=remainder(values, KNOWN_RESPONSES),
         ),
@@ -133,8 +136,8 @@ def score_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A response, and the judge's number for each aspect. Where no reply could be read the judge has failed."""
     values = record.values
     query = query_part(values, "input", reading)
-    name = required_text(values, "generator_cand", MAX_KEY)
-    row = ResponseRow(record.line, query, name, response(values, "output_cand"))
+    name, other = candidate_of(record, reading, "generator_cand")
+    row = ResponseRow(record.line, query, name, response(values, "output_cand"), overruled=other)
     judge = REWARD if mode_of(values) == REWARD and not reading.rater else judge_of(values, reading)
     failure = ScoreRow(
         line=record.line,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, FileFormat, Notice, NoticeKind, Reading, Row
+from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, SAMPLE, FileFormat, Notice, NoticeKind, Reading, Row
 from evaluations.formats.rows import LabelUnknown, score_row, verdict_row
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
@@ -25,7 +25,7 @@ class Beside:
     meaning: Callable[[Record, Reading], tuple[Row, ...]]
 
 
-KEYS: Final = frozenset({"query_id", "candidate", "candidate_a", "candidate_b"})
+KEYS: Final = frozenset({"query_id", "candidate", "candidate_a", "candidate_b", SAMPLE})
 OF: Final[Mapping[str, frozenset[str]]] = {
     kind: frozenset(field.name for field in FIELDS[kind]) for kind in (FileFormat.VERDICTS, FileFormat.SCORES)
 }

@@ -25,6 +25,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
+from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import answered, asked, query_of, unread
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
@@ -96,12 +97,14 @@ def answer_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowRefused("choices must be a list of objects")
     said = texts(choices[0].get("turns"), "turns")
+    name, other = candidate_of(record, reading, "model_id")
     others = [Notice(record.line, NoticeKind.NOT_STORED, "further samples of an answer")] * (len(choices) - 1)
     responses = (
         ResponseRow(
             line=record.line,
             query=asked_elsewhere(question, turn, reading),
-            candidate=required_text(values, "model_id", MAX_KEY),
+            candidate=name,
+            overruled=other,
             response=interleaved(said[:turn]),
             lacks_questions=turn > 1,
         )
@@ -169,10 +172,12 @@ def single_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     judgment = optional_text(values, "judgment")
     has_failed = value == NO_SCORE
     question = required_text(values, "question_id").strip()
+    name, other = candidate_of(record, reading, "model")
     score = ScoreRow(
         line=record.line,
         query_key=prefixed(question_key(question, turn_of(values)), reading),
-        candidate=required_text(values, "model", MAX_KEY),
+        candidate=name,
+        overruled=other,
         rater=judge_of(values, reading),
         rater_kind=reading.rater_kind or RaterKind.JUDGE,
         aspect=DEFAULT_ASPECT,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import chain
 from typing import BinaryIO, Final
 
@@ -18,6 +19,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
+from evaluations.formats.candidates import named_for_the_whole_file, refuse_unclear_model
 from evaluations.formats.exported import has_labels, material
 from evaluations.formats.mapping import mapped_columns, mapped_values, rows_meant
 from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
@@ -27,6 +29,14 @@ from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
 
 NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
+
+
+class NamedBy(StrEnum):
+    """What names the models of a file's responses."""
+
+    FORM = "form"
+    COLUMN = "column"
+    FILE = "file"
 
 
 @dataclass(frozen=True)
@@ -43,16 +53,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contents:
-    """A file understood. Reading ``entries`` may raise InputRefused where the file breaks off."""
+    """A file understood. Reading ``entries`` may raise InputRefused where the file breaks off.
+
+    ``named_by``: what names the models of its responses.
+    """
 
     format: Format
     entries: Iterator[Entry | BadRow]
+    named_by: NamedBy = NamedBy.COLUMN
 
 
 def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: str = "") -> Contents:
     """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
     source = open_source(file, name, reading.limits)
-    reading = replace(reading, file_name=name)
+    reading = named_for_the_whole_file(reading)
     beginning = [] if source.columns else list(up_to_first_readable(source.records))
     told = source.columns or columns_of(beginning)
     refuse_unknown_columns(told, nested_columns(beginning), reading, name)
@@ -61,8 +75,20 @@ def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: s
     refuse_other_material(found, brings, name)
     if source.columns:
         refuse_missing_columns(found, columns, name)
+    named_by = who_names(found, columns, reading, name)
+    reading = replace(reading, file_name=(source.part or name) if named_by == NamedBy.FILE else "")
     records = chain(beginning, source.records)
-    return Contents(found, (with_samples(entry_of(record, found, reading), seen) for record in records))
+    return Contents(found, (with_samples(entry_of(record, found, reading), seen) for record in records), named_by)
+
+
+def who_names(found: Format, columns: tuple[str, ...], reading: Reading, name: str) -> NamedBy:
+    """What names the models: the form, else the file's column, else the file's own name."""
+    if reading.candidate:
+        return NamedBy.FORM
+    if not found.model or found.model in columns:
+        return NamedBy.COLUMN
+    refuse_unclear_model(columns, found.model, name)
+    return NamedBy.FILE
 
 
 def up_to_first_readable(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:

@@ -36,6 +36,8 @@ class Format:
     ``needs``: the columns by which it is known; one that begins with ``*`` stands for all that end so. ``also``: what
     it brings beside ``brings``. ``pairs``: responses of which pairs are to be made. ``sure``: how much it says that
     all columns are there, where that is not as much as there are columns. ``note``: what is said to whoever brings it.
+    ``model``: the column that names whose response a row holds. Of responses it may be absent: the name comes from
+    the form, or from the file's own.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Format:
     pairs: bool = False
     sure: int = 0
     note: str = ""
+    model: str = ""
 
     def holds(self, material: str) -> bool:
         return material in (self.brings, *self.also)
@@ -64,7 +67,14 @@ FORMATS: Final[Sequence[Format]] = (
         ("query_id", "prompt", "candidate_a", "response_a", "candidate_b", "response_b", "choice", "labels", "split"),
         comparison_row,
     ),
-    Format(FileFormat.RESPONSES, COMPARISONS, ("query_id", "query", "candidate", "response"), response_row, pairs=True),
+    Format(
+        FileFormat.RESPONSES,
+        COMPARISONS,
+        ("query_id", "query", "candidate", "response"),
+        response_row,
+        pairs=True,
+        model="candidate",
+    ),
     Format(FileFormat.VERDICTS, VERDICTS, ("query_id", "candidate_a", "candidate_b", "choice"), verdict_row),
     Format(FileFormat.SCORES, SCORES, ("query_id", "candidate", "value"), score_row),
     Format(
@@ -131,7 +141,9 @@ FORMATS: Final[Sequence[Format]] = (
         also=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
-    Format(FileFormat.AUTO_ARENA, COMPARISONS, ("prompt", "response"), auto_arena.response_rows, pairs=True),
+    Format(
+        FileFormat.AUTO_ARENA, COMPARISONS, ("prompt", "response"), auto_arena.response_rows, pairs=True, model="model"
+    ),
     Format(
         FileFormat.AUTO_ARENA,
         COMPARISONS,
@@ -231,7 +243,8 @@ def rank(form: Format, columns: tuple[str, ...], brings: str) -> tuple[float, bo
 
 
 def fit(form: Format, columns: tuple[str, ...]) -> float:
-    return sum(has(columns, column) for column in form.needs) / len(form.needs)
+    lacks = missing(form, columns)
+    return 1 - len(lacks) / len(form.needs)
 
 
 def has(columns: tuple[str, ...], needed: str) -> bool:
@@ -240,8 +253,10 @@ def has(columns: tuple[str, ...], needed: str) -> bool:
     return needed in columns or INSTEAD.get(needed) in columns
 
 
-def missing(form: Format, columns: tuple[str, ...]) -> str:
-    return " and no column ".join(f"“{column}”" for column in form.needs if not has(columns, column))
+def missing(form: Format, columns: tuple[str, ...]) -> list[str]:
+    """The needed columns that are not there; nothing else may be missing where the model's name is."""
+    lacks = [column for column in form.needs if not has(columns, column)]
+    return [] if lacks == [form.model] else lacks
 
 
 def unknown(columns: tuple[str, ...], name: str) -> str:
@@ -252,7 +267,8 @@ def unknown(columns: tuple[str, ...], name: str) -> str:
 
 
 def without(form: Format, columns: tuple[str, ...], name: str) -> str:
-    return f"{name} has no column {missing(form, columns)}, which the format {form.name} needs."
+    lacks = " and no column ".join(f"“{column}”" for column in missing(form, columns))
+    return f"{name} has no column {lacks}, which the format {form.name} needs."
 
 
 def listed(columns: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from evaluations.domain import (
     FAILURE_STATES,
     INCONSISTENT,
+    SAMPLE,
     Choice,
     ComparisonRow,
     QueryPart,
@@ -17,6 +18,7 @@ from evaluations.domain import (
     Shown,
     VerdictRow,
 )
+from evaluations.formats.candidates import candidate_of
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
     MAX_CATEGORY,
@@ -91,6 +93,7 @@ def comparison_row(record: Record, reading: Reading) -> tuple[Row, ...]:
         candidate_b=required_text(values, "candidate_b", MAX_KEY),
         response_b=response(values, "response_b"),
         metadata=metadata(values, COMPARISON_COLUMNS),
+        sample=sample_of_response(values),
     )
     if row.candidate_a == row.candidate_b:
         raise RowRefused(f"both candidates are “{row.candidate_a}”: give the two sides different names")
@@ -99,15 +102,31 @@ def comparison_row(record: Record, reading: Reading) -> tuple[Row, ...]:
 
 def response_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
+    query = query_part(values, reading)
+    name, other = candidate_of(record, reading)
+    sample = sample_of_response(values)
+    own = {"candidate of the file": other} if other else {}
     return (
         ResponseRow(
             line=record.line,
-            query=query_part(values, reading),
-            candidate=required_text(values, "candidate", MAX_KEY),
+            query=query,
+            candidate=name,
+            overruled=other,
             response=response(values, "response"),
-            metadata=metadata(values, RESPONSE_COLUMNS),
+            metadata={**metadata(values, RESPONSE_COLUMNS), **own, **({} if sample is None else {SAMPLE: sample})},
+            sample=sample,
         ),
     )
+
+
+def sample_of_response(values: Mapping[str, Any]) -> int | None:
+    """Which of several responses it is, where the row says it by a number; any other word is metadata."""
+    if SAMPLE not in values:
+        return None
+    try:
+        return whole_number(values, SAMPLE, MAX_SAMPLE)
+    except RowRefused:
+        return None
 
 
 def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
@@ -137,11 +156,13 @@ def score_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     values = record.values
     kind = rater_kind(values, reading)
     failure = failure_told(values, kind)
+    name, other = candidate_of(record, reading)
     return (
         ScoreRow(
             line=record.line,
             query_key=query_key(values, reading),
-            candidate=required_text(values, "candidate", MAX_KEY),
+            candidate=name,
+            overruled=other,
             rater=rater_name(values, reading),
             rater_kind=kind,
             aspect=aspect_key(values, DEFAULT_ASPECT),

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final, cast
 
 from evaluations.domain import BadRow, InputRefused, Limits
 from evaluations.formats.archives import Archive, Part, is_tar, is_zip, tar_archive, zip_archive
+from evaluations.formats.candidates import parts_named
 from evaluations.formats.csv_text import csv_table
 from evaluations.formats.json_text import (
     MAX_COLUMNWISE_BYTES,
@@ -104,7 +105,7 @@ def of_archive(archive: Archive, name: str, limits: Limits) -> Source:
     sources = (of_part(part, name, limits) for part in archive.parts)
     first = next(sources)
     if len(archive.names) == 1:
-        return first
+        return replace(first, part=parts_named(archive.names)[0])
     return Source(first.columns, counted_through(first, sources, archive.names, name))
 
 
@@ -133,13 +134,13 @@ def counted_through(
     first: Source, others: Iterator[Source], names: Sequence[str], name: str
 ) -> Iterator[Record | BadRow]:
     number = 0
-    for part, source in zip(names, chain([first], others), strict=False):
+    for part, called, source in zip(names, parts_named(names), chain([first], others), strict=False):
         if source.columns and first.columns and set(source.columns) != set(first.columns):
             differs = difference(source.columns, first.columns)
             raise InputRefused(f"{part} in {name} has other columns than {names[0]}: {differs}. Bring them one by one.")
         for record in source.records:
             if isinstance(record, Record):
-                yield replace(record, line=number + 1, index=number)
+                yield replace(record, line=number + 1, index=number, part=called)
             else:
                 yield BadRow(number + 1, f"{record.reason} (line {record.line:,} of {part})")
             number += 1

@@ -24,20 +24,26 @@ class Record:
 
     In tables without lines (Parquet, Arrow) ``line`` is the number of the row; of several files in one
     archive the rows are counted through. ``beside``: what stands in a JSON object before the array of records.
+    ``part``: what the file of an archive of several is called.
     """
 
     line: int
     index: int
     values: Mapping[str, Any]
     beside: Mapping[str, Any] | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file as records. ``columns`` are those of a table; None where each record has its own."""
+    """A file as records. ``columns`` are those of a table; None where each record has its own.
+
+    ``part``: what the only file of an archive is called.
+    """
 
     columns: tuple[str, ...] | None
     records: Iterator[Record | BadRow]
+    part: str = ""
 
 
 class Pieces(io.RawIOBase):

@@ -8,7 +8,17 @@ from django import forms
 from django.forms import BoundField
 from django.http import QueryDict
 
-from evaluations.domain import FAILURE_STATES, FIELDS, OF_TEXT, ROW_NUMBER, FileField, FileFormat, Reading
+from evaluations.domain import (
+    CANDIDATE,
+    FAILURE_STATES,
+    FIELDS,
+    OF_ONE_FILE,
+    OF_TEXT,
+    ROW_NUMBER,
+    FileField,
+    FileFormat,
+    Reading,
+)
 from evaluations.services.importing.guessing import choices_of, guess, guessed_kind
 from evaluations.services.importing.mapping import Sheet
 
@@ -26,7 +36,7 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "reference": ("Reference answer", ""),
     "category": ("Category", ""),
     "cluster": ("Cluster", "Queries that belong together; without one each stands alone."),
-    "candidate": ("Candidate", "Whose response it is."),
+    "candidate": ("Candidate", "Whose response it is. Without a column or a name it is the file’s own name."),
     "response": ("Response", ""),
     "candidate_a": ("Candidate of the first response", ""),
     "response_a": ("First response", ""),
@@ -80,12 +90,25 @@ class ColumnsForm(forms.Form):
 
     kind = forms.ChoiceField(choices=KINDS, label="What a row is", widget=forms.RadioSelect)
 
-    def __init__(self, sheet: Sheet, data: QueryDict | None = None, *, known: Reading | None = None) -> None:
+    def __init__(
+        self,
+        sheet: Sheet,
+        data: QueryDict | None = None,
+        *,
+        known: Reading | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """``names``: whose all rows of the file are, where that was said before its columns."""
         self.sheet = sheet
         kind = (data.get("kind") if data is not None else None) or (known.format if known else guessed_kind(sheet))
         self.row_kind = kind if kind in FIELDS else FileFormat.COMPARISONS.value
         sent = data if data is not None and data.get("asked_about") == self.row_kind else None
         start = before(known) if known and known.format == self.row_kind else guessed(sheet, self.row_kind)
+        likely = guessed(sheet, self.row_kind)
+        for one in OF_ONE_FILE:  # a file with known columns has names of its own
+            name = (names or {}).get(one) or start.get(f"whole_{one}") or likely.get(f"whole_{one}")
+            if name and not start.get(f"column_{one}"):
+                start[f"whole_{one}"] = name
         super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **start})
         for field in FIELDS[self.row_kind]:
             self.add(field)
@@ -165,8 +188,9 @@ class ColumnsForm(forms.Form):
                 constants[field.name] = column
             elif whole:
                 constants[field.name] = whole
+        unmeant = {field.name for field in FIELDS[self.row_kind]} - ({CANDIDATE} & constants.keys())
         for column in self.sheet.columns:  # not meant, though it is called like a field
-            if column not in mapping and column in {field.name for field in FIELDS[self.row_kind]}:
+            if column not in mapping and column in unmeant:
                 mapping[column] = [f"{column} of the file"]
         return Reading(
             format=self.row_kind,

@@ -4,7 +4,7 @@ from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from evaluations.domain import FileFormat, RaterKind, Reading
+from evaluations.domain import NO_FILE_NAME, FileFormat, NewResponse, RaterKind, Reading
 from evaluations.services.importing.pairing import ADJACENT, ALL, BASELINE, RANDOM
 
 FORMATS = [
@@ -25,6 +25,12 @@ FORMATS = [
     (FileFormat.JUST_EVAL, "just-eval – responses, choices or scores of a judge"),
     (FileFormat.LABEL_STUDIO, "Label Studio – JSON or JSON-MIN of a project that compares two texts"),
     (FileFormat.ARGILLA, "Argilla – records of a project that compares two texts"),
+]
+NEW_RESPONSES = [
+    (NewResponse.REFUSE, "refuse the row – it is listed with both texts"),
+    (NewResponse.KEEP, "keep both – comparisons are made with each"),
+    (NewResponse.REPLACE, "replace the other – only while nothing was judged, reviewed or exported with it"),
+    (NewResponse.SKIP, "skip the row – it is left out and counted"),
 ]
 PAIRINGS = [
     (ALL, "every two candidates of a query"),
@@ -61,8 +67,9 @@ class ImportForm(forms.Form):
     candidate = forms.CharField(
         required=False,
         max_length=200,
-        label="Candidate",
-        help_text="Whose responses these are, where the file names nobody. Else the file’s own name is taken.",
+        label="Model",
+        help_text="The model of every response in the file, whatever its column says. Without it the column names "
+        "the model, else the file’s name does.",
     )
     rater = forms.CharField(
         required=False,
@@ -81,6 +88,14 @@ class ImportForm(forms.Form):
     )
     pair = forms.ChoiceField(choices=PAIRINGS, initial=ALL, required=False, label="Pairs made of responses")
     baseline = forms.CharField(required=False, max_length=200, label="The candidate to hold the others against")
+    new_response = forms.ChoiceField(
+        choices=NEW_RESPONSES,
+        initial=NewResponse.REFUSE,
+        required=False,
+        label="If a model already has another response to a prompt",
+        help_text="A column “sample” with numbers tells several responses of one model apart.",
+        widget=forms.RadioSelect,
+    )
     lower_is_better = forms.BooleanField(required=False, label="Lower scores are better, as ranks are")
     derive_pairs = forms.FloatField(
         required=False,
@@ -124,7 +139,7 @@ class ImportForm(forms.Form):
         return {
             "file": cast(BinaryIO, upload),
             "size": upload.size or 0,
-            "file_name": upload.name or "upload",
+            "file_name": upload.name or NO_FILE_NAME,
             "reading": self.reading(),
             "pair": self.pairing(),
             "derive_pairs": self.cleaned_data["derive_pairs"],
@@ -140,6 +155,7 @@ class ImportForm(forms.Form):
             rater_kind=RaterKind(kind) if kind else None,
             lower_is_better=self.cleaned_data["lower_is_better"],
             candidate=self.cleaned_data["candidate"],
+            new_response=NewResponse(self.cleaned_data["new_response"] or NewResponse.REFUSE),
         )
 
     def pairing(self) -> str:

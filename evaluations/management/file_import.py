@@ -14,6 +14,8 @@ from evaluations.domain import (
     FileFormat,
     ImportState,
     InputRefused,
+    NamesMissing,
+    NewResponse,
     RaterKind,
     Reading,
 )
@@ -71,7 +73,19 @@ def add_file_arguments(parser: ArgumentParser) -> None:
 
 def add_candidate_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--candidate", metavar="NAME", help="whose responses they are, where the file names nobody; else its own name"
+        "--candidate",
+        metavar="NAME",
+        help="the model of every response, whatever the file's column says; without it the column names the model, "
+        "else the file's name does",
+    )
+
+
+def add_new_response_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--new-response",
+        choices=[str(one) for one in NewResponse if one != NewResponse.REFUSE],
+        help="where a candidate has another response to the query already and no column “sample” tells them apart: "
+        "keep both, replace the other (only while nobody used it), or skip the row; else it is a bad row",
     )
 
 
@@ -93,6 +107,7 @@ def reading_from(options: dict[str, Any]) -> Reading:
         rater_kind=RaterKind(kind) if kind else None,
         lower_is_better=options.get("lower_is_better", False),
         candidate=options.get("candidate") or "",
+        new_response=NewResponse(options.get("new_response") or NewResponse.REFUSE),
     )
 
 
@@ -138,6 +153,8 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
             say_and_discard(importing, out)
         else:
             store_or_discard(importing, out, skip_bad=options["skip_bad"])
+    except NamesMissing as missing:
+        raise CommandError(str(missing)) from missing
     except ColumnsUnknown as unknown:
         raise CommandError(f"{unknown}{perhaps(options)}") from unknown
     except OSError as error:
@@ -168,12 +185,14 @@ def perhaps(options: dict[str, Any]) -> str:
 
 
 def say_and_discard(importing: Import, out: TextIO) -> None:
+    say_models(importing, out)
     say_what_is_not_stored(importing, out)
     say_summary(importing, out, "would be stored")
     discard(importing)
 
 
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
+    say_models(importing, out)
     say_what_is_not_stored(importing, out)
     try:
         begin(importing, skip_bad=skip_bad, user=None)
@@ -192,6 +211,11 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
 def discard(importing: Import) -> None:
     cancel(importing, user=None)
     sweep(importing)
+
+
+def say_models(importing: Import, out: TextIO) -> None:
+    if importing.models_in_words:
+        out.write(f"{importing.models_in_words}\n")
 
 
 def say_what_is_not_stored(importing: Import, out: TextIO) -> None:
@@ -213,7 +237,8 @@ def say_summary(importing: Import, out: TextIO, stored: str) -> None:
 def summary_of(importing: Import, stored: str) -> str:
     new = ", ".join(f"{what} {number:,}" for what, number in importing.brought.items())
     rows = "row" if importing.rows_read == 1 else "rows"
+    skipped = f"{importing.rows_skipped:,} skipped, " if importing.rows_skipped else ""
     return (
         f"{importing.file_name}: {importing.rows_read:,} {rows} read, {importing.rows_stored:,} {stored}"
-        f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} unchanged, {importing.rows_bad:,} bad."
+        f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} unchanged, {skipped}{importing.rows_bad:,} bad."
     )

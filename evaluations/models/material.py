@@ -1,6 +1,7 @@
 """What is judged: imports, candidates, queries, responses and comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from django.db import models
@@ -56,6 +57,15 @@ TOLD: Final = ("queries", "responses", "comparisons", "verdicts", "scores", "fai
 ONE_OF: Final = {word: "query" if word == "queries" else word.removesuffix("s") for word in TOLD}
 
 
+MODELS_NAMED: Final = 8
+NAMED_BY: Final = {"file": ", by the file’s name", "form": ", as given for the whole file"}
+
+
+def counted_rows(told: Mapping[str, Any]) -> str:
+    counts = [(kind, told[kind]) for kind in TOLD if kind in told]
+    return ", ".join(f"{number:,} {ONE_OF[kind] if number == 1 else kind}" for kind, number in counts)
+
+
 class Import(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="imports")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="imports")
@@ -70,6 +80,7 @@ class Import(Row):
     rows_stored = models.PositiveBigIntegerField(default=0)
     rows_unchanged = models.PositiveBigIntegerField(default=0)
     rows_bad = models.PositiveBigIntegerField(default=0)
+    rows_skipped = models.PositiveBigIntegerField(default=0)
     bad_rows = models.JSONField(default=list)
     summary = models.JSONField(default=dict)
     reason = models.TextField(blank=True)
@@ -93,6 +104,27 @@ class Import(Row):
     def is_checked(self) -> bool:
         """Whether it is known what storing the file would do."""
         return bool(self.summary)
+
+    @property
+    def stored_at(self) -> datetime:
+        """When its rows were shown, or came in where that is not known."""
+        return self.finished_at or self.created_at
+
+    @property
+    def rows_done(self) -> int:
+        """How many rows of the file were come to."""
+        return self.rows_stored + self.rows_unchanged + self.rows_skipped + self.rows_bad
+
+    @property
+    def models_in_words(self) -> str:
+        """The first line of a preview: the models, what names them, and how many rows are about each."""
+        listed, number = self.summary.get("models", []), self.summary.get("models_number", 0)
+        if not listed:
+            return ""
+        names = [f"{one['name']} ({counted_rows(one)})" for one in listed[:MODELS_NAMED]]
+        more = [f"{number - len(names):,} more"] if number > len(names) else []
+        by = NAMED_BY.get(self.summary.get("named_by", ""), "")
+        return f"{'Model' if number == 1 else 'Models'}{by}: {', '.join([*names, *more])}."
 
     @property
     def brought(self) -> dict[str, int]:

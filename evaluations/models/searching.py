@@ -102,11 +102,32 @@ def write_words(documents: Mapping[int, Sequence[str]]) -> None:
                 [list(documents), [as_document(words) for words in documents.values()]],
             )
             return
-        marks = ", ".join(["%s"] * len(documents))
-        cursor.execute(f"SELECT rowid FROM {TABLE} WHERE rowid IN ({marks})", list(documents))
-        known = {row[0] for row in cursor.fetchall()}
+        known = set(findable(list(documents)))
         rows = [(pk, " ".join(words)) for pk, words in documents.items() if pk not in known]
         cursor.executemany(f"INSERT INTO {TABLE} (rowid, words) VALUES (%s, %s)", rows)
+
+
+def forget_words(documents: Mapping[int, Sequence[str]]) -> None:
+    """Let these comparisons be found no more. SQLite keeps no texts, and must be given the words that it was given."""
+    if not documents:
+        return
+    with connection.cursor() as cursor:
+        if is_postgresql():
+            cursor.execute(f"DELETE FROM {TABLE} WHERE comparison_id = ANY(%s)", [list(documents)])
+            return
+        rows = [(pk, " ".join(words)) for pk, words in documents.items()]
+        cursor.executemany(f"INSERT INTO {TABLE} ({TABLE}, rowid, words) VALUES ('delete', %s, %s)", rows)
+
+
+def findable(comparison_ids: Sequence[int]) -> list[int]:
+    """Those of these whose words are kept."""
+    if not comparison_ids:
+        return []
+    column = "comparison_id" if is_postgresql() else "rowid"
+    marks = ", ".join(["%s"] * len(comparison_ids))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {column} FROM {TABLE} WHERE {column} IN ({marks})", list(comparison_ids))
+        return [pk for (pk,) in cursor.fetchall()]
 
 
 def refresh_words() -> None:

@@ -11,7 +11,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evaluations.domain import InputRefused
 from evaluations.forms.import_map import ColumnsForm
 from evaluations.models import ColumnMapping, Import, User
-from evaluations.services.importing.fitting import MAPPABLE, fit, remembered_for, said_before, sheet_of, trial
+from evaluations.services.importing.fitting import (
+    MAPPABLE,
+    fit,
+    names_given,
+    remembered_for,
+    said_before,
+    sheet_of,
+    trial,
+)
 from evaluations.services.importing.mapping import Sheet, forget
 from evaluations.tasks import nudge, store_import
 from evaluations.web.imports import import_for
@@ -27,7 +35,7 @@ def import_map(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     sheet = sheet_of(importing)
     known = remembered_for(importing, sheet)
     if request.method != "POST":
-        form = ColumnsForm(sheet, known=said_before(importing, sheet))
+        form = ColumnsForm(sheet, known=said_before(importing, sheet), names=names_given(importing))
         return shown(request, importing, sheet, form, known)
     form = ColumnsForm(sheet, request.POST)
     error = ""

@@ -16,10 +16,11 @@ from evaluations.access import Action
 from evaluations.domain import FileFormat, ImportState, InputRefused
 from evaluations.forms.imports import FORMATS, ImportForm
 from evaluations.models import Evaluation, Import, User
+from evaluations.services.import_undo import begin_undo, later_duplicates
 from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
 from evaluations.services.importing.previewing import pairs_scored
-from evaluations.services.importing.sweeping import BUSY, cancel
+from evaluations.services.importing.sweeping import AT_WORK, BUSY, cancel
 from evaluations.tasks import nudge, store_import
 from evaluations.web.paging import page_of
 
@@ -67,6 +68,18 @@ def asked(request: HttpRequest, evaluation: Evaluation, form: ImportForm, status
     return render(request, "import_new/import_new.html", context, status=status)
 
 
+@require_POST
+def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = import_for(request, slug, pk)
+    try:
+        begin_undo(importing, user=cast(User, request.user))
+    except InputRefused as refused:
+        return shown(request, importing, error=str(refused))
+    nudge(store_import, importing.pk)
+    messages.success(request, f"{importing.file_name} is undone. {later_duplicates(importing)}".strip())
+    return redirect("import", slug, pk)
+
+
 def import_for(request: HttpRequest, slug: str, pk: int) -> Import:
     evaluation = access.evaluation_for(cast(User, request.user), slug, Action.MANAGE)
     return get_object_or_404(evaluation.imports.select_related("evaluation", "user"), pk=pk)
@@ -86,7 +99,7 @@ def shown(request: HttpRequest, importing: Import, error: str = "") -> HttpRespo
         "page": "imports",
         "evaluation": importing.evaluation,
         "import": importing,
-        "busy": importing.state in BUSY,
+        "busy": importing.state in AT_WORK,
         "progress": progress(importing) if importing.state in BUSY else None,
         "pairs_scored": pairs_scored(importing),
         "read_as": READ_AS.get(importing.format),
@@ -104,7 +117,7 @@ def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """
     importing = import_for(request, slug, pk)
     is_cancelled = importing.state == ImportState.CANCELLED
-    if importing.state not in BUSY and not is_cancelled:
+    if importing.state not in AT_WORK and not is_cancelled:
         return HttpResponseClientRefresh()
     context = {"evaluation": importing.evaluation, "import": importing, "progress": progress(importing)}
     return render(request, "import/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)

@@ -50,6 +50,7 @@ from evaluations.web.imports import (
     import_page,
     import_progress,
     import_store,
+    import_undo,
     imports,
 )
 from evaluations.web.judge import judge
@@ -188,6 +189,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/imports/<int:pk>/columns/forget", import_map_forget, name="import_map_forget"),
     path("e/<slug:slug>/imports/<int:pk>/store", import_store, name="import_store"),
     path("e/<slug:slug>/imports/<int:pk>/cancel", import_cancel, name="import_cancel"),
+    path("e/<slug:slug>/imports/<int:pk>/undo", import_undo, name="import_undo"),
     path("e/<slug:slug>/pairs", pairs, name="pairs"),
     path("e/<slug:slug>/duplicates", duplicates, name="duplicates"),
     path("e/<slug:slug>/duplicates/together", duplicates_together, name="duplicates_together"),

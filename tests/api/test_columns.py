@@ -70,9 +70,12 @@ def test_said_they_are_checked_stored_and_remembered(asking: Asking, evaluation:
     assert Comparison.objects.count() == 3
     assert sorted(Verdict.objects.values_list("choice", flat=True)) == ["A", "A", "tie"]
     again = uploaded(asking, "more.csv")
-    assert (again["state"], again["rows_unchanged"]) == ("previewed", 3)
+    assert again["state"] == "mapping"  # whose its rows are is asked for each file
+    assert "candidate_a" in again["reason"]
     said = asking.get(f"/evaluations/study/imports/{again['id']}/columns").json()
     assert (said["remembered"], said["suggested"]) == (True, SAID)
+    told = asking("PUT", f"/evaluations/study/imports/{again['id']}/columns", said["suggested"]).json()
+    assert (told["state"], told["rows_unchanged"]) == ("previewed", 3)
     assert asking("DELETE", f"/evaluations/study/imports/{again['id']}/columns").status_code == 204
     assert not ColumnMapping.objects.exists()
 

@@ -73,6 +73,7 @@ SAME: Final = {
     "import_progress": "get_import",
     "import_store": "store_file",
     "import_cancel": "cancel_import",
+    "import_undo": "undo_import",
     "pairs": "count_new_pairs make_pairs",
     "duplicates": "list_duplicates list_repeats hold_file_against",
     "duplicates_together": "put_in_one_cluster",

@@ -14,7 +14,18 @@ from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 
 from evaluations.domain import ImportState
-from evaluations.models import Comparison, Evaluation, Import, Query, Rater, RubricAspect, Score, Verdict
+from evaluations.models import (
+    Candidate,
+    Comparison,
+    Evaluation,
+    Import,
+    Query,
+    Rater,
+    Response,
+    RubricAspect,
+    Score,
+    Verdict,
+)
 from tests.hostile import WHOLE
 from tests.importing import COMPARISON, comparison, jsonl, score, verdict
 from tests.making import make_evaluation
@@ -50,9 +61,10 @@ def refused(command: str, *arguments: str) -> str:
     return str(error.value)
 
 
-def test_a_file_is_stored_and_summed_up_in_one_line(evaluation: Evaluation, written: Any) -> None:
+def test_a_file_is_stored_and_summed_up_after_its_models(evaluation: Evaluation, written: Any) -> None:
     path = written(jsonl([comparison(), comparison("q2")]))
     assert said("import_comparisons", path) == (
+        "Models: alpha (2 comparisons), beta (2 comparisons).\n"
         "rows.jsonl: 2 rows read, 2 stored (queries 2, responses 4, comparisons 2), 0 unchanged, 0 bad.\n"
     )
     again = said("import_comparisons", path)
@@ -67,7 +79,7 @@ def test_a_bad_row_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation
     with pytest.raises(CommandError) as error:
         call_command("import_comparisons", "study", path, stdout=out)
     assert str(error.value) == "rows.jsonl has 1 bad row: mend the file, or store it without."
-    assert out.getvalue().startswith("line 17: not valid JSON")
+    assert out.getvalue().splitlines()[1].startswith("line 17: not valid JSON")
     assert not Comparison.all_rows.exists()
     importing = Import.objects.get()
     assert (importing.state, bool(importing.file)) == (ImportState.CANCELLED, False)
@@ -80,6 +92,7 @@ def test_what_would_be_stored_is_said_and_nothing_stored(evaluation: Evaluation,
     path = written(jsonl([*rows, {"query_id": "q1"}]))
     told = said("import_comparisons", path, "--dry-run", "--format", "responses")
     assert told == (
+        "Models: a (1 response), b (1 response), c (1 response).\n"
         "line 4: query is missing\n"
         "rows.jsonl: 4 rows read, 3 would be stored (queries 1, responses 3, comparisons 3), 0 unchanged, 1 bad.\n"
     )
@@ -95,7 +108,7 @@ def test_an_unknown_candidate_in_a_verdict_row_is_named_by_line(evaluation: Eval
     out = io.StringIO()
     with pytest.raises(CommandError):
         call_command("import_verdicts", "study", path, stdout=out)
-    assert out.getvalue() == "line 2: there is no candidate “omega” in this evaluation\n"
+    assert out.getvalue().splitlines()[1:] == ["line 2: there is no candidate “omega” in this evaluation"]
     assert not Verdict.all_rows.exists()
     assert not Rater.objects.exists()
 
@@ -117,6 +130,7 @@ def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, wri
     path = written(jsonl([{**row, "rater": None, "rater_kind": None} for row in rows]), "ranks.jsonl")
     options = ("--rater", "ann", "--rater-kind", "human", "--lower-is-better", "--derive-pairs", "0")
     assert said("import_scores", path, *options) == (
+        "Models: alpha (1 score), beta (1 score).\n"
         "A rubric named imported scores comes with the scores of overall, with the scale seen in the file.\n"
         "Lower scores are better: overall.\n"
         "Of every two responses to a query with scores a comparison is made, where there is none. "
@@ -136,7 +150,7 @@ def test_a_bad_score_is_named_by_line_and_nothing_is_stored(evaluation: Evaluati
     with pytest.raises(CommandError) as error:
         call_command("import_scores", "study", path, stdout=out)
     assert str(error.value) == "s.csv has 1 bad row: mend the file, or store it without."
-    assert out.getvalue() == "line 3: value “high” is not a number such as 4 or 3.5\n"
+    assert out.getvalue().splitlines()[1:] == ["line 3: value “high” is not a number such as 4 or 3.5"]
     assert not Score.all_rows.exists()
     assert said("import_scores", path, "--skip-bad").endswith("2 rows read, 1 stored (scores 1), 0 unchanged, 1 bad.\n")
 
@@ -282,9 +296,16 @@ def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation
     path = written(b"prompt,left,right,winner\nWho?,Me.,You.,first\n", "arena.csv")
     assert "fit no known format" in refused("import_comparisons", path, "--as-it-is")
     assert "first=left: a choice is one of A, B, tie" in refused("import_comparisons", path, "--choice", "first=left")
-    told = said("import_comparisons", path)
+    names = ("candidate_a=m3", "candidate_b=m4", "rater=bob", "rater_kind=judge")
+    told = refused("import_comparisons", path)
+    assert "--set candidate_a=… --set candidate_b=… --set rater=… --set rater_kind=…" in told
+    told = said("import_comparisons", path, "--set", *names)
     assert "as this evaluation remembers" in told
     assert "verdicts 1" in told
+    verdict = Verdict.objects.select_related("comparison__response_a__candidate", "rater").latest("pk")
+    assert (verdict.comparison.response_a.candidate.name, verdict.rater.name, verdict.rater.kind) == (
+        *("m3", "bob", "judge"),
+    )
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), WHOLE.values(), ids=list(WHOLE))
@@ -305,3 +326,43 @@ def test_a_table_of_ones_own_is_told_the_options_with_which_it_comes_in(evaluati
     said("import_comparisons", path, *shlex.split(options))
     verdict = Verdict.objects.get()
     assert (verdict.choice, verdict.rater.name, verdict.comparison.response_a.candidate.name) == ("A", "ann", "claude")
+
+
+def test_the_model_is_named_by_the_option_the_column_or_the_file(evaluation: Evaluation, written: Any) -> None:
+    row = {"query_id": "q1", "query": "Why?", "response": "x"}
+    by_file = said("import_comparisons", written(jsonl([row]), "falcon-7b.jsonl"), "--dry-run")
+    assert by_file.splitlines()[0] == "Model, by the file’s name: falcon-7b (1 response)."
+    path = written(jsonl([{**row, "candidate": "alpha"}]), "falcon-7b.jsonl")
+    assert said("import_comparisons", path, "--dry-run").splitlines()[0] == "Model: alpha (1 response)."
+    told = said("import_comparisons", path, "--candidate", "omega").splitlines()
+    assert told[0] == "Model, as given for the whole file: omega (1 response)."
+    assert "“alpha” (1 row): not used" in told[1]
+    assert Candidate.objects.get().name == "omega"
+
+
+@pytest.mark.parametrize(
+    ("decided", "told", "texts"),
+    [
+        ("keep", "1 stored", ["New.", "Old."]),
+        ("replace", "1 stored", ["New."]),
+        ("skip", "0 stored, 0 unchanged, 1 skipped, 0 bad", ["Old."]),
+    ],
+)
+def test_what_happens_to_a_second_response_is_an_option(
+    evaluation: Evaluation, written: Any, decided: str, told: str, texts: list[str]
+) -> None:
+    row = {"query_id": "q1", "query": "Why?", "candidate": "alpha"}
+    said("import_comparisons", written(jsonl([{**row, "response": "Old."}])))
+    path = written(jsonl([{**row, "response": "New."}]))
+    assert "1 bad row" in refused("import_comparisons", path)
+    assert told in said("import_comparisons", path, "--new-response", decided)
+    assert sorted(one.text for one in Response.objects.all()) == texts
+
+
+def test_an_import_is_undone_by_its_number(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(jsonl([comparison()])))
+    number = str(Import.objects.get().pk)
+    assert said("undo_import", number) == ("rows.jsonl is undone: removed 1 query, 2 responses, 1 comparison.\n")
+    assert not Query.all_rows.exists()
+    assert refused("undo_import", number) == "rows.jsonl was undone already."
+    assert refused("undo_import", "999999") == "There is no import 999999 in “study”."

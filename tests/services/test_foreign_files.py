@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import text_of
+from evaluations.domain import NewResponse, text_of
 from evaluations.models import Call, Candidate, Comparison, Query, Rater, Response, Verdict
 from tests.importing import bring, check, jsonl
 from tests.making import make_evaluation
@@ -61,7 +61,7 @@ def test_annotations_bring_comparisons_and_verdicts_and_twice_is_once() -> None:
         {**ANNOTATION, "output_2": "two", "preference": 1.0},
         {**ANNOTATION, "output_2": "zwei", "preference": None},
     ]
-    importing = bring(evaluation, *rows)
+    importing = bring(evaluation, *rows, new_response=NewResponse.KEEP)
     assert (importing.format, Comparison.objects.count(), Call.objects.count()) == ("alpaca-eval", 3, 1)
     chosen = {text_of(one.comparison.response_b.messages): one.choice for one in Verdict.objects.all()}
     assert chosen == {"2": "B", "two": "A"}

@@ -84,7 +84,9 @@ def test_the_command_says_it_before_it_stores_and_when_it_stores_nothing(tmp_pat
     for arguments, number in (("--dry-run",), 0), ((), 4):
         out = io.StringIO()
         call_command("import_comparisons", "study", str(path), *arguments, stdout=out)
-        assert out.getvalue().splitlines()[:2] == LINES
+        models, *others = out.getvalue().splitlines()
+        assert models.startswith("Models: alpha (4 comparisons")
+        assert others[:2] == LINES
         assert Comparison.objects.count() == number
 
 

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from evaluations.domain import ImportState, InputRefused, RaterKind, Reading, Role
+from evaluations.domain import ImportState, InputRefused, NewResponse, RaterKind, Reading, Role
 from evaluations.models import (
     Aspect,
     Call,
@@ -101,6 +101,7 @@ def test_several_comparisons_of_one_query_share_what_they_have_in_common(evaluat
         comparison(),
         comparison(candidate_b="gamma", response_b="Dust."),
         comparison(response_b="Another sample of beta."),
+        new_response=NewResponse.KEEP,
     )
     assert rows_there() == {"Query": 1, "Response": 4, "Comparison": 3}
 
@@ -363,7 +364,7 @@ def test_two_votes_of_a_person_are_told_apart_from_a_turned_row_of_the_same_vote
 )
 def test_a_verdict_on_what_is_not_here_is_bad(evaluation: Evaluation, change: dict[str, Any], because: str) -> None:
     two = [comparison("q2", candidate_b="gamma"), comparison("q2", candidate_b="gamma", response_b="Dust.")]
-    bring(evaluation, comparison(), *two)
+    bring(evaluation, comparison(), *two, new_response=NewResponse.KEEP)
     assert one_reason(evaluation, verdict(**change)) == because
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluations.domain import ImportState, InputRefused, RaterKind
+from evaluations.domain import ImportState, InputRefused, NewResponse, RaterKind
 from evaluations.models import (
     Aspect,
     Call,
@@ -170,7 +170,8 @@ def test_a_contradiction_is_found_across_batches_of_a_file(evaluation: Evaluatio
     ],
 )
 def test_a_score_on_what_is_not_here_is_bad(evaluation: Evaluation, change: dict[str, Any], because: str) -> None:
-    bring(evaluation, comparison("q2", candidate_b="gamma"), comparison("q2"), comparison("q2", response_b="Dust."))
+    rows = comparison("q2", candidate_b="gamma"), comparison("q2"), comparison("q2", response_b="Dust.")
+    bring(evaluation, *rows, new_response=NewResponse.KEEP)
     assert one_reason(evaluation, score(**change)) == because
 
 

@@ -97,8 +97,13 @@ def test_what_was_said_is_checked_stored_and_remembered(manager: Client, evaluat
 
     upload(manager, evaluation, ARENA.replace("2+2", "3+3"), name="more.csv")
     second = Import.objects.latest("pk")
+    assert second.state == ImportState.MAPPING  # whose its rows are is asked for each file
+    text = at(manager, second).content.decode()
+    assert "names are not remembered" in text
+    assert '<option value="=winner" selected>' in text
+    at(manager, second, said(do="fit"))
+    second.refresh_from_db()
     assert (second.state, second.rows_stored, second.rows_unchanged) == (ImportState.PREVIEWED, 1, 2)
-    assert "as this evaluation remembers" in second.summary["notes"][0]
 
 
 def test_a_remembered_mapping_is_shown_and_can_be_forgotten(manager: Client, evaluation: Evaluation) -> None:

@@ -407,3 +407,53 @@ def test_a_hostile_upload_is_refused_in_one_sentence_on_the_page(
     assert escape(sentence) in text
     assert not Query.all_rows.exists()
     assert kept() == []
+
+
+def test_the_preview_begins_with_the_models(manager: Client, evaluation: Evaluation) -> None:
+    row = {"query_id": "q1", "query": "Why?", "response": "x", "candidate": "alpha"}
+    answer = upload(manager, evaluation, jsonl([row]), candidate="omega")
+    text = " ".join(manager.get(answer["Location"]).content.decode().split())
+    assert "Model, as given for the whole file: omega (1 response)." in text
+    assert "names “alpha” (1 row): not used." in text
+    assert text.index("Model, as given") < text.index("row read")
+
+
+def test_what_happens_to_a_second_response_is_chosen_on_the_form(manager: Client, evaluation: Evaluation) -> None:
+    bring(evaluation, comparison())
+    rows = jsonl([comparison(response_a="Other.")])
+    refused = upload(manager, evaluation, rows)
+    assert "already has another response to query" in manager.get(refused["Location"]).content.decode()
+    skipped = upload(manager, evaluation, rows, new_response="skip")
+    assert "<dt>skipped</dt><dd>1</dd>" in manager.get(skipped["Location"]).content.decode()
+
+
+def test_an_import_is_undone_with_one_button(manager: Client, evaluation: Evaluation, nudged: list[int]) -> None:
+    importing = bring(evaluation, comparison())
+    page = reverse("import", args=[evaluation.slug, importing.pk])
+    text = " ".join(manager.get(page).content.decode().split())
+    assert "Removes 1 query, 2 responses, 1 comparison." in text
+    assert "Undo import" in text
+    answer = manager.post(reverse("import_undo", args=[evaluation.slug, importing.pk]), follow=True)
+    assert "rows.jsonl is undone." in answer.content.decode()
+    assert nudged == [importing.pk]
+    tasks.store_import(importing.pk)
+    assert not Comparison.all_rows.exists()
+    text = manager.get(page).content.decode()
+    assert "The import was undone." in text
+    assert "Undo import" not in text
+
+
+def test_an_undo_that_is_refused_says_why(manager: Client, evaluation: Evaluation) -> None:
+    importing = bring(evaluation, comparison())
+    bring(evaluation, verdict())
+    answer = manager.post(reverse("import_undo", args=[evaluation.slug, importing.pk]))
+    assert answer.status_code == 422
+    assert "builds on it. Undo that one first." in answer.content.decode()
+
+
+def test_whoever_may_not_import_may_not_undo(client: Client, evaluation: Evaluation) -> None:
+    importing = bring(evaluation, comparison())
+    for role, status in ((Role.REVIEWER, 403), (Role.ADJUDICATOR, 403), (None, 404)):
+        client.force_login(make_member(evaluation if role else make_evaluation(), role or Role.OWNER))
+        assert client.post(reverse("import_undo", args=[evaluation.slug, importing.pk])).status_code == status
+    assert Comparison.objects.count() == 1

@@ -25,6 +25,7 @@ class ImportTold(Schema):
     rows_stored: int
     rows_unchanged: int
     rows_bad: int
+    rows_skipped: int = Field(description="left out by `new_response`: skip")
     reason: str
     created_at: datetime
     finished_at: datetime | None

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 from evaluations.management.file_import import (
     add_candidate_argument,
     add_file_arguments,
+    add_new_response_argument,
     add_rater_arguments,
     import_file,
 )
@@ -19,6 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
         add_candidate_argument(parser)
+        add_new_response_argument(parser)
         add_rater_arguments(parser, "the verdicts beside them")
         parser.add_argument(
             "--pair",

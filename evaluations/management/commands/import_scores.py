@@ -5,7 +5,13 @@ from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand
 
-from evaluations.management.file_import import add_file_arguments, add_rater_arguments, import_file
+from evaluations.management.file_import import (
+    add_candidate_argument,
+    add_file_arguments,
+    add_new_response_argument,
+    add_rater_arguments,
+    import_file,
+)
 
 
 class Command(BaseCommand):
@@ -13,6 +19,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
+        add_candidate_argument(parser)
+        add_new_response_argument(parser)
         add_rater_arguments(parser, "scores")
         parser.add_argument(
             "--lower-is-better", action="store_true", help="of two scores the lower one is better, as it is of ranks"

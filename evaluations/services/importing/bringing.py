@@ -23,13 +23,16 @@ def imported_offers(evaluation: Evaluation) -> dict[str, set[str]]:
     return {one.aspect.key: set(one.choices) for one in asked}
 
 
-def bring_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user: User | None) -> None:
-    """A rubric that offers A, B and whatever else occurs, for aspects that no other rubric asks about."""
+def bring_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user: User | None) -> list[int]:
+    """A rubric that offers A, B and whatever else occurs, for aspects that no other rubric asks about.
+
+    Returns the id of the version that this took, if any.
+    """
     before = imported_offers(evaluation)
     sides = {str(Choice.A), str(Choice.B)}
     offers = {key: before.get(key, sides) | occurring.get(key, set()) for key in [*before, *sorted(occurring)]}
     if offers == before:
-        return
+        return []
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=offers).values_list("key", "name"))
     spec = RubricSpec(
         kind=RubricKind.PAIRWISE,
@@ -54,6 +57,7 @@ def bring_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user
             evaluation, name=free_name(evaluation, IMPORTED), spec=spec, origin=RubricOrigin.IMPORTED, user=user
         )
     freeze(version)
+    return [version.pk]
 
 
 def free_name(evaluation: Evaluation, wanted: str) -> str:

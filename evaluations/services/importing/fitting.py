@@ -8,11 +8,22 @@ from typing import Any, BinaryIO, Final, cast
 
 from django.db import transaction
 
-from evaluations.domain import BadRow, ColumnsUnknown, ImportState, InputRefused, Reading
+from evaluations.domain import CANDIDATE, BadRow, ColumnsUnknown, ImportState, InputRefused, Reading
+from evaluations.formats.mapping import named
 from evaluations.formats.reading import read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import ColumnMapping, Evaluation, Import, User
-from evaluations.services.importing.mapping import LOOKED_AT, SHOWN, Sheet, columns_at, look_at, remember, remembered
+from evaluations.services.importing.mapping import (
+    LOOKED_AT,
+    SHOWN,
+    Sheet,
+    columns_at,
+    look_at,
+    names_for_all_rows,
+    recalled,
+    remember,
+    remembered,
+)
 from evaluations.services.importing.previewing import (
     Pairs,
     check_received,
@@ -81,7 +92,8 @@ def keep_unfitted(
         look_at(file, file_name)
     except InputRefused:  # there is nothing that a mapping could be tried on
         raise InputRefused(why) from None
-    importing = unsaved(evaluation, file, file_name, reading, user, Pairs(pair, derive_pairs), brings="")
+    asked = dataclasses.replace(reading, as_it_is=True)
+    importing = unsaved(evaluation, file, file_name, asked, user, Pairs(pair, derive_pairs), brings="")
     importing.state, importing.reason = ImportState.MAPPING, why
     keep(importing, file)
     return importing
@@ -104,13 +116,21 @@ def said_before(importing: Import, sheet: Sheet) -> Reading | None:
     known = remembered_for(importing, sheet)
     if known is None:
         return None
-    return Reading(format=known.format, mapping=known.mapping, constants=known.constants, choices=known.choices)
+    return recalled(known)
+
+
+def names_given(importing: Import) -> dict[str, str]:
+    """Whose the rows of this file are, as far as it was said for all of them."""
+    return names_for_all_rows(reading_of(importing))
 
 
 def with_reading(importing: Import, told: Reading) -> Reading:
-    """How the file was asked to be read, but for what its columns mean."""
+    """How the file was asked to be read, but for what its columns mean: that its model's name is one of them too."""
+    asked = reading_of(importing)
+    is_named = CANDIDATE in named(told)
     return dataclasses.replace(
-        reading_of(importing),
+        asked,
+        candidate="" if is_named else asked.candidate,
         format=told.format,
         mapping=told.mapping,
         constants=told.constants,
@@ -173,6 +193,7 @@ def begin_anew(importing: Import, reading: Reading, user: User | None) -> None:
             rows_stored=0,
             rows_unchanged=0,
             rows_bad=0,
+            rows_skipped=0,
             reason="",
             seen_at=None,
             **told,

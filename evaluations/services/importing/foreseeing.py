@@ -37,6 +37,7 @@ class Foreseen:
         # A query that pairs are made of has a row of its own; those of its responses have one side, of pairs two.
         self._database.execute("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
         self._database.execute("BEGIN")
+        self._replaced: dict[str, set[Named]] = defaultdict(set)
 
     def __enter__(self) -> "Foreseen":
         return self
@@ -52,6 +53,8 @@ class Foreseen:
         for one in new:
             if isinstance(one, ResponseSketch):
                 rows.append((one.query.key, *one.key, None, None))
+                if one.replaces:
+                    self._replaced[one.query.key].add(one.replaces)
             elif isinstance(one, ComparisonSketch):
                 rows.append((one.query.key, *one.key))
         self._database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
@@ -65,7 +68,7 @@ class Foreseen:
             stored = stored_responses(evaluation, [one.key for one in some])
             made = stored_pairs(evaluation, list(stored))
             for one in some:
-                one.responses |= stored.get(one.key, set())
+                one.responses |= stored.get(one.key, set()) - self._replaced.get(one.key, set())
                 one.pairs |= made.get(one.key, set())
             yield sum(one.missing(pairing, seed_of(evaluation, one.key), ranking) for one in some)
 

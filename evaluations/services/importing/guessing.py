@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluations.domain import FIELDS, OF_TEXT, FileFormat
 from evaluations.formats.annotated import aspect_of
+from evaluations.formats.candidates import MODEL_COLUMNS, plain
 from evaluations.formats.wording import folded, parse_label
 from evaluations.services.importing.mapping import Sheet
 
@@ -34,7 +35,7 @@ NAMES: Final[Mapping[str, str]] = {
     "created_at": "createdat timestamp time date tstamp datetime",
     "shown_swapped": "shownswapped swapped reversed flipped isswapped",
     "sample": "sample samplenumber round",
-    "candidate": "candidate model modelname modelid system systemname generator engine assistant",
+    "candidate": MODEL_COLUMNS,
     "response": "response output answer completion text generation reply modeloutput generatedtext prediction",
 }
 SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
@@ -80,10 +81,6 @@ def share(sheet: Sheet, kind: str) -> float:
     names = [field.name for field in FIELDS[kind] if field.needed and not field.whole_file]
     needed = [name for name in names if name != "query_id" or "query" not in names]  # else it is made of the texts
     return sum(name in found or (name == "query" and "messages" in found) for name in needed) / max(len(needed), 1)
-
-
-def plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def by_name(columns: Sequence[str], field: str, taken: Collection[str]) -> str | None:

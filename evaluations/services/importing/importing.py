@@ -13,7 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.domain import PAIRS, BadRow, ImportState, InputRefused
+from evaluations.domain import PAIRS, BadRow, ImportState, InputRefused, NewResponse
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.models import (
@@ -37,22 +37,25 @@ from evaluations.models.many import refresh_statistics, says_twice
 from evaluations.models.rubrics import next_place
 from evaluations.services.importing.bringing import bring_rubric
 from evaluations.services.importing.foreseeing import keys_to_pair
-from evaluations.services.importing.knowing import Batch, Outcome, Tally, look_around, tally
+from evaluations.services.importing.knowing import Batch, Outcome, Skipped, Tally, brought, look_around, tally
 from evaluations.services.importing.pairing import Pairing, new_pairs, read_pairing
 from evaluations.services.importing.previewing import (
     check_received,
     margin_of,
+    new_response_of,
     pairing_of,
     reading_of,
     refuse_archived,
 )
 from evaluations.services.importing.recounting import imports_of, recount_later
+from evaluations.services.importing.replacements import remove_replaced
 from evaluations.services.importing.resolving import in_batches, resolve
 from evaluations.services.importing.scaling import bring_scales, from_told, scores_rubric, weighed_anew
 from evaluations.services.importing.sweeping import (
     ABANDONED,
     INTERRUPTED,
     NAMED,
+    VERSIONS,
     Stopped,
     claim,
     fitting,
@@ -96,6 +99,7 @@ def begin(importing: Import, *, skip_bad: bool, user: User | None) -> None:
             rows_stored=0,
             rows_unchanged=0,
             rows_bad=0,
+            rows_skipped=0,
             reason="",
             seen_at=None,
             finished_at=None,
@@ -112,6 +116,8 @@ def refuse_beside_another(evaluation: Evaluation) -> None:
     others = Import.objects.filter(evaluation=evaluation)
     if others.filter(state=ImportState.STORING).exists():
         raise InputRefused("Another import of this evaluation is being stored: wait until it is done.")
+    if others.filter(state=ImportState.UNDOING).exists():
+        raise InputRefused("Another import of this evaluation is being undone: try again in a moment.")
     if others.filter(state__in=ABANDONED, finished_at__isnull=True).exists():
         raise InputRefused("What another import left behind is still being cleared away: try again in a moment.")
 
@@ -197,8 +203,7 @@ def opened_at(importing: Import, place: int) -> Opened:
 
 
 def store_rows(importing: Import, until: float | None) -> bool:
-    place = importing.rows_stored + importing.rows_unchanged + importing.rows_bad
-    opened = opened_at(importing, place)
+    opened = opened_at(importing, importing.rows_done)
     try:
         finished = store_entries(importing, opened, until)
     except BaseException:
@@ -230,7 +235,7 @@ class Storing:
         self.importing = importing
         self.until = until
         self.pace = Pace()
-        self.around = look_around(importing.evaluation, importing)
+        self.around = look_around(importing.evaluation, importing, new_response_of(importing))
         self.is_over = False
         self._most = least_at_once()
 
@@ -252,7 +257,7 @@ class Storing:
                     raise InputRefused(
                         "The same rows are being added by someone else: nothing was stored, try again in a moment."
                     ) from None
-                self.around = look_around(self.importing.evaluation, self.importing)
+                self.around = look_around(self.importing.evaluation, self.importing, new_response_of(self.importing))
         return done
 
     def portions(self, batch: Batch) -> Iterator[int]:
@@ -262,7 +267,7 @@ class Storing:
         at = 0
         while at < len(outcomes) and not self.is_over:
             some = first_of(outcomes, at, self._most)
-            ready = made_ready(chain.from_iterable(one for one in some if not isinstance(one, BadRow)))
+            ready = made_ready(chain.from_iterable(brought(some)))
             with self.pace.turn(), transaction.atomic():
                 write(self.importing, named, tally(some), ready)
             named = ()
@@ -277,7 +282,7 @@ def first_of(outcomes: Sequence[Outcome], at: int, most: int) -> Sequence[Outcom
     rows = 0
     for end in range(at, len(outcomes)):
         one = outcomes[end]
-        rows += 0 if isinstance(one, BadRow) else len(one)
+        rows += 0 if isinstance(one, (BadRow, Skipped)) else len(one)
         if rows >= most:
             return outcomes[at : end + 1]
     return outcomes[at:]
@@ -376,22 +381,33 @@ def finish(importing: Import) -> None:
     occurring: dict[str, set[str]] = {key: set() for key in importing.summary["aspects"]}
     for key, choice in stored.filter(aspect__key__in=occurring).values_list("aspect__key", "choice").distinct():
         occurring[key].add(choice)
-    raters = set(stored.values_list("rater", flat=True).distinct())
-    raters.update(Call.all_rows.filter(source_import=importing).values_list("judge__raters", flat=True).distinct())
-    raters.update(Score.all_rows.filter(source_import=importing).values_list("rater", flat=True).distinct())
+    raters = raters_in(importing)
     scales, margin = from_told(importing.summary.get("scales", {})), margin_of(importing)
     anew = weighed_anew(importing.evaluation, scales, margin)
     raters.update(anew.values_list("rater", flat=True).distinct())
     recounted = imports_of(anew) | imports_of(scores_beside(importing))
     with transaction.atomic():
         still_at_it(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
-        bring_rubric(importing.evaluation, occurring, importing.user)
-        bring_scales(importing.evaluation, scales, margin, importing.user)
+        if new_response_of(importing) == NewResponse.REPLACE:
+            remove_replaced(importing)
+        versions = bring_rubric(importing.evaluation, occurring, importing.user)
+        versions += bring_scales(importing.evaluation, scales, margin, importing.user)
+        made = {**importing.summary.get("made", {}), VERSIONS: versions}
+        Import.objects.filter(pk=importing.pk).update(summary={**importing.summary, "made": made})
         recount_later(recounted)
         Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
         importing.refresh_from_db()
         Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
         record("stored", importing, user=importing.user, evaluation=importing.evaluation, after=counts(importing))
+
+
+def raters_in(importing: Import) -> set[int]:
+    """The raters whose verdicts, scores or failures it brought."""
+    verdicts, scores = (model.all_rows.filter(source_import=importing).order_by() for model in (Verdict, Score))
+    failures = Call.all_rows.filter(source_import=importing).order_by()
+    found = set(verdicts.values_list("rater", flat=True).distinct())
+    found.update(scores.values_list("rater", flat=True).distinct())
+    return found | {pk for pk in failures.values_list("judge__raters", flat=True).distinct() if pk}
 
 
 def scores_beside(importing: Import) -> QuerySet[Score]:
@@ -407,6 +423,7 @@ def counts(importing: Import) -> dict[str, int]:
         "read": importing.rows_read,
         "stored": importing.rows_stored,
         "unchanged": importing.rows_unchanged,
+        **({"skipped": importing.rows_skipped} if importing.rows_skipped else {}),
         "bad": importing.rows_bad,
     }
 
@@ -424,7 +441,7 @@ class Progress:
 def progress(importing: Import) -> Progress:
     if importing.state == ImportState.CHECKING:
         return Progress(importing.rows_read, None, None, None)
-    rows = importing.rows_stored + importing.rows_unchanged + importing.rows_bad
+    rows = importing.rows_done
     begun = Event.objects.filter(object_type="import", object_id=importing.pk, verb=BEGAN_STORING).last()
     seconds = (timezone.now() - begun.created_at).total_seconds() if begun else 0
     if not rows or not seconds:

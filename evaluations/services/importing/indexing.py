@@ -10,7 +10,7 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from evaluations.domain import ImportState, Message, text_of
 from evaluations.domain.searching import CHARACTERS_SEARCHED, words_of
 from evaluations.models import Comparison, Evaluation, Import, Indexing
-from evaluations.models.searching import refresh_words, write_words
+from evaluations.models.searching import findable, forget_words, refresh_words, write_words
 from evaluations.services.pacing import paced, time_is_up
 from evaluations.services.recording import record
 
@@ -31,6 +31,11 @@ class Overtaken(Exception):
 def make_findable(comparisons: Sequence[Comparison]) -> None:
     """In the transaction that writes them; for a few."""
     write_words(documents_of(Comparison.all_rows.filter(pk__in=[one.pk for one in comparisons])))
+
+
+def make_unfindable(comparison_ids: Sequence[int]) -> None:
+    """In the transaction that removes what belongs to them, while their texts are still here."""
+    forget_words(documents_of(Comparison.all_rows.filter(pk__in=findable(comparison_ids))))
 
 
 def documents_of(comparisons: "QuerySet[Comparison]") -> dict[int, list[str]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -14,6 +14,7 @@ from evaluations.domain import (
     INCONSISTENT,
     BadRow,
     ComparisonRow,
+    NewResponse,
     QueryPart,
     QueryRow,
     ResponseRow,
@@ -69,6 +70,7 @@ class Around:
     imported_aspects: set[str] = field(default_factory=set)
     scales: dict[str, Scale] = field(default_factory=dict)  # by aspect key, of the scores that rows bring
     candidates_by_id: dict[int, Candidate] = field(default_factory=dict)
+    new_response: NewResponse = NewResponse.REFUSE
     spoken: dict[tuple[int, int], bool] = field(default_factory=dict)  # see `naming.refuse_second_way`
 
     @property
@@ -85,7 +87,9 @@ class Around:
         return self.candidates_by_id[pk]
 
 
-def look_around(evaluation: Evaluation, importing: Import | None = None) -> Around:
+def look_around(
+    evaluation: Evaluation, importing: Import | None = None, new_response: NewResponse = NewResponse.REFUSE
+) -> Around:
     return Around(
         evaluation=evaluation,
         importing=importing,
@@ -96,6 +100,7 @@ def look_around(evaluation: Evaluation, importing: Import | None = None) -> Arou
         judge_names=set(Judge.objects.filter(evaluation=evaluation).values_list("name", flat=True)),
         aspects={row.key: row for row in Aspect.objects.filter(evaluation=evaluation)},
         offered=choices_offered(evaluation),
+        new_response=new_response,
     )
 
 
@@ -109,8 +114,15 @@ def choices_offered(evaluation: Evaluation) -> dict[str, set[str]]:
     return offered
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """An entry that is left out, as a person decided of such."""
+
+    line: int
+
+
 # What an entry came to: the reason why it is bad, or what it brings; nothing where all of it is here already.
-Outcome = BadRow | Sequence[Sketch]
+Outcome = BadRow | Skipped | Sequence[Sketch]
 COUNTED: Final[Mapping[type, str]] = {
     QuerySketch: "queries",
     ResponseSketch: "responses",
@@ -135,6 +147,7 @@ class Batch:
     outcomes: list[Outcome] = field(default_factory=list)
     named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
     turned: int = 0
+    used: set[int] | None = None  # see `second_responses.used_in_batch`
 
     def before(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
         """What an earlier batch of this file said of that query: a word, and the line."""
@@ -156,7 +169,7 @@ class Batch:
     @property
     def new(self) -> Iterator[Sketch]:
         """All that its entries bring."""
-        return chain.from_iterable(one for one in self.outcomes if not isinstance(one, BadRow))
+        return chain.from_iterable(brought(self.outcomes))
 
     @property
     def bad(self) -> list[BadRow]:
@@ -165,20 +178,27 @@ class Batch:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many entries bring something, nothing, or are bad; and how much of each is new, in people's words."""
+    """How many entries bring something, nothing, are left out or bad; how much of each is new, in people's words."""
 
     stored: int
     unchanged: int
+    skipped: int
     bad: int
     new: Counter[str]
 
 
+def brought(outcomes: Iterable[Outcome]) -> Iterator[Sequence[Sketch]]:
+    """What those bring that are stored, or here already."""
+    return (one for one in outcomes if not isinstance(one, (BadRow, Skipped)))
+
+
 def tally(outcomes: Sequence[Outcome]) -> Tally:
-    brought = [one for one in outcomes if not isinstance(one, BadRow)]
-    stored = sum(1 for one in brought if one)
-    new = Counter(map(type, chain.from_iterable(brought)))
+    good = list(brought(outcomes))
+    stored = sum(1 for one in good if one)
+    skipped = sum(isinstance(one, Skipped) for one in outcomes)
+    new = Counter(map(type, chain.from_iterable(good)))
     counted = Counter({COUNTED[kind]: number for kind, number in new.items()})
-    return Tally(stored, len(brought) - stored, len(outcomes) - len(brought), counted)
+    return Tally(stored, len(good) - stored, skipped, len(outcomes) - len(good) - skipped, counted)
 
 
 # ---- looking up what the database has --------------------------------------------------------

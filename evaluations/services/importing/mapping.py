@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from django.db import transaction
 from django.utils import timezone
 
-from evaluations.domain import FileFormat, InputRefused, Reading
+from evaluations.domain import OF_ONE_FILE, FileFormat, InputRefused, NamesMissing, Reading
 from evaluations.formats.reading import columns_of, up_to_first_readable
 from evaluations.formats.sources import open_source
 from evaluations.formats.streams import Record
@@ -73,26 +73,60 @@ def remembered(evaluation: Evaluation, columns: Sequence[str]) -> ColumnMapping 
     return ColumnMapping.objects.filter(evaluation=evaluation, signature=signature(columns)).first()
 
 
+def recalled(known: ColumnMapping) -> Reading:
+    """How files with these columns are read. Whose they are is said of each file anew."""
+    return Reading(
+        format=known.format,
+        mapping=known.mapping,
+        constants={field: value for field, value in known.constants.items() if field not in OF_ONE_FILE},
+        choices=known.choices,
+    )
+
+
 def as_remembered(evaluation: Evaluation, file: BinaryIO, name: str, reading: Reading) -> Reading:
-    """How files with these columns were read before, where nothing else is asked for now."""
-    if reading.format != FileFormat.AUTO or reading.is_mapped or reading.as_it_is:
+    """How files with these columns were read before, where nothing else is asked for now. Raises NamesMissing."""
+    is_asked = reading.mapping or reading.choices or set(reading.constants) - set(OF_ONE_FILE)
+    if reading.format != FileFormat.AUTO or is_asked or reading.as_it_is:
         return reading
     if not ColumnMapping.objects.filter(evaluation=evaluation).exists():
         return reading
     known = remembered(evaluation, columns_at(file, name))
     if known is None:
         return reading
-    said = {"mapping": known.mapping, "constants": known.constants, "choices": known.choices}
-    return replace(reading, format=known.format, **said)
+    refuse_missing_names(known, reading, name)
+    said = recalled(known)
+    constants = {**said.constants, **reading.constants}
+    return replace(reading, format=said.format, mapping=said.mapping, choices=said.choices, constants=constants)
+
+
+def refuse_missing_names(known: ColumnMapping, reading: Reading, name: str) -> None:
+    """What had one value for all rows of the earlier file needs one of this file's own; a model has the file's name."""
+    told = {**names_for_all_rows(reading), "candidate": reading.candidate or name}
+    lacks = [field for field in OF_ONE_FILE if field in known.constants and not told.get(field)]
+    if lacks:
+        raise NamesMissing(
+            f"The columns of {name} are known, but names are not remembered from one file to the next. "
+            f"Give this file its own: {' '.join(f'--set {field}=…' for field in lacks)}, or on the page of its columns."
+        )
+
+
+def names_for_all_rows(reading: Reading) -> dict[str, str]:
+    """Whose the rows of this file are, as far as it was said for all of them."""
+    said = {"candidate": reading.candidate, "rater": reading.rater, "rater_kind": str(reading.rater_kind or "")}
+    told = {**said, **{field: value for field, value in reading.constants.items() if field in OF_ONE_FILE}}
+    return {field: value for field, value in told.items() if value}
 
 
 def remember(evaluation: Evaluation, columns: Sequence[str], reading: Reading, user: User | None) -> None:
-    """Files with these columns are read like this from now on, unless somebody says otherwise."""
+    """Files with these columns are read like this from now on, unless somebody says otherwise.
+
+    Of a name for all rows only that there was one is kept: it would be the wrong one for the next file.
+    """
     told = {
         "columns": list(columns),
         "format": str(reading.format),
         "mapping": dict(reading.mapping),
-        "constants": dict(reading.constants),
+        "constants": {field: "" if field in OF_ONE_FILE else value for field, value in reading.constants.items()},
         "choices": dict(reading.choices),
     }
     before = remembered(evaluation, columns)

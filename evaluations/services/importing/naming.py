@@ -11,7 +11,14 @@ from evaluations.formats.values import RowRefused
 from evaluations.models import Aspect, Candidate, Judge, Rater, Score, Verdict
 from evaluations.services.importing.knowing import Batch, query_word
 from evaluations.services.importing.scaling import Scale
-from evaluations.services.importing.sketching import ComparisonSketch, QuerySketch, Said, SaidKey, Sketch
+from evaluations.services.importing.sketching import (
+    ComparisonSketch,
+    QuerySketch,
+    ResponseSketch,
+    Said,
+    SaidKey,
+    Sketch,
+)
 
 MAX_JUDGE_NAME: Final = 120
 AnyRow = TypeVar("AnyRow", Candidate, Rater, Aspect)
@@ -27,6 +34,7 @@ class Addition:
     line: int
     new: list[Sketch] = field(default_factory=list)
     brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons that stand in it, new or known
+    answered: list[ResponseSketch] = field(default_factory=list)  # the responses that stand in it, new or known
     put_in: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
     # What `Seen` is to remember: under which query, the key and the word.
     remembered: list[tuple[QuerySketch, tuple[Any, ...], str]] = field(default_factory=list)

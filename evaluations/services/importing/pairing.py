@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Q
 
-from evaluations.domain import ComparisonOrigin, InputRefused
+from evaluations.domain import ComparisonOrigin, InputRefused, NewResponse
 from evaluations.models import Candidate, Comparison, Evaluation, Import, Query, Response
 from evaluations.models.material import finished_imports
 
@@ -18,6 +18,7 @@ ALL: Final = "all"
 BASELINE: Final = "baseline"
 RANDOM: Final = "random"
 ADJACENT: Final = "adjacent"
+REPLACES: Final = "replaces"  # of a response's metadata: the id of the one whose place it takes
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,22 @@ def seed_of(evaluation: Evaluation, key: str) -> str:
     return f"{evaluation.slug}:{key}"
 
 
+def replaced_by(importing: Import, **narrowed: object) -> list[int]:
+    """The responses whose place those of an import take."""
+    found = Response.all_rows.filter(source_import=importing, metadata__has_key=REPLACES, **narrowed)
+    return [metadata[REPLACES] for metadata in found.values_list("metadata", flat=True)]
+
+
 def new_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
     """The comparisons that are missing among the responses to these queries, not saved."""
     visible = finished_imports() | Q(source_import=importing)
     ranking = importing.options.get("ranking", ())
     queries = list(Query.all_rows.filter(visible, evaluation=importing.evaluation, key__in=keys).order_by("pk"))
     responses: dict[int, list[Response]] = defaultdict(list)
-    for response in Response.all_rows.filter(visible, query__in=queries).select_related("candidate").defer("messages"):
+    here = Response.all_rows.filter(visible, query__in=queries)
+    if importing.options.get("new_response") == NewResponse.REPLACE:
+        here = here.exclude(pk__in=replaced_by(importing, query__in=queries))
+    for response in here.select_related("candidate").defer("messages"):
         responses[response.query_id].append(response)
     made = set(Comparison.all_rows.filter(query__in=queries).values_list("response_a", "response_b"))
     for query in queries:

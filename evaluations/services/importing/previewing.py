@@ -17,12 +17,13 @@ from evaluations.domain import (
     FileFormat,
     ImportState,
     InputRefused,
+    NewResponse,
     RaterKind,
     Reading,
 )
 from evaluations.formats.conversing import UNNAMED
 from evaluations.formats.notices import Notices
-from evaluations.formats.reading import Entry, read_rows
+from evaluations.formats.reading import Entry, NamedBy, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
 from evaluations.models import Evaluation, Import, User
@@ -33,7 +34,8 @@ from evaluations.services.importing.fetching import limits
 from evaluations.services.importing.foreseeing import Foreseen, keys_to_pair
 from evaluations.services.importing.knowing import Around, Batch, look_around, tally
 from evaluations.services.importing.likening import Elsewhere
-from evaluations.services.importing.mapping import as_remembered
+from evaluations.services.importing.mapping import as_remembered, names_for_all_rows
+from evaluations.services.importing.model_counts import ModelCounts
 from evaluations.services.importing.pairing import ADJACENT, BASELINE, Pairing, read_pairing
 from evaluations.services.importing.rating import ranking_of
 from evaluations.services.importing.resolving import in_batches, resolve
@@ -80,10 +82,12 @@ class Checked:
     read: int = 0
     stored: int = 0
     unchanged: int = 0
+    skipped: int = 0
     bad: int = 0
     turned: int = 0
     paired: int = 0  # comparisons that will be made of responses
     elsewhere: int = 0  # queries that are here already under another id
+    models: ModelCounts = field(default_factory=lambda: ModelCounts(NamedBy.COLUMN))
     new: Counter[str] = field(default_factory=Counter)
     bad_rows: list[BadRow] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
@@ -98,6 +102,7 @@ class Checked:
         counted = tally(batch.outcomes)
         self.stored += counted.stored
         self.unchanged += counted.unchanged
+        self.skipped += counted.skipped
         self.bad += counted.bad
         self.turned += batch.turned
         self.new.update(counted.new)
@@ -201,6 +206,7 @@ def unsaved(
         "rater_kind": reading.rater_kind,
         "lower_is_better": reading.lower_is_better,
         "candidate": reading.candidate,
+        "new_response": str(reading.new_response),
         "pair": str(pairing),
         "ranking": list(ranking_of(evaluation).names) if pairing.way == ADJACENT else [],
         "derive_pairs": pairs.margin,
@@ -246,6 +252,11 @@ def margin_of(importing: Import) -> float | None:
     return margin
 
 
+def new_response_of(importing: Import) -> NewResponse:
+    """What happens where a candidate has another response to a query already."""
+    return NewResponse(importing.options.get("new_response") or NewResponse.REFUSE)
+
+
 def pairs_scored(importing: Import) -> bool:
     """Whether comparisons are made of the responses that it scores, by storing it even where its rows are here."""
     return bool(importing.summary.get("scales")) and margin_of(importing) is not None
@@ -271,6 +282,7 @@ def reading_of(importing: Import) -> Reading:
         lower_is_better=importing.options.get("lower_is_better", False),
         limits=limits(),
         candidate=importing.options.get("candidate", ""),
+        new_response=new_response_of(importing),
     )
 
 
@@ -280,9 +292,13 @@ def tell(importing: Import, checked: Checked) -> None:
     importing.rows_read = checked.read
     importing.rows_stored = checked.stored
     importing.rows_unchanged = checked.unchanged
+    importing.rows_skipped = checked.skipped
     importing.rows_bad = checked.bad
     importing.bad_rows = [{"line": bad.line, "reason": bad.reason} for bad in checked.bad_rows]
     importing.summary = {
+        "models": checked.models.listed(),
+        "models_number": len(checked.models.names),
+        "named_by": str(checked.models.named_by),
         "brings": checked.brings,
         "pairs": checked.pairs,
         "new": +(checked.new + Counter(comparisons=checked.paired)),
@@ -305,17 +321,19 @@ def sum_of(file: BinaryIO) -> str:
 
 
 def check(importing: Import, file: BinaryIO) -> Checked:
-    around, elsewhere = look_around(importing.evaluation), Elsewhere(importing.evaluation)
+    around = look_around(importing.evaluation, new_response=new_response_of(importing))
+    elsewhere = Elsewhere(importing.evaluation)
     with Seen() as counted, Seen() as seen, Foreseen() as foreseen:
         reading = reading_of(importing)
         contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
         form = contents.format
-        checked = Checked(form.name, form.brings, form.pairs, form.note)
+        checked = Checked(form.name, form.brings, form.pairs, form.note, models=ModelCounts(contents.named_by))
         may_pair = form.pairs or margin_of(importing) is not None
         for items in in_batches(contents.entries, CHECKED_AT_ONCE):
             checked.read += len(items)
             batch = resolve(around, items, seen)
             checked.count(items, batch)
+            checked.models.count(items, batch.outcomes)
             if may_pair:
                 foreseen.add(keys_to_pair(items), batch.new)
             elsewhere.add(batch.new_queries)
@@ -364,6 +382,7 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
     before = stored.filter(sha256=importing.sha256).first()
     if before is not None and before.finished_at is not None:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
+    yield from checked.models.warnings(names_for_all_rows(reading_of(importing)).get("candidate", ""))
     if checked.elsewhere:
         queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
         yield f"{queries} here already under another id, but for case, blank space and punctuation at most."

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from evaluations.domain import (
     FOLLOW_UPS,
+    SAMPLE,
     BadRow,
     CallState,
     Choice,
@@ -26,9 +27,14 @@ from evaluations.formats.reading import Entry, sorted_by_name, turned_round
 from evaluations.formats.seen import Seen
 from evaluations.formats.values import RowRefused
 from evaluations.models import Aspect, Candidate, Query, Rater, Score
-from evaluations.services.importing.knowing import Around, Batch, key_of_failure, key_of_verdict, look_up
+from evaluations.services.importing.knowing import Around, Batch, Skipped, key_of_failure, key_of_verdict, look_up
 from evaluations.services.importing.naming import Addition, named_aspect, rater_meant, refuse_second_way
 from evaluations.services.importing.scoring import add_score
+from evaluations.services.importing.second_responses import (
+    RowSkipped,
+    is_new_response,
+    remember_response,
+)
 from evaluations.services.importing.sketching import (
     ComparisonSketch,
     FailureSketch,
@@ -71,6 +77,9 @@ def resolve(around: Around, items: Sequence[Entry | BadRow], seen: Seen | None =
         except RowRefused as refused:
             added.take_out()
             batch.outcomes.append(BadRow(item.line, str(refused)))
+        except RowSkipped:
+            added.take_out()
+            batch.outcomes.append(Skipped(item.line))
         else:
             batch.outcomes.append(added.keep())
     if seen:
@@ -87,7 +96,7 @@ def add(added: Addition, row: Row) -> None:
     elif isinstance(row, ResponseRow):
         query = add_query(added, row.query)
         messages = with_questions(query, row.response) if row.lacks_questions else row.response
-        add_response(added, query, row.candidate, messages, row.metadata)
+        add_response(added, query, row.candidate, messages, row.metadata, row.sample)
     elif isinstance(row, QueryRow):
         add_query(added, row.query)
     elif isinstance(row, VerdictRow):
@@ -150,7 +159,12 @@ def with_questions(query: QuerySketch, response: Messages) -> Messages:
 
 
 def add_response(
-    added: Addition, query: QuerySketch, name: str, messages: Messages, metadata: Mapping[str, Any]
+    added: Addition,
+    query: QuerySketch,
+    name: str,
+    messages: Messages,
+    metadata: Mapping[str, Any],
+    sample: int | None,
 ) -> ResponseSketch:
     around = added.batch.around
     candidate = around.candidates.get(name)
@@ -159,20 +173,25 @@ def add_response(
     key = (name, messages_sha256(messages))
     known = query.responses.get(key)
     if known is not None:
+        added.answered.append(known)
         return known
-    response = ResponseSketch(query, candidate, key[1], messages=messages, metadata=metadata)
+    response = ResponseSketch(
+        query, candidate, key[1], line=added.line, sample=sample, messages=messages, metadata=metadata
+    )
+    is_to_be_stored = is_new_response(added, response)
     added.put(query.responses, key, response)
-    remembered = ("response", *key)
-    if added.batch.before(query, remembered) is None:
+    if is_to_be_stored:
         added.new.append(response)
-        added.remember(query, remembered)
+        remember_response(added, response)
+    added.answered.append(response)
     return response
 
 
 def add_comparison(added: Addition, row: ComparisonRow) -> None:
     query = add_query(added, row.query)
-    first = add_response(added, query, row.candidate_a, row.response_a, {})
-    second = add_response(added, query, row.candidate_b, row.response_b, {})
+    own = {} if row.sample is None else {SAMPLE: row.sample}
+    first = add_response(added, query, row.candidate_a, row.response_a, own, row.sample)
+    second = add_response(added, query, row.candidate_b, row.response_b, own, row.sample)
     turned = row.candidate_a > row.candidate_b
     added.turned = added.turned or (turned and row.candidate_a not in UNNAMED)
     a, b = (second, first) if turned else (first, second)

@@ -117,15 +117,15 @@ def weighed_anew(evaluation: Evaluation, keys: Iterable[str], margin: float | No
     return Score.objects.filter(aspect__in=aspects, source_import__isnull=False).order_by()
 
 
-def bring_scales(evaluation: Evaluation, scales: Scales, margin: float | None, user: User | None) -> None:
-    """A version of the rubric that knows these scales too; none where it says all of it already."""
+def bring_scales(evaluation: Evaluation, scales: Scales, margin: float | None, user: User | None) -> list[int]:
+    """A version of the rubric that knows these scales too, as its id; none where it says all of it already."""
     refuse_unfitting(evaluation, scales, margin)
     before = {one.aspect.key: one for one in asked_so_far(evaluation)}
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=scales).values_list("key", "name"))
     said = {key: one.spec() for key, one in before.items()}
     now = said | {key: spec_of(key, name, after(before.get(key), scales[key], margin)) for key, name in names.items()}
     if now == said:
-        return
+        return []
     spec = RubricSpec(
         kind=RubricKind.POINTWISE,
         instructions="These scores came in files; how they were asked for is not known here.",
@@ -139,6 +139,7 @@ def bring_scales(evaluation: Evaluation, scales: Scales, margin: float | None, u
         name = free_name(evaluation, IMPORTED_SCORES)
         version = add_rubric(evaluation, name=name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
     freeze(version)
+    return [version.pk]
 
 
 def spec_of(key: str, name: str, brought: Brought) -> AspectSpec:

@@ -44,6 +44,8 @@ def response_meant(added: Addition, row: ScoreRow) -> ResponseSketch:
     query = added.batch.queries.get(row.query_key)
     known = query.responses.values() if query else ()
     matching = [one for one in known if one.candidate.name == row.candidate]
+    if len(matching) > 1:  # the one that stands beside the score, if any
+        matching = [one for one in matching if one in added.answered] or matching
     if len(matching) == 1:
         return matching[0]
     if matching:

@@ -50,6 +50,9 @@ class ResponseSketch:
     candidate: Candidate
     sha256: str
     pk: int | None = None
+    line: int | None = None  # where in this file it stands; None where it is stored
+    sample: int | None = None
+    replaces: ResponseKey | None = None  # the one whose place it takes
     messages: Messages = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     said: dict[SaidKey, Said] = field(default_factory=dict)

@@ -42,15 +42,19 @@ MOST_AT_ONCE: Final = 4_096
 LOOKED_UP_AT_ONCE: Final = {"sqlite": 512, "postgresql": 4_096}
 STILL_STORING: Final = """
 UPDATE evaluations_import SET seen_at = CURRENT_TIMESTAMP, rows_stored = rows_stored + %s,
-rows_unchanged = rows_unchanged + %s, rows_bad = rows_bad + %s, summary = %s WHERE id = %s AND state = %s
+rows_unchanged = rows_unchanged + %s, rows_skipped = rows_skipped + %s, rows_bad = rows_bad + %s, summary = %s
+WHERE id = %s AND state = %s
 """
 BUSY: Final = (ImportState.CHECKING, ImportState.STORING)
+AT_WORK: Final = (*BUSY, ImportState.UNDOING)
 ABANDONED: Final = (ImportState.CANCELLED, ImportState.FAILED)
 INTERRUPTED: Final = "The work on it was interrupted. Nothing of the file was stored."
 DEAD_AFTER: Final = timedelta(minutes=1)
 CHECKED_AT_MOST: Final = 2  # times, where whoever checks a file is killed
 # In the order in which rows lean on each other: those first that nothing else points at.
 OWNED: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
+# Under which name an import's summary keeps the versions of rubrics that came with it.
+VERSIONS: Final = "version"
 NAMED: Final[Mapping[str, type[models.Model]]] = {
     "rater": Rater,
     "judge": Judge,
@@ -79,7 +83,7 @@ def still_at_it(importing: Import, expected: ImportState, **columns: Any) -> Non
 
 def still_storing(importing: Import, counted: Tally, summary: Mapping[str, Any]) -> None:
     """`still_at_it` of each transaction that stores rows, past the ORM: that took as long as writing fifty of them."""
-    told = counted.stored, counted.unchanged, counted.bad, json.dumps(summary)
+    told = counted.stored, counted.unchanged, counted.skipped, counted.bad, json.dumps(summary)
     with connection.cursor() as cursor:
         cursor.execute(STILL_STORING, (*told, importing.pk, ImportState.STORING.value))
         if not cursor.rowcount:
@@ -88,7 +92,7 @@ def still_storing(importing: Import, counted: Tally, summary: Mapping[str, Any])
 
 def hand_over(importing: Import) -> None:
     """The next one who is told of it goes on."""
-    Import.objects.filter(pk=importing.pk, state__in=BUSY).update(seen_at=None)
+    Import.objects.filter(pk=importing.pk, state__in=AT_WORK).update(seen_at=None)
 
 
 def cancel(importing: Import, *, user: User | None) -> None:
@@ -126,7 +130,8 @@ def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None
             give_up(dead, INTERRUPTED, until)
     for left in imports.filter(state__in=ABANDONED, finished_at__isnull=True):
         sweep(left, until)
-    return list(imports.filter(state__in=BUSY, seen_at__isnull=True).values_list("pk", flat=True))
+    imports.filter(state=ImportState.UNDOING, seen_at__lt=Now() - DEAD_AFTER).update(seen_at=None)
+    return list(imports.filter(state__in=AT_WORK, seen_at__isnull=True).values_list("pk", flat=True))
 
 
 def may_be_checked_again(dead: Import) -> bool:

@@ -196,7 +196,8 @@ SELECT category FROM told WHERE category IS NOT NULL LIMIT %s
 
 def unfinished(evaluation: Evaluation) -> list[int]:
     """The imports of which rows may be there that nobody must see: seldom any."""
-    here = Import.objects.filter(evaluation=evaluation, finished_at=None)
+    may_have_rows = Q(finished_at=None) | Q(state=ImportState.UNDOING)
+    here = Import.objects.filter(may_have_rows, evaluation=evaluation)
     return list(here.exclude(state__in=(ImportState.DONE, ImportState.PREVIEWED)).values_list("pk", flat=True))
 
 

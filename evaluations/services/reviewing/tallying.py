@@ -212,7 +212,9 @@ def tally_import(importing: Import, seconds: float | None = None) -> bool:
         with paced(), transaction.atomic():
             tally(some)
             importing.summary = {**importing.summary, TALLIED_TO: some[-1]}
-            Import.objects.filter(pk=importing.pk).update(summary=importing.summary, seen_at=Now())
+            mine = Import.objects.filter(pk=importing.pk, state=ImportState.DONE)
+            if not mine.update(summary=importing.summary, seen_at=Now()):  # it is being undone
+                return False
         if some[-1] != ids[-1] and time_is_up(until):
             return True
     return not all_tallied(importing, ids)

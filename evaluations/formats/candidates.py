@@ -1,0 +1,89 @@
+"""Whose response a row holds: the model named for the whole file, in the file's column, or by the file itself."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath, PurePosixPath
+from typing import Final
+
+from evaluations.domain import CANDIDATE, NO_FILE_NAME, ColumnsUnknown, Reading
+from evaluations.formats.archives import DATA, NESTED, PACKED
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, optional_text
+
+# As columns that name a model are called elsewhere, the likelier names first; letters and digits only.
+MODEL_COLUMNS: Final = "candidate model modelname modelid system systemname generator engine assistant"
+ENDINGS: Final = (*DATA, *PACKED, *NESTED, ".txt")
+# What a large file is cut into says nothing of a model.
+PIECE: Final = re.compile(r"(data|part|shard|chunk|train|test|validation|dev)?[-_.]?\d*([-_]of[-_]\d+)?", re.I)
+NUMBER: Final = re.compile(r"[-_.]\d+[-_]of[-_]\d+$")
+NO_NAME: Final = "the file does not name its model: give the candidate a name for the whole file"
+
+
+def named_for_the_whole_file(reading: Reading) -> Reading:
+    """A value for all rows of the column `candidate` is the name given for the whole file."""
+    if CANDIDATE not in reading.constants:
+        return reading
+    others = {field: value for field, value in reading.constants.items() if field != CANDIDATE}
+    return replace(reading, candidate=reading.constants[CANDIDATE], constants=others)
+
+
+def candidate_of(record: Record, reading: Reading, column: str = CANDIDATE) -> tuple[str, str]:
+    """The model's name, and the other one that the column says and that is not used. Raises RowRefused."""
+    values = record.values
+    given = optional_text(values, column, MAX_KEY)
+    if reading.candidate:
+        return reading.candidate, given if given.strip() not in ("", reading.candidate) else ""
+    if given.strip():
+        return given, ""
+    if column in values or not reading.file_name:
+        raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
+    return record.part or model_of_file(reading.file_name), ""
+
+
+def model_of_file(name: str) -> str:
+    """gpt-3.5.csv.gz holds the responses of gpt-3.5. Raises RowRefused."""
+    stem = stem_of(name)
+    if not stem or len(stem) > MAX_KEY or name == NO_FILE_NAME:
+        raise RowRefused(NO_NAME)
+    return stem
+
+
+def without_endings(name: str) -> str:
+    while ending := next((one for one in ENDINGS if name.lower().endswith(one)), ""):
+        name = name[: -len(ending)]
+    return name.strip()
+
+
+def parts_named(entries: Sequence[str]) -> list[str]:
+    """What the files of an archive call their models; "" where only the archive has a name."""
+    stems = Counter(stem_of(entry) for entry in entries)
+    return [part_named(entry, is_alone=stems[stem_of(entry)] == 1)[-MAX_KEY:] for entry in entries]
+
+
+def part_named(entry: str, *, is_alone: bool) -> str:
+    """Its own name, with its folders where another file has the same; of a piece the name of its folder."""
+    stem = stem_of(entry)
+    if not PIECE.fullmatch(stem):
+        return NUMBER.sub("", stem) if is_alone else without_endings(entry)
+    folders = [folder for folder in PurePosixPath(entry).parent.parts if not PIECE.fullmatch(folder)]
+    return folders[-1] if folders else ""
+
+
+def stem_of(path: str) -> str:
+    return without_endings(PurePath(path).name)
+
+
+def refuse_unclear_model(columns: Sequence[str], column: str, name: str) -> None:
+    """Where another column looks as if it named the models, the file's name must not."""
+    likely = [one for one in columns if one != column and plain(one) in MODEL_COLUMNS.split()]
+    if likely:
+        raise ColumnsUnknown(
+            f"{name} has no column “{column}”, but “{likely[0]}”, which may name the models. Map it "
+            f"({likely[0]}=candidate), or name one model for the whole file."
+        )
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,45 @@
+"""``manage.py undo_import SLUG ID``"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import ImportState, InputRefused
+from evaluations.models import Evaluation
+from evaluations.services.import_undo import begin_undo, go_on, later_duplicates
+
+
+class Command(BaseCommand):
+    help = (
+        "Remove everything that an import alone brought, where nothing was judged, reviewed, resolved, commented or "
+        "exported with it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the evaluation's address")
+        parser.add_argument("id", type=int, help="the number of the import, as its page and the API have it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
+        if evaluation is None:
+            raise CommandError(f"There is no evaluation at “{options['slug']}”.")
+        importing = evaluation.imports.filter(pk=options["id"]).first()
+        if importing is None:
+            raise CommandError(f"There is no import {options['id']} in “{evaluation.slug}”.")
+        try:
+            if importing.state != ImportState.UNDOING:  # else an interrupted one goes on
+                begin_undo(importing, user=None)
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        while go_on(importing):
+            pass
+        importing.refresh_from_db()
+        if importing.state == ImportState.DONE:
+            raise CommandError(importing.reason)
+        if importing.state != ImportState.UNDONE:
+            raise CommandError(f"{importing.file_name} is being undone by a worker.")
+        if note := later_duplicates(importing):
+            self.stdout.write(note)
+        gone = ", ".join(f"{number:,} {what}" for number, what in importing.brought_in_words)
+        self.stdout.write(f"{importing.file_name} is undone{f': removed {gone}' if gone else ''}.")
