@@ -169,8 +169,8 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     ),
     "columns without a name": (
         "rows.csv",
-        b"query,,query_id,\n1,,2,\n",
-        "rows.csv has more than one column without a name: give each a name of its own, or leave it out.",
+        b"\n".join(line + (b",x,y" if number else b",,") for number, line in enumerate(CSV.splitlines())),
+        "No row of rows.csv can be read. Line 2: column 7 has no name and holds “x”: name it.",
     ),
     "a pointer of Git LFS": (
         "rows.parquet",

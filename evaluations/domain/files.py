@@ -25,6 +25,9 @@ class FileFormat(StrEnum):
     ARENA = "arena"
     ALPACA_EVAL = "alpaca-eval"
     PREFERENCES = "preferences"
+    KTO = "kto"
+    ARENA_HARD = "arena-hard"
+    JUDGEBENCH = "judgebench"
     AUTO_ARENA = "auto-arena"
     LLM_COMPARATOR = "llm-comparator"
     JUST_EVAL = "just-eval"
@@ -184,8 +187,9 @@ class VerdictRow:
 
     ``choice`` is a Choice value, ``inconsistent`` or a failure state of a call. Where the file
     names no candidates both are None: the query must then have one comparison, and A means the
-    response that stood first in the file it came from. ``expected_texts`` (query, first response,
-    second response), where given, must equal what is stored.
+    response that stood first in the file it came from. Where it names B alone, B must have one
+    comparison with another candidate there. ``expected_texts`` (query, first response, second
+    response), where given, must equal what is stored.
     """
 
     line: int

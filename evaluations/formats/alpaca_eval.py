@@ -21,13 +21,15 @@ from evaluations.domain import (
 )
 from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, left_out, named_by_text, query_of, remainder
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
+    NUMBER,
     RowRefused,
     optional_text,
     required_number,
-    response,
     whole_number,
 )
 
@@ -37,6 +39,8 @@ NOT_KEPT: Final = ("time_per_example", "price_per_example")
 # Columns, or parts of a completion, in which an annotator says why.
 EXPLANATIONS: Final = ("concise_explanation", "explanation", "rationale", "annotator_explanation")
 KNOWN_OUTPUTS: Final = frozenset({"query_id", "instruction", "input", "output", "generator", "dataset", "id"})
+# What only AlpacaEval's annotations have.
+OF_ANNOTATIONS: Final = frozenset({"annotator", "annotator_index", "generator_1", "generator_2", "raw_completion"})
 KNOWN: Final = frozenset(
     {"query_id", "instruction", "input", "dataset", "preference", "annotator", "annotator_index", "raw_completion"}
     | {"output_1", "output_2", "generator_1", "generator_2", *NOT_KEPT, *EXPLANATIONS}
@@ -64,6 +68,16 @@ def output_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             metadata=remainder(values, KNOWN_OUTPUTS),
         ),
     )
+
+
+def has_preferences(sample: FileSample) -> bool:
+    """Whether preferences are AlpacaEval's: from 1 to 2, with 0 for a tie only where its other columns are there."""
+    return not OF_ANNOTATIONS.isdisjoint(sample.columns) or mostly(map(is_preference, sample.values("preference")))
+
+
+def is_preference(value: object) -> bool:
+    text = str(value).strip()
+    return NUMBER.fullmatch(text) is not None and 1 <= float(text) <= 2
 
 
 def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

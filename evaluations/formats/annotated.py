@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from evaluations.domain import FLIPPED, Choice, ComparisonRow, Messages, Notice, NoticeKind, Reading, Row, VerdictRow
 from evaluations.formats.conversing import asked, candidate, query_of, turns
+from evaluations.formats.messages import refuse_media_columns, response
 from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.values import MAX_ASPECT, RowRefused, as_text, optional_text, response
+from evaluations.formats.values import MAX_ASPECT, RowRefused, as_text, optional_text
 from evaluations.formats.wording import ParsedLabel, folded, parse_label, with_strength
 
 QUESTIONS: Final = (
@@ -102,6 +103,7 @@ class Pair:
 def pair_of(fields: Mapping[str, Any], reading: Reading, line: int, key: str) -> Pair:
     """The comparison in these fields. The responses are called as the fields say, else like the fields."""
     named = {reading.mapping.get(field, field): value for field, value in fields.items()}
+    refuse_media_columns(named)
     sides = fields_of_responses(named)
     names = names_of(named, sides)
     asked_in = question_field(named)

@@ -4,7 +4,9 @@ So are published: the conversations of the Arena, its preferences (chat messages
 the cells of a table), and people's and GPT-4's votes on MT-bench.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import Any, Final
 
 from evaluations.domain import (
@@ -28,8 +30,9 @@ from evaluations.formats.conversing import (
     said,
     turns,
     up_to_turn,
-    words,
 )
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import response, words
 from evaluations.formats.mt_bench import MAX_TURNS, judge_of, turn_of, when
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
@@ -48,6 +51,8 @@ KNOWN: Final = frozenset(
     | {"prompt", "response_a", "response_b", "winner_model_a", "winner_model_b", "winner_tie"}
     | {*NOT_KEPT}
 )
+RESPONSES: Final = ("response_a", "response_b")
+CONVERSATIONS: Final = ("conversation_a", "conversation_b")
 WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
 
 
@@ -55,22 +60,49 @@ def battle_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A comparison and its vote. ``turn`` says how far the conversation had come when it was judged."""
     values = record.values
     turn = turn_of(values) if values.get("turn") not in (None, "") else MAX_TURNS
-    both = [up_to_turn(turns(values.get(side), side), turn) for side in ("conversation_a", "conversation_b")]
+    both = [up_to_turn(turns(values.get(side), side), turn) for side in CONVERSATIONS]
     ends = [first_question(messages, "the conversation") for messages in both]
     question = both[0][: ends[0]]
     if question != both[1][: ends[1]]:
         raise RowRefused("the two conversations begin with different questions")
-    responses = [said(messages[end:]) for messages, end in zip(both, ends, strict=True)]
+    responses = [said(messages[end:], side) for side, messages, end in zip(CONVERSATIONS, both, ends, strict=True)]
     winner = required_text(values, "winner").strip()
     return compared(record, reading, question, responses, winner)
 
 
-def table_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def has_lists_of_turns(sample: FileSample) -> bool:
+    """Whether prompts and both responses are lists with a text for each turn, in the rows that were looked at.
+
+    One text that is a JSON list is an answer like any other: it stays the text that it is.
+    """
+    return mostly(
+        is_list_of_texts(row.get("prompt")) and all(is_list_of_texts(row.get(side)) for side in RESPONSES)
+        for row in sample.rows
+        if row.get("prompt") is not None
+    )
+
+
+def is_list_of_texts(given: object) -> bool:
+    if isinstance(given, str):
+        if not given.lstrip().startswith("["):
+            return False
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(given, list) and bool(given) and all(isinstance(one, (str, list, NoneType)) for one in given)
+
+
+def rows_of_table(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
+    return rows_of_turns if has_lists_of_turns(sample) else rows_of_texts
+
+
+def rows_of_turns(record: Record, reading: Reading) -> tuple[Row, ...]:
     """The layout of tables: what the user said and what both answered as lists, and three columns for who won."""
     values = record.values
     prompts = spoken(values, "prompt")
     responses = []
-    for side in ("response_a", "response_b"):
+    for side in RESPONSES:
         answers = spoken(values, side)
         if len(answers) != len(prompts):
             raise RowRefused(f"{side} has {len(answers)} turns where prompt has {len(prompts)}")
@@ -78,10 +110,21 @@ def table_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
             messages += [*asked(prompt), *answered(answer)]
         responses.append(messages)
+    return compared(record, reading, asked(prompts[0]), responses, winner_of(values))
+
+
+def rows_of_texts(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The same with one text for the prompt and for each answer."""
+    values = record.values
+    responses = [response(values, side) for side in RESPONSES]
+    return compared(record, reading, asked(required_text(values, "prompt")), responses, winner_of(values))
+
+
+def winner_of(values: Mapping[str, Any]) -> str:
     won = [name for column, name in WON if optional_text(values, column).strip().lower() in ("1", "true", "1.0")]
     if len(won) != 1:
         raise RowRefused("one of winner_model_a, winner_model_b and winner_tie must be 1")
-    return compared(record, reading, asked(prompts[0]), responses, won[0])
+    return won[0]
 
 
 def question_key(question: str, turn: int) -> str:
@@ -90,15 +133,10 @@ def question_key(question: str, turn: int) -> str:
 
 
 def spoken(values: Mapping[str, Any], field: str) -> list[str]:
-    given = values.get(field)
-    if isinstance(given, str):
-        try:
-            given = from_json(given, field)
-        except RowRefused:
-            given = [given]  # a text of one turn
+    given = from_json(values.get(field), field)
     if not isinstance(given, list) or not given:
-        raise RowRefused(f"{field} must be a list with a text for each turn")
-    return [words(one, field) for one in given]
+        raise RowRefused(f"{field} must be a list with a text for each turn, as in the rows before")
+    return ["" if one is None else words(one, field) for one in given]  # published tables have null for no answer
 
 
 def compared(

@@ -126,12 +126,3 @@ def plain_map(key: Plain | None, part: Plain | None) -> Plain:
         }
 
     return plain
-
-
-def size_of(value: Any) -> int:
-    """About how many characters a value has."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(size_of, value)) + sum(map(size_of, value.values()))
-    return sum(map(size_of, value)) if isinstance(value, list) else 8

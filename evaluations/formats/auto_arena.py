@@ -6,9 +6,11 @@ from typing import Any, Final
 from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
 from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import RowRefused, from_json, required_text, response
+from evaluations.formats.values import RowRefused, from_json, required_text
 from evaluations.formats.wording import ParsedLabel, parse_label, with_strength
 
 TIE: Final = "-"
@@ -18,6 +20,20 @@ KNOWN: Final = frozenset(
     {"prompt", "response_a", "response_b", "history", "model_a", "model_b"}
     | {f"{what}_{side}_id" for what in ("model", "response") for side in "ab"}
 )
+
+
+def has_no_other_columns(sample: FileSample) -> bool:
+    """Prompts and responses are in many files: one that says more of them is read by what it says."""
+    return KNOWN_RESPONSES.issuperset(sample.columns)
+
+
+def has_histories(sample: FileSample) -> bool:
+    """Whether the history is one of verdicts, and not of a chat."""
+    return mostly('"winner"' in one if isinstance(one, str) else has_winners(one) for one in sample.values("history"))
+
+
+def has_winners(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(one, dict) and "winner" in one for one in given)
 
 
 def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

@@ -5,9 +5,11 @@ Which one was chosen must show in nothing but the verdict, and A is the candidat
 without names are therefore named by their texts.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -34,30 +36,82 @@ from evaluations.formats.conversing import (
     remainder,
     said,
     shared_beginning,
-    turns,
 )
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import ROLE_KEYS, one_message, optional_messages, refuse_media_columns
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_CATEGORY, RowRefused, as_text, optional_text
+from evaluations.formats.values import MAX_CATEGORY, RowRefused, as_text, from_json, optional_text
 from evaluations.formats.wording import with_strength
 
 CHOSEN_NAMES: Final = ("chosen_model", "chosen-model", "model_chosen")
 REJECTED_NAMES: Final = ("rejected_model", "rejected-model", "model_rejected")
 IDS: Final = ("query_id", "id")
-PROMPTS: Final = ("prompt", "question", "instruction")
+INPUT: Final = "input.messages"
+PROMPTS: Final = ("prompt", "question", "instruction", "conversations", INPUT)
 OF_QUERY: Final = ("cluster", "category", "subset", "context", "reference", "system")
+# What LLaMA-Factory, as Alpaca before it, has beside an instruction.
+OF_INSTRUCTION: Final = ("input", "history")
 # What stands beside them repeats them, or says which was chosen in other words.
 OF_EXPORTS: Final = ("votes", "agreement", "label_by", "label_source", "split")
 TELLING: Final = ("messages", "margin", *OF_EXPORTS)
-KNOWN: Final = frozenset({*IDS, *PROMPTS, "chosen", "rejected", *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
+SIDES: Final = ("chosen", "rejected")
+OUTPUTS: Final = ("preferred_output", "non_preferred_output")
+KNOWN: Final = frozenset({*IDS, *SIDES, *OUTPUTS, *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
 TRANSCRIPT: Final = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 SPEAKER: Final = {"Human": "user", "Assistant": "assistant"}
+NO_PROMPT: Final = (
+    "has no prompt, and chosen and rejected do not begin with the same question: "
+    "say which column is the prompt, as COLUMN=prompt"
+)
 GOLD: Final = "gold"
 
 
-def preference_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    rows = (row for values in pairs_in(record.values) for row in pair_rows(record, values, reading))
-    return *rows, *left_out(record.values, unread_columns(record.values), record.line)
+def has_texts(sample: FileSample) -> bool:
+    """Whether the two are responses: in other files they are the numbers of responses, or scores."""
+    return mostly(not isinstance(one, (int, float)) for field in SIDES for one in sample.values(field))
+
+
+def rows_of_file(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
+    """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
+    found = {field for field in (*PROMPTS, *SIDES) if holds_encoded_turns(sample.values(field))}
+    return partial(preference_rows, encoded=found if found.issuperset(SIDES) else found.difference(SIDES))
+
+
+def holds_encoded_turns(values: Sequence[Any]) -> bool:
+    return bool(values) and mostly(map(is_encoded_turns, values))
+
+
+def is_encoded_turns(value: object) -> bool:
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return False
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and bool(found) and all(isinstance(one, dict) and is_turn(one) for one in found)
+
+
+def is_turn(given: Mapping[str, Any]) -> bool:
+    return any(key in given for key in ROLE_KEYS)
+
+
+def preference_rows(record: Record, reading: Reading, encoded: Set[str] = frozenset()) -> tuple[Row, ...]:
+    values = {**record.values, **{field: from_json(record.values.get(field), field) for field in encoded}}
+    rows = (row for one in pairs_in(values) for row in pair_rows(record, one, reading))
+    return *rows, *left_out(values, unread_columns(values), record.line)
+
+
+def fine_tuning_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The preferences that OpenAI's models are fine-tuned with: an input, and one output preferred to another."""
+    given = record.values.get("input")
+    if isinstance(given, dict):
+        refuse_media_columns(given)
+        given = given.get("messages")
+    if not isinstance(given, list):
+        raise RowRefused("input must hold messages")
+    values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: given}
+    return *pair_rows(record, values, reading, OUTPUTS), *left_out(values, unread_columns(values), record.line)
 
 
 def pairs_in(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -75,8 +129,10 @@ def texts_in(given: object) -> list[str] | None:
     return given if isinstance(given, list) and given and all(isinstance(one, str) for one in given) else None
 
 
-def pair_rows(record: Record, values: Mapping[str, Any], reading: Reading) -> tuple[Row, ...]:
-    prompt, chosen, rejected = taken_apart(values)
+def pair_rows(
+    record: Record, values: Mapping[str, Any], reading: Reading, sides: tuple[str, str] = SIDES
+) -> tuple[Row, ...]:
+    prompt, chosen, rejected = taken_apart(values, *sides)
     names = names_of(values, chosen, rejected)
     query = query_part(values, reading, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
     comparison = ComparisonRow(
@@ -104,8 +160,14 @@ def pair_rows(record: Record, values: Mapping[str, Any], reading: Reading) -> tu
 
 def metadata_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
-    known = KNOWN if "label_source" in values else KNOWN - {"split"}
+    known = KNOWN | used_of(values) if "label_source" in values else (KNOWN | used_of(values)) - {"split"}
     return {column: value for column, value in remainder(values, known).items() if not tells(column)}
+
+
+def used_of(values: Mapping[str, Any]) -> Set[str]:
+    """The columns that the prompt is made of."""
+    field = prompt_field(values)
+    return {field or "", *(OF_INSTRUCTION if field == "instruction" and isinstance(values[field], str) else ())}
 
 
 def margin_of(values: Mapping[str, Any]) -> str:
@@ -122,7 +184,7 @@ def unread_columns(values: Mapping[str, Any]) -> list[str]:
 
 
 def tells(column: str) -> bool:
-    return "chosen" in column or "rejected" in column
+    return "chosen" in column or "rejected" in column or "preferred" in column
 
 
 def names_of(values: Mapping[str, Any], chosen: Messages, rejected: Messages) -> tuple[str, str]:
@@ -148,29 +210,62 @@ def query_part(
     return replace(query, context=optional_text(values, "context") or None)
 
 
-def taken_apart(values: Mapping[str, Any]) -> tuple[Messages, Messages, Messages]:
+def taken_apart(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> tuple[Messages, Messages, Messages]:
     """The prompt and both responses, in whichever layout they stand."""
-    chosen, rejected = side(values, "chosen"), side(values, "rejected")
     prompt = prompt_of(values)
+    chosen, rejected = side(values, chosen_in, prompt), side(values, rejected_in, prompt)
     if not prompt or starts(prompt, chosen, rejected):
         shared = shared_beginning(chosen, rejected)
         if not shared:
-            raise RowRefused("has no prompt, and chosen and rejected do not begin with the same question")
-        prompt, chosen, rejected = chosen[:shared], chosen[shared:], rejected[shared:]
+            return begun_alike(values, chosen_in, rejected_in)
+        # The prompt apart may say more than what both repeat of it, such as the system's words.
+        is_longer = list(prompt[-shared:]) == list(chosen[:shared])
+        prompt = prompt if is_longer else with_system(values, chosen[:shared])
+        chosen, rejected = chosen[shared:], rejected[shared:]
     if prompt[-1]["role"] != "user":
         raise RowRefused("prompt must end with a turn of the user")
-    return prompt, said(chosen), said(rejected)
+    return prompt, said(chosen, chosen_in), said(rejected, rejected_in)
+
+
+def prompt_field(values: Mapping[str, Any]) -> str | None:
+    return next((name for name in PROMPTS if values.get(name) not in (None, "", [])), None)
 
 
 def prompt_of(values: Mapping[str, Any]) -> Messages:
-    field = next((name for name in PROMPTS if values.get(name) not in (None, "")), None)
+    """The question in one of several columns, with what the row says went before it; nothing where there is none."""
+    field = prompt_field(values)
     if field is None:
-        return []
-    messages = as_turns(values[field], field) or spoken_by(as_text(values[field], field), "user")
+        return with_system(values, question_in_messages(values.get("messages")))
+    given = values[field]
+    if isinstance(given, (list, dict)):
+        return with_system(values, as_turns(given, field))
+    text = as_text(given, field)
+    if field != "instruction":
+        return with_system(values, spoken_by(text, "user"))
+    parts = [text, optional_text(values, "input")]
+    return with_system(values, [*history_of(values), *spoken_by("\n".join(filter(None, parts)), "user")])
+
+
+def with_system(values: Mapping[str, Any], messages: Messages) -> Messages:
     system = optional_text(values, "system")
-    if system.strip() and messages[0]["role"] != "system":
+    if system.strip() and messages and messages[0]["role"] != "system":
         return [{"role": "system", "content": system}, *messages]
     return messages
+
+
+def question_in_messages(given: object) -> Messages:
+    """The messages beside two answers, where they end with the question; else they repeat one of the answers."""
+    messages = optional_messages(given, "messages") if isinstance(given, list) and given else []
+    return messages if messages and messages[-1]["role"] == "user" else []
+
+
+def history_of(values: Mapping[str, Any]) -> Messages:
+    """Earlier rounds of a conversation, as pairs of what was asked and answered."""
+    given = from_json(values.get("history"), "history") or []
+    if not isinstance(given, list) or not all(isinstance(one, list) and len(one) == 2 for one in given):
+        raise RowRefused("history must be a list of pairs of a question and an answer")
+    rounds = ((as_text(one, "history"), as_text(other, "history")) for one, other in given)
+    return [turn for question, answer in rounds for turn in (*asked(question), *answered(answer))]
 
 
 def starts(prompt: Messages, chosen: Messages, rejected: Messages) -> bool:
@@ -180,17 +275,38 @@ def starts(prompt: Messages, chosen: Messages, rejected: Messages) -> bool:
     )
 
 
-def side(values: Mapping[str, Any], field: str) -> Messages:
+def side(values: Mapping[str, Any], field: str, prompt: Messages) -> Messages:
     given = values.get(field)
     if given is None:
         raise RowRefused(f"{field} is missing")
-    return as_turns(given, field) or spoken_by(as_text(given, field), "assistant")
+    if isinstance(given, (list, dict)):
+        return as_turns(given, field)
+    text = as_text(given, field)
+    turns = spoken_by(text, "assistant")
+    # Beside a prompt a transcript is one where it goes on with it or repeats it; else it is what was answered.
+    repeats = not prompt or len(prompt) > 1 or turns[0]["role"] == "assistant" or prompt[-1] in turns
+    return turns if repeats else answered(text)
 
 
 def as_turns(given: object, field: str) -> Messages:
-    """Chat messages, in JSON or spelled so in a cell; none where it is text."""
-    looks_like_json = isinstance(given, str) and given.startswith("[{") and '"content"' in given
-    return turns(given, field) if isinstance(given, list) or looks_like_json else []
+    return [one_message(given, field)] if isinstance(given, dict) else optional_messages(given, field)
+
+
+def begun_alike(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> tuple[Messages, Messages, Messages]:
+    """Two texts of which the prompt is what both begin with, parted where TRL parts them."""
+    chosen, rejected = values.get(chosen_in), values.get(rejected_in)
+    others = [value for value in metadata_of(values).values() if isinstance(value, str) and " " in value.strip()]
+    if not isinstance(chosen, str) or not isinstance(rejected, str) or others:
+        raise RowRefused(NO_PROMPT)
+    end = next((place for place, (one, other) in enumerate(zip(chosen, rejected, strict=False)) if one != other), None)
+    if end is None:
+        raise RowRefused(
+            "has no prompt, and one text is the whole beginning of the other: give the prompt a column of its own"
+        )
+    if not chosen[:end].strip():
+        raise RowRefused(NO_PROMPT)
+    end -= chosen[end - 1] == " "
+    return with_system(values, asked(chosen[:end])), answered(chosen[end:]), answered(rejected[end:])
 
 
 def spoken_by(text: str, role: str) -> Messages:

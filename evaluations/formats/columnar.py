@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluations.domain import BadRow, InputRefused
-from evaluations.formats.arrow_values import NOT_TEXT, Reader, reader_of, size_of
+from evaluations.formats.arrow_values import NOT_TEXT, Reader, reader_of
 from evaluations.formats.lending import Lent
 from evaluations.formats.parquet_pages import dictionary_bytes
 from evaluations.formats.streams import (
@@ -23,6 +23,7 @@ from evaluations.formats.streams import (
     refuse_many_columns,
     too_long,
 )
+from evaluations.formats.values import size_of
 
 ARROW_FILE: Final = b"ARROW1\x00\x00"
 # So many rows are turned into values at once: fewer where they are long, or where one value may stand for many.

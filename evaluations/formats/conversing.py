@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import Message, Messages, Notice, NoticeKind, QueryPart, Reading, content_sha256
+from evaluations.domain import Messages, Notice, NoticeKind, QueryPart, Reading, content_sha256
+from evaluations.formats.messages import optional_messages
 from evaluations.formats.rows import prefixed
-from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, ROLES, RowRefused, as_text, from_json, optional_text
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, from_json, optional_text
 
 HASHED: Final = 24  # letters of a sum that stand for a text: two texts of a billion share them with a chance of 1e-11
-ROLE_OF: Final = {"human": "user", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant", "model": "assistant"}
 # What two responses are called that the file has no names for. Their texts say which is which, never a label.
 UNNAMED: Final = ("response 1", "response 2")
 WITHOUT_NAMES: Final = (
@@ -62,37 +62,7 @@ def cluster_of(text: str) -> str:
 
 def turns(value: object, field: str) -> Messages:
     """A list of turns: of role and content, or of from and value; JSON in a cell of a table."""
-    given = from_json(value, field)
-    if not isinstance(given, list) or not given:
-        raise RowRefused(f"{field} must be a list of turns")
-    return [turn(one, f"{field}[{number}]") for number, one in enumerate(given)]
-
-
-def turn(given: object, where: str) -> Message:
-    if not isinstance(given, dict):
-        raise RowRefused(f"{where} must be a turn with a role and a content")
-    role = str(given.get("role", given.get("from", ""))).strip().lower()
-    role = ROLE_OF.get(role, role)
-    if role not in ROLES:
-        raise RowRefused(f"{where} has the unknown role “{role[:40]}”")
-    return {"role": role, "content": words(given.get("content", given.get("value")), where)}
-
-
-def words(content: object, where: str) -> str:
-    """The words of a turn: text, or a list of parts of which each is text."""
-    if isinstance(content, list):
-        return "\n\n".join(part(one, where) for one in content)
-    if content is None:
-        return ""
-    return as_text(content, f"the content of {where}")
-
-
-def part(given: object, where: str) -> str:
-    if isinstance(given, str):
-        return given
-    if isinstance(given, dict) and given.get("type") == "text" and isinstance(given.get("text"), str):
-        return str(given["text"])
-    raise RowRefused(f"{where} holds something that is not text")
+    return optional_messages(from_json(value, field), field)
 
 
 def first_question(messages: Messages, field: str) -> int:
@@ -124,9 +94,11 @@ def shared_beginning(one: Messages, other: Messages) -> int:
     return shared
 
 
-def said(messages: Messages) -> Messages:
-    """What a candidate said; nothing is an empty response."""
-    return messages or answered("")
+def said(messages: Messages, where: str) -> Messages:
+    """What a candidate said. A conversation that ends with the question has no response, not an empty one."""
+    if not messages:
+        raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
+    return messages
 
 
 def named_by_text(first: Messages, second: Messages) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """JSON: one object a line, one array of objects, or one object that holds the array under one of its keys."""
 
 import codecs
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,10 @@ from evaluations.formats.values import key_said_twice
 # Under which keys of an object rows are looked for first.
 USUAL_KEYS: Final = frozenset({"data", "examples", "rows", "records", "items", "instances"})
 MAX_COLUMNWISE_BYTES: Final = 32 * MB
+# Where a long file is looked at beyond its beginning.
+PLACES: Final = 16
+PLACE_BYTES: Final = 64 * 1024
+ROWS_OF_A_PLACE: Final = 50
 BLANK: Final = re.compile(r"[ \t\r\n]*")
 DECODER: Final = json.JSONDecoder()  # of beginnings, where nothing becomes a row
 
@@ -75,6 +80,28 @@ def json_lines(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
             index += 1
         if number - written > MAX_BLANK_LINES:
             raise too_blank(name, written + 1)
+
+
+def rows_from_all_over(file: BinaryIO) -> list[Mapping[str, Any]]:
+    """Some rows from places spread over a file of lines. It goes on where it was being read."""
+    here = file.tell()
+    end = file.seek(0, io.SEEK_END)
+    rows: list[Mapping[str, Any]] = []
+    for place in range(1, PLACES + 1):
+        file.seek(max(here, (end - here) * place // PLACES + here - PLACE_BYTES))
+        lines = file.read(PLACE_BYTES).split(b"\n")
+        whole = lines[1:] if place == PLACES else lines[1:-1]
+        rows += filter(None, map(row_of, whole[-ROWS_OF_A_PLACE:]))
+    file.seek(here)
+    return rows
+
+
+def row_of(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def why_no_record(text: str) -> str:

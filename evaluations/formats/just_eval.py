@@ -23,17 +23,10 @@ from evaluations.domain import (
 )
 from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import asked, candidate, query_of, remainder, unread
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import (
-    MAX_KEY,
-    RowRefused,
-    aspect_key,
-    optional_text,
-    required_number,
-    required_text,
-    response,
-)
+from evaluations.formats.values import MAX_KEY, RowRefused, aspect_key, optional_text, required_number, required_text
 from evaluations.formats.wording import parse_label, with_strength
 
 # What is asked of two responses in the mode of several aspects: a failure is one on all of them.

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from evaluations.domain import Choice, ComparisonRow, Notice, NoticeKind, RaterKind, Reading, Row, Shown, VerdictRow
 from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, unread
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text, response
+from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text
 from evaluations.formats.wording import with_strength
 
 RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated

@@ -17,15 +17,21 @@ from evaluations.domain import (
     VerdictRow,
 )
 from evaluations.formats.conversing import unread
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
-from evaluations.formats.values import RowRefused, required_text, response
+from evaluations.formats.values import RowRefused, required_text
 
 CANDIDATES: Final = ("output_1", "output_2")
 WINNERS: Final[Mapping[str | None, str]] = {"1": Choice.A, "2": Choice.B, None: CallState.UNREADABLE}
 ORDERS: Final = {"swap = False": Shown.AS_STORED, "swap = True": Shown.SWAPPED}
 OF_RESULTS: Final = ("input", "output_1", "output_2", "results")
 KNOWN: Final = frozenset({"input", "output_1", "output_2", "label"})
+
+
+def has_labels(sample: FileSample) -> bool:
+    return mostly(str(value).strip() in ("1", "2") for value in sample.values("label"))
 
 
 def dataset_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

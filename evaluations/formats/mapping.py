@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evaluations.domain import FIELDS, OF_TEXT, ROW_NUMBER, SAMPLE, FileFormat, Notice, NoticeKind, Reading, Row
+from evaluations.formats.file_sample import FileSample
 from evaluations.formats.rows import LabelUnknown, score_row, verdict_row
 from evaluations.formats.streams import Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
@@ -56,17 +57,24 @@ def sources(columns: tuple[str, ...], constants: tuple[str, ...]) -> frozenset[s
     return frozenset(part.strip() for told in columns for part in told.split(",")) | frozenset(constants)
 
 
-def mapped_columns(columns: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
+def mapped_sample(sample: FileSample, reading: Reading) -> FileSample:
+    """A sample of a file under the names of the product's fields."""
     if not reading.is_mapped:
-        return columns
-    return (*(field for column in columns for field in fields_of(column, reading)), *reading.constants)
+        return sample
+    columns = (*(field for column in sample.columns for field in fields_of(column, reading)), *reading.constants)
+    rows = [{**renamed(row, reading), **reading.constants} for row in sample.rows]
+    return FileSample(columns, rows)
+
+
+def renamed(values: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    return {field: value for column, value in values.items() for field in fields_of(column, reading)}
 
 
 def mapped_values(values: Mapping[str, Any], index: int, reading: Reading) -> Mapping[str, Any]:
     """A record under the names of the product's fields. Raises RowRefused."""
     if not reading.is_mapped:
         return values
-    found = {field: value for column, value in values.items() for field in fields_of(column, reading)}
+    found = renamed(values, reading)
     found.update(reading.constants)
     if "query_id" in reading.constants:
         found["query_id"] = made_id(reading.constants["query_id"], found, index)

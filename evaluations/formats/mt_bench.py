@@ -27,13 +27,13 @@ from evaluations.domain import (
 )
 from evaluations.formats.candidates import candidate_of
 from evaluations.formats.conversing import answered, asked, query_of, unread
+from evaluations.formats.messages import words
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
     MAX_CATEGORY,
     MAX_KEY,
     RowRefused,
-    as_text,
     optional_text,
     required_number,
     required_text,
@@ -130,7 +130,7 @@ def interleaved(said: Sequence[str]) -> list[Message]:
 def texts(value: object, field: str) -> list[str]:
     if not isinstance(value, list) or not value:
         raise RowRefused(f"{field} must be a list with a text for each turn")
-    return [as_text(one, field) for one in value]
+    return [words(one, f"{field}, turn {number}") for number, one in enumerate(value, 1)]  # Arena-Hard's are objects
 
 
 def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from evaluations.domain import CallState, Choice, ComparisonRow, QueryPart, RaterKind, Reading, Row, VerdictRow
 from evaluations.formats.conversing import cluster_of, unread
+from evaluations.formats.file_sample import FileSample, mostly
+from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text, response
+from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text
 
 ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")
 RESULT_SUFFIX: Final = "_result"
@@ -73,6 +75,12 @@ def human_choice(given: str, annotator: str) -> str:
     if given not in ("0", "1", "2"):
         raise RowRefused(f"{annotator} is “{given[:40]}” where 0, 1 or 2 is expected")
     return CHOICES[given]
+
+
+def has_results(sample: FileSample) -> bool:
+    """Whether the column of results holds PandaLM's words: other files count their rows in “idx” too."""
+    columns = [column for column in sample.columns if column.endswith(RESULT_SUFFIX)]
+    return mostly(str(value).strip().lower() in CHOICES for column in columns[:1] for value in sample.values(column))
 
 
 def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

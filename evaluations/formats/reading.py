@@ -1,9 +1,8 @@
 """A file in, rows out: which format it is, and what each of its records brings."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain
 from typing import BinaryIO, Final
 
 from evaluations.domain import (
@@ -21,11 +20,13 @@ from evaluations.domain import (
 )
 from evaluations.formats.candidates import named_for_the_whole_file, refuse_unclear_model
 from evaluations.formats.exported import has_labels, material
-from evaluations.formats.mapping import mapped_columns, mapped_values, rows_meant
+from evaluations.formats.file_sample import FileSample, sample_of
+from evaluations.formats.mapping import mapped_sample, mapped_values, rows_meant
+from evaluations.formats.messages import refuse_media_columns
 from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import open_source
-from evaluations.formats.streams import Record
+from evaluations.formats.streams import Blank, Record
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
 
 NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
@@ -55,11 +56,13 @@ class Entry:
 class Contents:
     """A file understood. Reading ``entries`` may raise InputRefused where the file breaks off.
 
-    ``named_by``: what names the models of its responses.
+    ``blank``: the rows and columns without anything in them, known after the last entry. ``named_by``: what names the
+    models of its responses.
     """
 
     format: Format
     entries: Iterator[Entry | BadRow]
+    blank: Blank = field(default_factory=Blank)
     named_by: NamedBy = NamedBy.COLUMN
 
 
@@ -67,18 +70,17 @@ def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: s
     """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
     source = open_source(file, name, reading.limits)
     reading = named_for_the_whole_file(reading)
-    beginning = [] if source.columns else list(up_to_first_readable(source.records))
-    told = source.columns or columns_of(beginning)
-    refuse_unknown_columns(told, nested_columns(beginning), reading, name)
-    columns = mapped_columns(told, reading)
-    found = detect(columns, reading.format, name, brings)
+    sample, records = sample_of(source)
+    refuse_unknown_columns(sample.columns, nested_columns(sample), reading, name)
+    sample = mapped_sample(sample, reading)
+    found = detect(sample, reading.format, name, brings).of(sample)
     refuse_other_material(found, brings, name)
     if source.columns:
-        refuse_missing_columns(found, columns, name)
-    named_by = who_names(found, columns, reading, name)
+        refuse_missing_columns(found, sample.columns, name)
+    named_by = who_names(found, sample.columns, reading, name)
     reading = replace(reading, file_name=(source.part or name) if named_by == NamedBy.FILE else "")
-    records = chain(beginning, source.records)
-    return Contents(found, (with_samples(entry_of(record, found, reading), seen) for record in records), named_by)
+    entries = (with_samples(entry_of(record, found, reading), seen) for record in records)
+    return Contents(found, entries, source.blank, named_by)
 
 
 def who_names(found: Format, columns: tuple[str, ...], reading: Reading, name: str) -> NamedBy:
@@ -91,21 +93,10 @@ def who_names(found: Format, columns: tuple[str, ...], reading: Reading, name: s
     return NamedBy.FILE
 
 
-def up_to_first_readable(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:
-    for record in records:
-        yield record
-        if isinstance(record, Record):
-            return
-
-
-def columns_of(records: Sequence[Record | BadRow]) -> tuple[str, ...]:
-    return tuple(column for record in records if isinstance(record, Record) for column in record.values)
-
-
-def nested_columns(records: Sequence[Record | BadRow]) -> tuple[str, ...]:
+def nested_columns(sample: FileSample) -> tuple[str, ...]:
     """What stands in the tasks of an annotation project, one level down."""
-    inner = [record.values.get(field) for record in records if isinstance(record, Record) for field in NESTED]
-    return tuple(str(column) for fields in inner if isinstance(fields, dict) for column in fields)
+    inner = [row.get(field) for row in sample.rows for field in NESTED]
+    return tuple(dict.fromkeys(str(column) for fields in inner if isinstance(fields, dict) for column in fields))
 
 
 def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], reading: Reading, name: str) -> None:
@@ -123,6 +114,7 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
         for column, value in values.items():
             refuse_unstorable_name(column)
             refuse_unstorable(value, column)
+        refuse_media_columns(values)
         unread = said_in(record) if told is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)

@@ -1,17 +1,20 @@
 """Which format a file has: the one whose columns are there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluations.domain import ColumnsUnknown, FileFormat, InputRefused, Reading, Row
 from evaluations.formats import (
     alpaca_eval,
     arena,
+    arena_hard,
     argilla,
     auto_arena,
     chosen_rejected,
+    judgebench,
     just_eval,
+    kto,
     label_studio,
     llm_comparator,
     llmbar,
@@ -20,6 +23,7 @@ from evaluations.formats import (
     squality,
 )
 from evaluations.formats.conversing import WITHOUT_NAMES
+from evaluations.formats.file_sample import FileSample
 from evaluations.formats.rows import comparison_row, response_row, score_row, verdict_row
 from evaluations.formats.streams import Record
 
@@ -27,6 +31,16 @@ Meaning = Callable[[Record, Reading], tuple[Row, ...]]
 COMPARISONS: Final = "comparisons"
 VERDICTS: Final = "verdicts"
 SCORES: Final = "scores"
+
+
+def is_any_file(sample: FileSample) -> bool:
+    return True
+
+
+OF_TRACES: Final = (
+    *(("resourceSpans",), ("resource_spans",), ("scopeSpans",), ("traceId", "spanId"), ("trace_id", "span_id")),
+    ("context.trace_id", "context.span_id"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,9 @@ class Format:
     all columns are there, where that is not as much as there are columns. ``note``: what is said to whoever brings it.
     ``model``: the column that names whose response a row holds. Of responses it may be absent: the name comes from
     the form, or from the file's own.
+    ``only``: whether rows of the file hold what this format has there; another file may have columns of these names.
+    ``common``: its columns are called as in many files, so that one which lacks some of them is not said to be near it.
+    ``learn``: what the records of this very file mean, where that depends on what its columns hold throughout.
     """
 
     name: str
@@ -49,9 +66,15 @@ class Format:
     sure: int = 0
     note: str = ""
     model: str = ""
+    only: Callable[[FileSample], bool] = is_any_file
+    common: bool = False
+    learn: Callable[[FileSample], Meaning] | None = None
 
     def holds(self, material: str) -> bool:
         return material in (self.brings, *self.also)
+
+    def of(self, sample: FileSample) -> "Format":
+        return replace(self, meaning=self.learn(sample)) if self.learn else self
 
 
 FORMATS: Final[Sequence[Format]] = (
@@ -84,7 +107,7 @@ FORMATS: Final[Sequence[Format]] = (
         pandalm.testset_rows,
         also=(VERDICTS,),
     ),
-    Format(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm.result_rows),
+    Format(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm.result_rows, only=pandalm.has_results),
     Format(FileFormat.LLMBAR, VERDICTS, ("input", "output_1", "output_2", "results"), llmbar.result_rows, sure=5),
     Format(
         FileFormat.LLMBAR,
@@ -92,6 +115,7 @@ FORMATS: Final[Sequence[Format]] = (
         ("input", "output_1", "output_2", "label"),
         llmbar.dataset_rows,
         also=(VERDICTS,),
+        only=llmbar.has_labels,
     ),
     Format(FileFormat.SQUALITY, SCORES, ("passage-id", "questions"), squality.passage_rows, also=(COMPARISONS,)),
     Format(FileFormat.SQUALITY, COMPARISONS, ("metadata", "document", "questions"), squality.question_rows),
@@ -115,8 +139,9 @@ FORMATS: Final[Sequence[Format]] = (
         FileFormat.ARENA,
         COMPARISONS,
         ("model_a", "model_b", "prompt", "response_a", "response_b", *(column for column, _ in arena.WON)),
-        arena.table_rows,
+        arena.rows_of_texts,
         also=(VERDICTS,),
+        learn=arena.rows_of_table,
     ),
     Format(
         FileFormat.ALPACA_EVAL,
@@ -125,6 +150,7 @@ FORMATS: Final[Sequence[Format]] = (
         alpaca_eval.annotation_rows,
         also=(VERDICTS,),
         note=WITHOUT_NAMES,
+        only=alpaca_eval.has_preferences,
     ),
     Format(
         FileFormat.ALPACA_EVAL,
@@ -140,9 +166,68 @@ FORMATS: Final[Sequence[Format]] = (
         chosen_rejected.preference_rows,
         also=(VERDICTS,),
         note=WITHOUT_NAMES,
+        only=chosen_rejected.has_texts,
+        learn=chosen_rejected.rows_of_file,
     ),
     Format(
-        FileFormat.AUTO_ARENA, COMPARISONS, ("prompt", "response"), auto_arena.response_rows, pairs=True, model="model"
+        FileFormat.PREFERENCES,
+        COMPARISONS,
+        ("input", "preferred_output", "non_preferred_output"),
+        chosen_rejected.fine_tuning_rows,
+        also=(VERDICTS,),
+        note=WITHOUT_NAMES,
+    ),
+    *(
+        Format(
+            FileFormat.KTO,
+            COMPARISONS,
+            (*columns, label),
+            kto.labelled_rows,
+            also=(SCORES,),
+            pairs=True,
+            model="model",
+            only=only,
+            common=True,
+        )
+        for columns, label, only in (
+            (("prompt", "completion"), "label", kto.has_labels),
+            (("instruction", "output"), "kto_tag", kto.has_tags),
+            (("conversations",), "kto_tag", kto.has_tags),
+            (("messages",), "kto_tag", kto.has_tags),
+        )
+    ),
+    Format(FileFormat.ARENA_HARD, VERDICTS, ("question_id", "model", "judge", "games"), arena_hard.judgment_rows),
+    Format(FileFormat.ARENA_HARD, VERDICTS, ("uid", "model", "judge", "games"), arena_hard.judgment_rows),
+    Format(
+        FileFormat.ARENA_HARD,
+        COMPARISONS,
+        ("uid", "category", "prompt"),
+        arena_hard.question_rows,
+        only=arena_hard.has_no_other_columns,
+        common=True,
+    ),
+    Format(
+        FileFormat.ARENA_HARD,
+        COMPARISONS,
+        ("uid", "ans_id", "model", "messages"),
+        arena_hard.answer_rows,
+        pairs=True,
+    ),
+    Format(
+        FileFormat.JUDGEBENCH,
+        COMPARISONS,
+        ("pair_id", "question", "response_A", "response_B", "label"),
+        judgebench.pair_rows,
+        also=(VERDICTS,),
+    ),
+    Format(
+        FileFormat.AUTO_ARENA,
+        COMPARISONS,
+        ("prompt", "response"),
+        auto_arena.response_rows,
+        pairs=True,
+        model="model",
+        only=auto_arena.has_no_other_columns,
     ),
     Format(
         FileFormat.AUTO_ARENA,
@@ -151,6 +236,7 @@ FORMATS: Final[Sequence[Format]] = (
         auto_arena.head_to_head_rows,
         also=(VERDICTS,),
         note=WITHOUT_NAMES,
+        only=auto_arena.has_histories,
     ),
     Format(
         FileFormat.LLM_COMPARATOR,
@@ -208,6 +294,16 @@ FORMATS: Final[Sequence[Format]] = (
         sure=9,
     ),
 )
+# Files that are known, and hold nothing that can be imported as it is: what they are, by their columns.
+UNSUPPORTED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
+    *((columns, "OpenTelemetry traces") for columns in OF_TRACES),
+    (("datasetId", "input", "expectedOutput"), "items of a Langfuse dataset, which have no responses of a model"),
+    (("traceId", "projectId"), "traces of Langfuse"),
+    (("run_type", "inputs", "outputs"), "runs of LangSmith"),
+    (("item", "sample"), "results of OpenAI Evals"),
+    (("custom_id", "response", "error"), "replies of the OpenAI Batch API"),
+)
+WRITE_ROWS: Final = "Write a row for each response (query_id, query, candidate, response), or map its columns (--map)."
 SAY_WHICH: Final = "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports."
 # Of the product's own rows a bad one says what it lacks.
 OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
@@ -215,13 +311,17 @@ OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS,
 INSTEAD: Final = {"query": "messages"}
 
 
-def detect(columns: tuple[str, ...], asked: str, name: str, brings: str = "") -> Format:
+def detect(sample: FileSample, asked: str, name: str, brings: str = "") -> Format:
     """The format whose needed columns are there; of those asked for, the one that fits best.
 
     Of those that fit alike first what brings what is wanted (scores may stand beside their responses), then what
     needs more columns. Where even then two are left a person must say which is meant.
     """
-    allowed = [form for form in FORMATS if asked in (FileFormat.AUTO, form.name)]
+    columns = sample.columns
+    if asked == FileFormat.AUTO:
+        refuse_unsupported(columns, name)
+    named = [form for form in FORMATS if asked in (FileFormat.AUTO, form.name)]
+    allowed = [form for form in named if may_be(form, sample)] or named
     ranked = sorted(allowed, key=lambda form: rank(form, columns, brings), reverse=True)
     best = ranked[0]
     if not columns:
@@ -235,6 +335,16 @@ def detect(columns: tuple[str, ...], asked: str, name: str, brings: str = "") ->
     if len(set(alike)) > 1 and fit(best, columns) == 1:
         raise InputRefused(f"{name} may be {' or '.join(alike)}: it has the columns of both. Say which it is.")
     return best
+
+
+def may_be(form: Format, sample: FileSample) -> bool:
+    return form.only(sample) if fit(form, sample.columns) == 1 else not form.common
+
+
+def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
+    for needed, what in UNSUPPORTED:
+        if set(needed) <= set(columns):
+            raise InputRefused(f"{name} holds {what}: they cannot be imported so far. {WRITE_ROWS}")
 
 
 def rank(form: Format, columns: tuple[str, ...], brings: str) -> tuple[float, bool, int]:

@@ -19,6 +19,7 @@ from evaluations.domain import (
     VerdictRow,
 )
 from evaluations.formats.candidates import candidate_of
+from evaluations.formats.messages import conversation, response
 from evaluations.formats.streams import Record
 from evaluations.formats.values import (
     MAX_CATEGORY,
@@ -26,13 +27,11 @@ from evaluations.formats.values import (
     MAX_SAMPLE,
     RowRefused,
     aspect_key,
-    conversation,
     metadata,
     moment,
     optional_text,
     required_number,
     required_text,
-    response,
     whole_number,
 )
 from evaluations.formats.wording import named_side, parse_label, with_strength
@@ -89,9 +88,9 @@ def comparison_row(record: Record, reading: Reading) -> tuple[Row, ...]:
         line=record.line,
         query=query_part(values, reading),
         candidate_a=required_text(values, "candidate_a", MAX_KEY),
-        response_a=response(values, "response_a"),
+        response_a=response(values, "response_a", strict=True),
         candidate_b=required_text(values, "candidate_b", MAX_KEY),
-        response_b=response(values, "response_b"),
+        response_b=response(values, "response_b", strict=True),
         metadata=metadata(values, COMPARISON_COLUMNS),
         sample=sample_of_response(values),
     )
@@ -112,7 +111,7 @@ def response_row(record: Record, reading: Reading) -> tuple[Row, ...]:
             query=query,
             candidate=name,
             overruled=other,
-            response=response(values, "response"),
+            response=response(values, "response", strict=True),
             metadata={**metadata(values, RESPONSE_COLUMNS), **own, **({} if sample is None else {SAMPLE: sample})},
             sample=sample,
         ),

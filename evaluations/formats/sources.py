@@ -3,10 +3,11 @@
 import codecs
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from evaluations.domain import BadRow, InputRefused, Limits
 from evaluations.formats.archives import Archive, Part, is_tar, is_zip, tar_archive, zip_archive
@@ -22,8 +23,9 @@ from evaluations.formats.json_text import (
     json_under,
     key_of_rows,
     may_be_columnwise,
+    rows_from_all_over,
 )
-from evaluations.formats.streams import BLOCK_BYTES, Record, Source, from_pieces, pieces_of
+from evaluations.formats.streams import BLOCK_BYTES, Blank, Record, Source, from_pieces, no_rows, pieces_of
 from evaluations.formats.unpacking import Meter, is_compressed, is_wide, narrowed, unpacked
 
 HEAD_BYTES: Final = BLOCK_BYTES
@@ -57,7 +59,8 @@ def open_source(file: BinaryIO, name: str, limits: Limits = USUAL) -> Source:
     Raises InputRefused where the file as a whole cannot be read; then or while it is read.
     """
     source = source_of(file, name, limits)
-    return replace(source, records=without_hope_refused(source.records, name, limits))
+    records = without_blank_rows(source.records, source.blank)
+    return replace(source, records=without_hope_refused(records, name, limits))
 
 
 def source_of(file: BinaryIO, name: str, limits: Limits) -> Source:
@@ -106,7 +109,8 @@ def of_archive(archive: Archive, name: str, limits: Limits) -> Source:
     first = next(sources)
     if len(archive.names) == 1:
         return replace(first, part=parts_named(archive.names)[0])
-    return Source(first.columns, counted_through(first, sources, archive.names, name))
+    blank = Blank()
+    return Source(first.columns, counted_through(first, sources, archive.names, name, blank), blank=blank)
 
 
 def of_part(part: Part, name: str, limits: Limits) -> Source:
@@ -121,7 +125,7 @@ def of_part(part: Part, name: str, limits: Limits) -> Source:
     if not part.split:
         return source
     columns = source.columns if source.columns is None or "split" in source.columns else ("split", *source.columns)
-    return Source(columns, (with_split(record, part.split) for record in source.records))
+    return replace(source, columns=columns, records=(with_split(record, part.split) for record in source.records))
 
 
 def with_split(record: Record | BadRow, split: str) -> Record | BadRow:
@@ -131,7 +135,7 @@ def with_split(record: Record | BadRow, split: str) -> Record | BadRow:
 
 
 def counted_through(
-    first: Source, others: Iterator[Source], names: Sequence[str], name: str
+    first: Source, others: Iterator[Source], names: Sequence[str], name: str, blank: Blank
 ) -> Iterator[Record | BadRow]:
     number = 0
     for part, called, source in zip(names, parts_named(names), chain([first], others), strict=False):
@@ -144,6 +148,8 @@ def counted_through(
             else:
                 yield BadRow(number + 1, f"{record.reason} (line {record.line:,} of {part})")
             number += 1
+        blank.rows += source.blank.rows
+        blank.columns += source.blank.columns
 
 
 def difference(columns: Sequence[str], others: Sequence[str]) -> str:
@@ -189,7 +195,8 @@ def of_text(file: BinaryIO, head: bytes, name: str) -> Source:
 
 def of_lines(file: BinaryIO, text: str, name: str) -> Source:
     if not may_be_columnwise(text):
-        return Source(None, json_lines(file, name))
+        later_rows = partial(rows_from_all_over, file) if file.seekable() else no_rows
+        return Source(None, json_lines(file, name), later_rows=later_rows)
     content = file.read(MAX_COLUMNWISE_BYTES)
     if columns := columns_of(content, name):
         return Source(tuple(columns), json_columns(columns))
@@ -240,6 +247,22 @@ def begins_as_utf8(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def without_blank_rows(records: Iterator[Record | BadRow], blank: Blank) -> Iterator[Record | BadRow]:
+    """A row that has columns and nothing in any of them is none."""
+    for record in records:
+        if isinstance(record, Record) and is_blank(record.values):
+            blank.rows += 1
+        else:
+            yield record
+
+
+def is_blank(values: Mapping[str, Any]) -> bool:
+    for value in values.values():
+        if value is not None and (not isinstance(value, str) or value.strip()):
+            return False
+    return bool(values)
 
 
 def without_hope_refused(records: Iterator[Record | BadRow], name: str, limits: Limits) -> Iterator[Record | BadRow]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import Notice, NoticeKind, QueryPart, QueryRow, RaterKind, Reading, ResponseRow, Row, ScoreRow
+from evaluations.formats.messages import response
 from evaluations.formats.rows import prefixed
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text, response
+from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text
 
 ASPECTS: Final = ("correctness", "selection", "overall")
 # What a reviewer gave for each aspect: the end of its name in the file, and that of the aspect here.

@@ -3,7 +3,7 @@
 import codecs
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, cast
 
 from evaluations.domain import BadRow, InputRefused
@@ -34,16 +34,36 @@ class Record:
     part: str = ""
 
 
+@dataclass
+class Blank:
+    """Rows and columns of a table that hold nothing, as spreadsheets write them. Columns count once, by their place."""
+
+    rows: int = 0
+    columns: int = 0
+
+    def __str__(self) -> str:
+        counted = ((self.rows, "row"), (self.columns, "column"))
+        return " and ".join(f"{number:,} blank {what}{'s' * (number > 1)}" for number, what in counted if number)
+
+
+def no_rows() -> list[Mapping[str, Any]]:
+    return []
+
+
 @dataclass(frozen=True)
 class Source:
     """A file as records. ``columns`` are those of a table; None where each record has its own.
 
     ``part``: what the only file of an archive is called.
+    ``later_rows``: some rows from all over the file, where it can be read out of order. ``blank``: what was skipped
+    because nothing is in it, known once all was read.
     """
 
     columns: tuple[str, ...] | None
     records: Iterator[Record | BadRow]
     part: str = ""
+    later_rows: Callable[[], list[Mapping[str, Any]]] = no_rows
+    blank: Blank = field(default_factory=Blank)
 
 
 class Pieces(io.RawIOBase):

@@ -10,15 +10,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from evaluations.domain import Message, Messages
-
 MAX_KEY: Final = 200  # query ids, clusters, names of candidates and raters
 MAX_CATEGORY: Final = 120
 MAX_ASPECT: Final = 60
 MAX_SAMPLE: Final = 32_767
 MAX_DEPTH: Final = 50
 MAX_NAMES: Final = 1_000  # of columns that are remembered
-ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
@@ -76,47 +73,6 @@ def required_text(values: Values, field: str, limit: int | None = None) -> str:
     if not text.strip():
         raise RowRefused(f"{field} is missing")
     return text
-
-
-def optional_messages(value: object, field: str) -> Messages:
-    """Chat messages as the OpenAI protocol has them, with a text for each turn."""
-    if not isinstance(value, list) or not value:
-        raise RowRefused(f"{field} must be a list of chat messages")
-    return [one_message(turn, f"{field}[{number}]") for number, turn in enumerate(value)]
-
-
-def one_message(turn: object, where: str) -> Message:
-    if not isinstance(turn, dict) or set(turn) != {"role", "content"}:
-        raise RowRefused(f"{where} must have a role and a content and nothing else")
-    if turn["role"] not in ROLES:
-        raise RowRefused(f"{where} has the unknown role “{str(turn['role'])[:40]}”")
-    if not isinstance(turn["content"], str):
-        raise RowRefused(f"the content of {where} must be text")
-    return {"role": turn["role"], "content": turn["content"]}
-
-
-def conversation(values: Values) -> Messages:
-    """What was asked: the column ``messages``, or ``query`` as one turn of the user."""
-    given = from_json(values.get("messages"), "messages")
-    query = values.get("query")
-    if given is None:
-        return [{"role": "user", "content": required_text(values, "query")}]
-    if query not in (None, ""):
-        raise RowRefused("has both query and messages: give one of them")
-    messages = optional_messages(given, "messages")
-    if messages[-1]["role"] != "user":
-        raise RowRefused("messages must end with a turn of the user")
-    return messages
-
-
-def response(values: Values, field: str) -> Messages:
-    """A response: text, or chat messages. "" is an empty response; absent is refused."""
-    value = values.get(field)
-    if value is None:
-        raise RowRefused(f'{field} is missing (an empty response is written as "")')
-    if isinstance(value, list):
-        return optional_messages(value, field)
-    return [{"role": "assistant", "content": as_text(value, field)}]
 
 
 def key_said_twice(pairs: Sequence[tuple[str, object]]) -> str:
@@ -203,3 +159,12 @@ def moment(values: Values, field: str) -> str | None:
     except ValueError:
         raise RowRefused(f"{field} “{text[:40]}” is not a time such as 2026-01-31T12:00:00Z") from None
     return text
+
+
+def size_of(value: Any) -> int:
+    """About how many characters a value has."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(size_of, value)) + sum(map(size_of, value.values()))
+    return sum(map(size_of, value)) if isinstance(value, list) else 8

@@ -19,7 +19,7 @@ from evaluations.domain import (
     FileFormat,
     Reading,
 )
-from evaluations.services.importing.guessing import choices_of, guess, guessed_kind
+from evaluations.services.importing.guessing import choices_of, guess, guessed_kind, is_number
 from evaluations.services.importing.mapping import Sheet
 
 KINDS: Final = [
@@ -71,6 +71,7 @@ MEANINGS: Final = [
     ("tie", "tie, both good"),
     ("both_bad", "both bad"),
 ]
+NOT_SAID: Final = ("", "–")
 NOBODY_SAID: Final = (LEFT_OUT, "no choice: left out")
 
 
@@ -137,11 +138,11 @@ class ColumnsForm(forms.Form):
             self.sheet.words.get(self.word_column.removeprefix("="), ()) if "column_choice" in self.fields else ()
         )
         likely = choices_of(self.words)
-        kept = sent is not None and sent.get("words_of") == self.word_column
+        self.asked_words = kept = sent is not None and sent.get("words_of") == self.word_column
         for number, word in enumerate(self.words):
             told = known.choices.get(word.lower()) if known else None
-            first = (told or LEFT_OUT) if told is not None else likely.get(word) or (AS_IT_STANDS if word else LEFT_OUT)
-            options = [*MEANINGS, NOBODY_SAID] if self.row_kind == FileFormat.COMPARISONS else MEANINGS
+            first = (told or LEFT_OUT) if told is not None else likely.get(word) or unknown_word(word)
+            options = [NOT_SAID, *MEANINGS, *([NOBODY_SAID] if self.row_kind == FileFormat.COMPARISONS else [])]
             self.fields[f"word_{number}"] = forms.ChoiceField(choices=options, label=word or "(empty)", required=False)
             self.initial[f"word_{number}"] = first
             if sent is not None and not kept:  # asked for the first time, of another column than before
@@ -174,6 +175,9 @@ class ColumnsForm(forms.Form):
             if field.needed and not (column or whole or instead):
                 told = "Choose its column, or say it for all rows." if field.whole_file else "Choose its column."
                 self.add_error(f"column_{field.name}", told)
+        for number, word in enumerate(self.words if self.asked_words else ()):
+            if not cleaned.get(f"word_{number}") and is_number(word):
+                self.add_error(f"word_{number}", "Choose what it means: a number says nothing by itself.")
         return cleaned
 
     def reading(self) -> Reading:
@@ -204,6 +208,11 @@ class ColumnsForm(forms.Form):
         return {
             word: "" if meant == LEFT_OUT else meant for word, meant in told.items() if meant not in ("", AS_IT_STANDS)
         }
+
+
+def unknown_word(word: str) -> str:
+    """A name of a candidate means itself, an empty cell no choice; what a number means a person must say."""
+    return "" if is_number(word) else AS_IT_STANDS if word else LEFT_OUT
 
 
 def guessed(sheet: Sheet, kind: str) -> dict[str, str]:

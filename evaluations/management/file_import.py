@@ -2,6 +2,7 @@
 
 import shlex
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any, Final, TextIO
 
 from django.core.management.base import CommandError
@@ -19,12 +20,13 @@ from evaluations.domain import (
     RaterKind,
     Reading,
 )
+from evaluations.management.pairs import accept_negative_keys
 from evaluations.models import Evaluation, Import
 from evaluations.services.importing.fetching import opened
 from evaluations.services.importing.fitting import remember_reading
-from evaluations.services.importing.guessing import guess, guessed_kind, share
+from evaluations.services.importing.guessing import guess, guessed_kind, is_number, share
 from evaluations.services.importing.importing import begin, store
-from evaluations.services.importing.mapping import look_at
+from evaluations.services.importing.mapping import Sheet, look_at
 from evaluations.services.importing.previewing import preview
 from evaluations.services.importing.sweeping import cancel, sweep
 from evaluations.services.reviewing.tallying import imports_left_off, tally_import
@@ -33,6 +35,7 @@ CHOICES: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES))
 
 
 def add_file_arguments(parser: ArgumentParser) -> None:
+    accept_negative_keys(parser)
     parser.add_argument("slug", help="the evaluation's address")
     parser.add_argument(
         "file",
@@ -115,7 +118,8 @@ def pairs_from(told: list[str], option: str, form: str) -> dict[str, str]:
     """A column that is told of twice is both."""
     pairs: dict[str, str] = {}
     for pair in told:
-        first, equals, second = pair.partition("=")
+        # What a column or a label is called may hold the sign; a field or a choice never does.
+        first, equals, second = pair.partition("=") if option == "--set" else pair.rpartition("=")
         if not (first and equals and second):
             raise CommandError(f"{option} takes {form}, not “{pair}”.")
         pairs[first] = f"{pairs[first]},{second}" if first in pairs and option == "--map" else second
@@ -181,7 +185,15 @@ def perhaps(options: dict[str, Any]) -> str:
         fields.setdefault(column, []).append(field)
     mapped = [shlex.quote(f"{column}={','.join(told)}") for column, told in fields.items()]
     whole = [shlex.quote(f"{field}={value}") for field, value in likely.constants.items()]
-    return " ".join([" Perhaps:", "--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])])
+    likely_options = ["--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])]
+    return " ".join([" Perhaps:", *likely_options, *choices_to_say(sheet, likely.columns.get("choice"))])
+
+
+def choices_to_say(sheet: Sheet, column: str | None) -> Iterator[str]:
+    """The labels of a column of choices whose meaning a person must say."""
+    if unknown := [word for word in sheet.words.get(column or "", ()) if is_number(word)]:
+        yield from ("--choice", *(shlex.quote(f"{word}=CHOICE") for word in unknown))
+        yield f"with {', '.join(map(str, Choice))} for each CHOICE, as “{column}” means it."
 
 
 def say_and_discard(importing: Import, out: TextIO) -> None:

@@ -1,6 +1,18 @@
 """Words of a command line that are a key and its value."""
 
+import re
+from argparse import ArgumentParser
+from typing import Final
+
 from evaluations.domain import InputRefused
+
+# A label such as -2, or a column or category of that name, with its value: no option of ours has one minus and a value.
+NEGATIVE: Final = re.compile(r"-\d+|-\d*\.\d+|-[^-].*=.*|-=.*", re.DOTALL)
+
+
+def accept_negative_keys(parser: ArgumentParser) -> None:
+    """Let ``--choice -2=A`` be written as it is. argparse takes only numbers below 0 for values."""
+    parser._negative_number_matcher = NEGATIVE
 
 
 def key_and_value(pair: str, option: str = "--where") -> tuple[str, str]:

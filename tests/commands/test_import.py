@@ -366,3 +366,49 @@ def test_an_import_is_undone_by_its_number(evaluation: Evaluation, written: Any)
     assert not Query.all_rows.exists()
     assert refused("undo_import", number) == "rows.jsonl was undone already."
     assert refused("undo_import", "999999") == "There is no import 999999 in “study”."
+
+
+NUMBERED = [{"q": f"{number}?", "r1": "a", "r2": "b", "p": number} for number in (-2, -1, 0)]
+MAPPED = ("--format", "comparisons", "--map", "q=query", "r1=response_a", "r2=response_b", "p=choice", "--set")
+WHOLE_FILE = ("query_id=#text", "candidate_a=x", "candidate_b=y", "rater=ann", "rater_kind=human")
+
+
+def test_labels_below_0_are_given_their_meaning_as_they_are_written(evaluation: Evaluation, written: Any) -> None:
+    path = written(jsonl(NUMBERED))
+    said("import_comparisons", path, *MAPPED, *WHOLE_FILE, "--choice", "-2=A", "-1=B", "0=tie")
+    assert [one.choice for one in Verdict.objects.order_by("comparison__query__text")] == ["B", "A", "tie"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--choice=-2=A", "--choice=-1=B", "--choice=0=tie"), ("--choice", "0=tie", "-1=B", "--choice", "-2=A")],
+)
+def test_labels_below_0_may_come_in_any_order_and_form(
+    evaluation: Evaluation, written: Any, arguments: tuple[str, ...]
+) -> None:
+    said("import_comparisons", written(jsonl(NUMBERED)), *MAPPED, *WHOLE_FILE, *arguments)
+    assert sorted(one.choice for one in Verdict.objects.all()) == ["A", "B", "tie"]
+
+
+def test_labels_columns_and_values_may_hold_minus_and_equals_signs(evaluation: Evaluation, written: Any) -> None:
+    rows = [{"-q": "Why?", "r1": "a", "r2": "b", "p=q": label} for label in ("-", "A=>B", "-.5")]
+    rows = [{**row, "-q": f"{number}"} for number, row in enumerate(rows)]
+    mapping = ("--map", "-q=query", "r1=response_a", "r2=response_b", "p=q=choice")
+    choices = ("--choice", "-=tie", "A=>B=B", "-.5=A")
+    path = written(jsonl(rows))
+    said("import_comparisons", path, "--format", "comparisons", *mapping, "--set", *WHOLE_FILE, *choices)
+    assert sorted(one.choice for one in Verdict.objects.all()) == ["A", "B", "tie"]
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 2), (-1, 0, 1), (1, 2, 3), (0, 1)])
+def test_labels_that_are_numbers_are_asked_for(evaluation: Evaluation, written: Any, labels: tuple[int, ...]) -> None:
+    rows = [{"prompt": f"{one}?", "response 1": "a", "response 2": "b", "label": one} for one in labels]
+    told = refused("import_comparisons", written(jsonl(rows)))
+    words = " ".join(f"{one}=CHOICE" for one in sorted(map(str, labels)))
+    assert told.endswith(f"--choice {words} with A, B, tie, both_bad for each CHOICE, as “label” means it.")
+    assert not Comparison.all_rows.exists()
+
+
+def test_an_option_that_is_misspelled_is_refused(evaluation: Evaluation, written: Any) -> None:
+    with pytest.raises(CommandError, match="unrecognized arguments: --choise=-2=A"):
+        said("import_comparisons", written(jsonl(NUMBERED)), "--choise=-2=A")

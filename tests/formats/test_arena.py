@@ -92,12 +92,13 @@ def test_a_table_of_battles_holds_lists_in_its_cells() -> None:
 def test_parts_of_text_are_joined_and_an_image_is_refused() -> None:
     def said(kind: str) -> dict[str, Any]:
         asked = {"role": "user", "content": [{"type": kind, "text": "Why?", "image": None}]}
-        return {**BATTLE, "conversation_a": [asked], "conversation_b": [asked], "turn": 1}
+        both = [asked, {"role": "assistant", "content": [{"type": "output_text", "text": ""}]}]
+        return {**BATTLE, "conversation_a": both, "conversation_b": both, "turn": 1}
 
     (comparison,) = only(ComparisonRow, rows(said("text")))
     assert comparison.query.messages == talk("Why?")
     assert comparison.response_a == [{"role": "assistant", "content": ""}]
-    assert reason(said("image")) == "conversation_a[0] holds something that is not text"
+    assert reason(said("image")) == "conversation_a, turn 1 holds an image: only text can be imported so far"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_parts_of_text_are_joined_and_an_image_is_refused() -> None:
         ({"model_b": "vicuna-13b"}, "both candidates are “vicuna-13b”: such a battle compares nothing"),
         ({"conversation_b": talk("When?", "Now.")}, "the two conversations begin with different questions"),
         ({"conversation_b": "Why?"}, "conversation_b is not valid JSON"),
-        ({"conversation_b": [{"role": "poet", "content": "O"}]}, "conversation_b[0] has the unknown role “poet”"),
+        ({"conversation_b": [{"role": "poet", "content": "O"}]}, "conversation_b, turn 1 has the unknown role “poet”"),
     ],
 )
 def test_a_bad_battle_says_why(change: dict[str, Any], because: str) -> None:

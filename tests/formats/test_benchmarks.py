@@ -9,9 +9,20 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import BadRow, ComparisonRow, RaterKind, Reading, ResponseRow, ScoreRow, Shown, VerdictRow
+from evaluations.domain import (
+    BadRow,
+    ComparisonRow,
+    InputRefused,
+    RaterKind,
+    Reading,
+    ResponseRow,
+    ScoreRow,
+    Shown,
+    VerdictRow,
+)
 from evaluations.formats.reading import Entry, read_rows
 from evaluations.formats.seen import Seen
+from tests.reading import contents
 
 PANDALM = {
     "idx": 3,
@@ -109,8 +120,6 @@ def test_a_pandalm_judge_says_first_second_tie_or_garbage(given: object, choice:
         ({**PANDALM, "annotator2": 7}, "annotator2 is “7” where 0, 1 or 2 is expected"),
         ({**PANDALM, "cmp_key": "alone"}, "cmp_key must name two candidates joined by “_”"),
         ({**PANDALM, "instruction": " ", "input": ""}, "instruction is missing"),
-        ({"idx": 1, "gpt_result": "3"}, "gpt_result is “3” where 1, 2, 0, Tie or garbage is expected"),
-        ({**LLMBAR, "label": 3}, "label is “3” where 1 or 2 is expected"),
         ({**LLMBAR, "results": []}, "results must be a list with at least one round"),
         (
             {**LLMBAR, "results": [{"swap = False": {}}]},
@@ -124,6 +133,25 @@ def test_a_pandalm_judge_says_first_second_tie_or_garbage(given: object, choice:
 )
 def test_a_bad_row_of_a_benchmark_says_why(record: dict[str, Any], because: str) -> None:
     assert reason(record, rater="judge") == because
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "because"),
+    [
+        (
+            {"idx": 1, "gpt_result": "1"},
+            {"idx": 1, "gpt_result": "3"},
+            "gpt_result is “3” where 1, 2, 0, Tie or garbage is expected",
+        ),
+        (LLMBAR, {**LLMBAR, "label": 3}, "label is “3” where 1 or 2 is expected"),
+    ],
+)
+def test_an_unknown_label_among_known_ones_is_a_bad_row(
+    good: dict[str, Any], bad: dict[str, Any], because: str
+) -> None:
+    assert list(contents([*[good] * 9, bad], rater="judge").entries)[-1] == BadRow(10, because)
+    with pytest.raises(InputRefused):  # with such labels alone it is another file
+        contents([bad], rater="judge")
 
 
 def test_an_llmbar_row_is_a_comparison_and_a_gold_verdict_numbered_from_0() -> None:

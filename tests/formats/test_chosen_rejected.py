@@ -45,14 +45,30 @@ def preferred(verdict: VerdictRow) -> tuple[str, str]:
             "rejected": "\n\nHuman: Add 1 and 1.\n\nAssistant: 3",
         },
         {"prompt": "\n\nHuman: Add 1 and 1.\n\nAssistant:", "chosen": "2", "rejected": "3"},
+        {"instruction": "Add 1 and 1.", "input": "", "chosen": "2", "rejected": "3"},
+        {
+            "conversations": [{"from": "human", "value": "Add 1 and 1."}],
+            "chosen": {"from": "gpt", "value": "2"},
+            "rejected": {"from": "gpt", "value": "3"},
+        },
+        {"messages": [USER], "chosen": says("2"), "rejected": says("3")},
+        {"input": {"messages": [USER]}, "preferred_output": [says("2")], "non_preferred_output": [says("3")]},
+        {"input": [USER], "preferred_output": says("2"), "non_preferred_output": says("3")},
+        {"chosen": "Add 1 and 1. 2", "rejected": "Add 1 and 1. 3"},
     ],
 )
 def test_every_layout_is_the_same_comparison_with_the_chosen_one_as_gold(record: dict[str, Any]) -> None:
     comparison, verdict, text = pair(record)
-    assert comparison == pair(PLAIN)[0]
+    assert text_without_blanks(comparison) == text_without_blanks(pair(PLAIN)[0])
     assert comparison.query.messages == [USER]
+    assert comparison.metadata == {}
     assert (verdict.rater_kind, verdict.rater) == (RaterKind.GOLD, "gold")
-    assert [text[name] for name in preferred(verdict)] == ["2", "3"]
+    assert [text[name].strip() for name in preferred(verdict)] == ["2", "3"]
+
+
+def text_without_blanks(row: ComparisonRow) -> set[str]:
+    """Where the prompt is what both texts begin with, the blank space after it is the responses'."""
+    return {response[0]["content"].strip() for response in (row.response_a, row.response_b)}
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1), st.text("ab"), st.text("ab"))
@@ -123,12 +139,97 @@ def test_it_is_said_what_candidates_without_names_are_called() -> None:
     [
         (
             {"chosen": "2", "rejected": "3"},
-            "has no prompt, and chosen and rejected do not begin with the same question",
+            "has no prompt, and chosen and rejected do not begin with the same question: "
+            "say which column is the prompt, as COLUMN=prompt",
         ),
         ({**PLAIN, "rejected": None}, "rejected is missing"),
         ({**PLAIN, "prompt": [USER, says("2")]}, "prompt must end with a turn of the user"),
-        ({**PLAIN, "chosen": ["2", "two"]}, "chosen[0] must be a turn with a role and a content"),
+        ({**PLAIN, "chosen": ["2", "two"]}, "chosen, turn 1 must have a role and a content"),
     ],
 )
 def test_a_bad_preference_says_why(record: dict[str, Any], because: str) -> None:
     assert reason(record) == because
+
+
+# ---- what LLaMA-Factory, OpenAI and TRL have beside -----------------------------------------------------
+
+
+def test_the_input_of_an_instruction_its_history_and_the_systems_words_are_part_of_the_query() -> None:
+    record = {"instruction": "Add.", "input": "1 and 1", "chosen": "2", "rejected": "3", "system": "Be brief."}
+    comparison, _, _ = pair({**record, "history": [["Hi", "Hello"]]})
+    assert [turn["content"] for turn in comparison.query.messages] == ["Be brief.", "Hi", "Hello", "Add.\n1 and 1"]
+    assert comparison.metadata == {}
+
+
+def test_what_stands_beside_another_prompt_is_metadata() -> None:
+    comparison, _, _ = pair({**PLAIN, "input": "x", "instruction": "y", "history": "long"})
+    assert comparison.metadata == {"input": "x", "instruction": "y", "history": "long"}
+
+
+def test_the_systems_words_are_kept_where_both_responses_repeat_the_question() -> None:
+    both = {"chosen": [USER, says("2")], "rejected": [USER, says("3")]}
+    system = {"role": "system", "content": "Be brief."}
+    for record in ({**both, "system": "Be brief."}, {**both, "prompt": [system, USER]}):
+        assert pair(record)[0].query.messages == [system, USER]
+
+
+def test_a_later_turn_of_a_conversation_is_the_one_that_was_answered() -> None:
+    earlier = [
+        {"from": "system", "value": "Be brief."},
+        {"from": "human", "value": "Hi"},
+        {"from": "gpt", "value": "Hi!"},
+    ]
+    record = {
+        "conversations": [*earlier, {"from": "human", "value": "1 + 1?"}],
+        "chosen": says("2"),
+        "rejected": says("3"),
+    }
+    assert [turn["role"] for turn in pair(record)[0].query.messages] == ["system", "user", "assistant", "user"]
+
+
+def test_tools_of_a_request_make_a_bad_row() -> None:
+    record = {
+        "input": {"messages": [USER], "tools": [{"type": "function"}]},
+        "preferred_output": [],
+        "non_preferred_output": [],
+    }
+    assert reason(record) == "tools holds tools: only text can be imported so far"
+    assert reason({"input": "1 + 1?", "preferred_output": [], "non_preferred_output": []}) == "input must hold messages"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "prompt", "answers"),
+    [
+        ("The sky is blue.", "The sky is green.", "The sky is", {" blue.", " green."}),
+        ("Q: 1 + 1?\nA: 2", "Q: 1 + 1?\nA: 3", "Q: 1 + 1?\nA:", {" 2", " 3"}),
+        ("Translate: chat -> cat", "Translate: chat -> dog", "Translate: chat ->", {" cat", " dog"}),
+    ],
+)
+def test_a_prompt_that_two_texts_begin_with_ends_where_trl_ends_it(
+    chosen: str, rejected: str, prompt: str, answers: set[str]
+) -> None:
+    comparison, verdict, text = pair({"chosen": chosen, "rejected": rejected, "source": "trl"})
+    assert comparison.query.messages == [{"role": "user", "content": prompt}]
+    assert set(text.values()) == answers
+    assert prompt + text[preferred(verdict)[0]] == chosen
+
+
+@pytest.mark.parametrize(
+    ("record", "because"),
+    [
+        ({"chosen": "The sky", "rejected": "The sky is blue"}, "has no prompt, and one text is the whole beginning of"),
+        ({"chosen": "same", "rejected": "same"}, "has no prompt, and one text is the whole beginning of the other"),
+        (
+            {"chosen": "I say yes", "rejected": "I say no", "frage": "Is it so?"},
+            "has no prompt, and chosen and rejected",
+        ),
+    ],
+)
+def test_where_the_prompt_is_not_clear_nothing_is_guessed(record: dict[str, Any], because: str) -> None:
+    assert reason(record).startswith(because)
+
+
+def test_a_dialogue_that_was_asked_for_is_a_text() -> None:
+    dialogue = "Human: Hi\n\nAssistant: Hello"
+    _, verdict, text = pair({"prompt": "Write a dialogue.", "chosen": dialogue, "rejected": "No."})
+    assert text[preferred(verdict)[0]] == dialogue

@@ -144,10 +144,13 @@ def test_a_response_that_json_writes_without_quotes_keeps_its_spelling(value: ob
         ({"response_b": []}, "response_b must be a list of chat messages"),
         (
             {"response_b": [{"role": "assistant", "content": "x", "name": "y"}]},
-            "response_b[0] must have a role and a content and nothing else",
+            "response_b, turn 1 must have a role and a content and nothing else, not “name”",
         ),
-        ({"response_b": [{"role": "robot", "content": "x"}]}, "response_b[0] has the unknown role “robot”"),
-        ({"response_b": [{"role": "assistant", "content": [1]}]}, "the content of response_b[0] must be text"),
+        ({"response_b": [{"role": "robot", "content": "x"}]}, "response_b, turn 1 has the unknown role “robot”"),
+        (
+            {"response_b": [{"role": "assistant", "content": [1]}]},
+            "response_b, turn 1 holds something that is not text: only text can be imported so far",
+        ),
         ({"candidate_b": "alpha"}, "both candidates are “alpha”: give the two sides different names"),
         ({"candidate_b": "b" * 201}, "candidate_b has 201 characters; at most 200 can be kept"),
         ({"category": "c" * 121}, "category has 121 characters; at most 120 can be kept"),
@@ -214,7 +217,8 @@ def test_an_inconsistent_choice_is_folded_from_both_orders() -> None:
     [
         (
             {"choice": "C"},
-            "choice “C” is none of A, B, tie, both_bad, unreadable, refused, truncated, too_long, failed, inconsistent",
+            "choice “C” is none of A, B, tie, both_bad, unreadable, suspect, refused, truncated, too_long, failed, "
+            "inconsistent",
         ),
         ({"choice": ""}, "choice is missing"),
         ({"choice": "refused"}, "choice “refused” can be a judge's only"),

@@ -5,7 +5,7 @@ import io
 import json
 import os
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 import pytest
@@ -22,6 +22,16 @@ CELL = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(
 COLUMNS = ("one", "two", "three")
 
 
+def holds_something(cells: Iterable[object]) -> bool:
+    """Rows without anything in them are skipped, which has its own tests."""
+    return any(cell is not None and (not isinstance(cell, str) or cell.strip()) for cell in cells)
+
+
+def objects(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
+    row = st.dictionaries(TEXT, values, min_size=1).filter(lambda row: holds_something(row.values()))
+    return st.lists(row, min_size=1)
+
+
 def read(content: bytes) -> list[Record | BadRow]:
     return list(open_source(io.BytesIO(content), "rows.file").records)
 
@@ -36,12 +46,12 @@ def refusal(content: bytes) -> str:
     return str(refused.value)
 
 
-@given(st.lists(st.dictionaries(TEXT, TEXT | st.none() | st.booleans(), min_size=1), min_size=1))
+@given(objects(TEXT | st.none() | st.booleans()))
 def test_jsonl_gives_back_what_was_written(rows: list[dict[str, object]]) -> None:
     assert values("\n".join(json.dumps(row) for row in rows).encode()) == rows
 
 
-@given(st.lists(st.dictionaries(TEXT, TEXT | st.lists(TEXT), min_size=1), min_size=1), st.sampled_from([None, 1, 4]))
+@given(objects(TEXT | st.lists(TEXT)), st.sampled_from([None, 1, 4]))
 def test_a_json_array_gives_back_what_was_written_at_its_lines(
     rows: list[dict[str, object]], indent: int | None
 ) -> None:
@@ -54,7 +64,7 @@ def test_a_json_array_gives_back_what_was_written_at_its_lines(
         assert [record.line for record in read(text.encode())] == opening
 
 
-@given(st.lists(st.lists(CELL, min_size=3, max_size=3), min_size=1), st.booleans())
+@given(st.lists(st.lists(CELL, min_size=3, max_size=3).filter(holds_something), min_size=1), st.booleans())
 def test_csv_gives_back_what_was_written(rows: list[list[str]], with_mark: bool) -> None:
     written = io.StringIO()
     csv.writer(written, quoting=csv.QUOTE_ALL).writerows([COLUMNS, *rows])
@@ -286,3 +296,50 @@ def test_records_come_one_by_one_and_the_rest_is_not_read() -> None:
     file = io.BytesIO(line * 100_000)
     list(first(file))
     assert file.tell() <= BLOCK_BYTES + 3 < len(line) * 100_000
+
+
+# ---- what spreadsheets leave blank ------------------------------------------------------------------------
+
+
+def blank(content: bytes) -> tuple[list[object], int, int]:
+    source = open_source(io.BytesIO(content), "rows.file")
+    found: list[object] = [one.values if isinstance(one, Record) else one for one in source.records]
+    return found, source.blank.rows, source.blank.columns
+
+
+ONE: list[object] = [{"one": "1", "two": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "columns"),
+    [
+        (b"one,two\n1,2\n,\n , \n,\n", 3, 0),
+        (b"one,two,,\n1,2,,\n,,,\n", 1, 2),
+        (b",one,,two\n,1,,2\n", 0, 2),
+        (b"\xef\xbb\xbfsep=;\r\none;two;\r\n1;2;\r\n;;\r\n", 1, 1),
+        (b",,,\n,,,\none,two,,\n1,2,,\n", 0, 2),
+        (b"one,two\n1,2,,,\n", 0, 3),
+        (b"one,two,,\n1,2\n", 0, 2),
+        (b"one,two,Unnamed: 2\n1,2,\n", 0, 1),
+        (b"one\ttwo\t\n1\t2\t\n\t\t\n", 1, 1),
+        (b'{"one": "1", "two": "2"}\n{"one": null, "two": " "}\n', 1, 0),
+        (b'[{"one": "1", "two": "2"}, {"one": "", "two": null}]', 1, 0),
+    ],
+)
+def test_blank_rows_and_columns_are_skipped_and_counted(content: bytes, rows: int, columns: int) -> None:
+    assert blank(content) == (ONE, rows, columns)
+
+
+def test_rows_after_blank_ones_keep_their_lines_and_their_numbers() -> None:
+    found = [one for one in read(b"one,two\n1,2\n,\n3,4\n") if isinstance(one, Record)]
+    assert [(one.line, one.index) for one in found] == [(2, 0), (4, 1)]
+
+
+def test_a_million_blank_rows_of_a_spreadsheet_are_no_reason_to_refuse_it() -> None:
+    assert blank(b"one,two\n1,2\n" + b",\n" * 200_000)[:2] == (ONE, 200_000)
+
+
+def test_one_column_without_a_name_may_hold_row_numbers_and_several_are_asked_for_names() -> None:
+    assert blank(b",one\n0,1\n")[0] == [{"": "0", "one": "1"}]
+    found, *_ = blank(b"one,,\n1,,\n1,x,\n")
+    assert found == [{"one": "1"}, BadRow(3, "column 2 has no name and holds “x”: name it")]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from evaluations.domain import NewResponse, text_of
-from evaluations.models import Call, Candidate, Comparison, Query, Rater, Response, Verdict
-from tests.importing import bring, check, jsonl
+from evaluations.models import Call, Candidate, Comparison, Query, Rater, Response, Score, Verdict
+from tests.importing import COMPARISON, bring, check, comparison, jsonl
 from tests.making import make_evaluation
 
 pytestmark = pytest.mark.django_db
@@ -113,3 +113,104 @@ def test_an_answer_whose_question_is_not_here_says_that_it_comes_first() -> None
     assert [bad["reason"] for bad in importing.bad_rows] == [
         "there is no query “111” in this evaluation: its words are in another file, import that one first"
     ]
+
+
+# ---- judgments of Arena-Hard ----------------------------------------------------------------------------
+
+JUDGMENT: dict[str, Any] = {
+    "question_id": "u1",
+    "model": "mine",
+    "judge": "gpt-x",
+    "games": [{"judgment": "[[A>B]]", "score": "A>B"}, {"judgment": "[[B>>A]]", "score": "B>>A"}],
+}
+
+
+def arena_hard(baseline: str) -> list[dict[str, Any]]:
+    question = {"question_id": "u1", "category": "arena-hard", "cluster": "Sums", "turns": [{"content": "1 + 1?"}]}
+    return [
+        question,
+        *(
+            {"question_id": "u1", "model_id": model, "choices": [{"turns": [{"content": f"{model} says 2."}]}]}
+            for model in (baseline, "mine")
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("baseline", "won"), [("gpt-4-0314", "A"), ("zephyr", "B")])
+def test_judgments_of_arena_hard_are_of_the_only_comparison_of_their_model(baseline: str, won: str) -> None:
+    evaluation = make_evaluation()
+    question, *answers = arena_hard(baseline)
+    bring(evaluation, question)
+    bring(evaluation, *answers)
+    bring(evaluation, JUDGMENT)
+    # The baseline won both games. Stored as A or as B, it was shown first in game 1.
+    first = "as_stored" if won == "A" else "swapped"
+    found = {one.shown: (one.choice, one.note) for one in Verdict.objects.all()}
+    second = {"as_stored": "swapped", "swapped": "as_stored"}[first]
+    assert found == {first: (won, ""), second: (won, "strength: >>")}
+    assert Comparison.objects.get().response_a.candidate.name == min(baseline, "mine")
+
+
+def test_a_judgment_that_may_be_of_two_comparisons_is_a_bad_row() -> None:
+    evaluation = make_evaluation()
+    for other in ("one", "two"):
+        row = comparison("u1", candidate_a=other, candidate_b="mine", response_a=f"{other}.")
+        bring(evaluation, row)
+    importing = check(evaluation, jsonl([JUDGMENT]))
+    assert importing.bad_rows == [
+        {"line": 1, "reason": "query “u1” has 2 comparisons of “mine”: the row does not name the other candidate"}
+    ]
+    bring(evaluation, JUDGMENT, constants={"baseline": "two"})
+    assert {one.comparison.response_b.candidate.name for one in Verdict.objects.all()} == {"two"}
+
+
+def test_a_verdict_on_one_candidate_twice_is_of_no_comparison() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("u1"))
+    told = {"query_id": "u1", "candidate_a": "beta", "candidate_b": "beta", "choice": "A", "rater": "ann"}
+    (bad,) = check(evaluation, jsonl([{**told, "rater_kind": "human"}])).bad_rows
+    assert bad["reason"] == "query “u1” has no comparison of “beta” and “beta”"
+
+
+# ---- unpaired preferences, and rows with more than text ---------------------------------------------------
+
+
+def test_unpaired_preferences_are_responses_with_scores_and_pairs() -> None:
+    evaluation = make_evaluation()
+    rows = [
+        {"prompt": "1 + 1?", "completion": answer, "label": label, "model": model}
+        for model, answer, label in (("a", "2", True), ("b", "3", False), ("a", "2", False))
+    ]
+    bring(evaluation, *rows)
+    assert Comparison.objects.count() == 1
+    scores = Score.objects.order_by("response__candidate__name", "sample").values_list(
+        "response__candidate__name", "value"
+    )
+    assert list(scores) == [("a", 1.0), ("a", 0.0), ("b", 0.0)]
+
+
+def test_labels_that_are_all_true_are_stored() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, {"prompt": "1 + 1?", "completion": "2", "label": True}, candidate="mine")
+    assert Score.objects.get().value == 1
+
+
+def test_without_its_bad_rows_a_file_is_stored_without_the_turns_that_hold_more_than_text() -> None:
+    evaluation = make_evaluation()
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function"}]}
+    good = {"prompt": "1 + 1?", "chosen": "2", "rejected": "3"}
+    tools = {"prompt": [{"role": "user", "content": "Weather?"}], "chosen": [call], "rejected": [call]}
+    preferences = bring(evaluation, good, tools, skip_bad=True)
+    own = bring(evaluation, comparison("q8"), comparison("q9", response_a=[call]), skip_bad=True)
+    assert (preferences.rows_bad, own.rows_bad) == (1, 1)
+    assert Comparison.objects.count() == 2
+    assert not Response.objects.filter(characters=0).exists()
+
+
+def test_blank_rows_and_columns_are_counted_in_the_preview() -> None:
+    columns = list(COMPARISON)
+    cells = ",".join(COMPARISON.values())
+    content = f"{','.join(columns)},,\n{cells},,\n{',' * len(columns)},\n{',' * len(columns)},\n"
+    importing = check(make_evaluation(), content.encode(), name="rows.csv")
+    assert (importing.rows_read, importing.rows_stored, importing.rows_bad) == (1, 1, 0)
+    assert "Skipped 2 blank rows and 2 blank columns." in importing.summary["notes"]

@@ -71,9 +71,12 @@ def test_one_response_a_row_is_a_file_of_responses_and_a_number_a_score() -> Non
     ("found", "meant"),
     [
         (("model_a", "model_b", "tie (bothbad)"), ["A", "B", "both_bad"]),
-        (("0", "1", "2"), ["tie", "A", "B"]),
-        (("1", "2"), ["A", "B"]),
-        (("0", "1"), ["A", "B"]),
+        (("0", "1", "2"), ["", "", ""]),  # which of them is a tie, and which side is first, no number says
+        (("1", "2"), ["", ""]),
+        (("0", "1"), ["", ""]),
+        (("-1", "0", "1"), ["", "", ""]),
+        (("1", "2", "3"), ["", "", ""]),
+        (("1.0", "2.0"), ["", ""]),
         (("Left is better", "what"), ["A", ""]),
     ],
 )

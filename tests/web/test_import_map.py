@@ -171,3 +171,18 @@ def test_a_reviewer_cannot_say_what_columns_mean(client: Client, evaluation: Eva
     upload(manager, evaluation)
     client.force_login(make_member(evaluation, Role.REVIEWER))
     assert at(client, Import.objects.get()).status_code == 403
+
+
+def test_what_numbers_mean_must_be_chosen(manager: Client, evaluation: Evaluation) -> None:
+    numbered = ARENA.replace("gpt4,ann", "0,ann").replace("gpt4,bob", "1,bob").replace("tie,ann", "2,ann")
+    upload(manager, evaluation, numbered)
+    importing = Import.objects.get()
+    assert '<option value="" selected>–</option>' in at(manager, importing).content.decode()
+    answer = at(manager, importing, said(do="fit", word_0="A", word_1="", word_2="tie"))
+    assert answer.status_code == 422
+    assert "Choose what it means: a number says nothing by itself." in answer.content.decode()
+    importing.refresh_from_db()
+    assert importing.state == ImportState.MAPPING
+    at(manager, importing, said(do="fit", word_0="A", word_1="B", word_2="tie"))
+    importing.refresh_from_db()
+    assert (importing.state, importing.rows_bad) == (ImportState.PREVIEWED, 0)

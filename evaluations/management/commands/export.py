@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain import InputRefused, LabelPolicy, Split, SplitPart, split_from
-from evaluations.management.pairs import key_and_value
+from evaluations.management.pairs import accept_negative_keys, key_and_value
 from evaluations.models import Comparison, Evaluation
 from evaluations.services.exporting import exporting
 from evaluations.services.exporting.manifesting import document, manifest_of
@@ -22,6 +22,7 @@ class Command(BaseCommand):
     help = "Write an evaluation's comparisons with all their labels into a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        accept_negative_keys(parser)
         parser.add_argument("slug", help="the address of the evaluation")
         parser.add_argument("--format", required=True, help=f"one of {', '.join(one.name for one in offered())}")
         parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="replaced when the export is whole")

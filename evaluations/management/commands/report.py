@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Seen, SplitPart, SplitRule
-from evaluations.management.pairs import key_and_value
+from evaluations.management.pairs import accept_negative_keys, key_and_value
 from evaluations.models import Evaluation
 from evaluations.services.preparing.slicing import slice_of
 from evaluations.services.reporting.reporting import (
@@ -34,6 +34,7 @@ class Command(BaseCommand):
     help = "Agreement of judges with people, of people with each other, and what it rests on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        accept_negative_keys(parser)
         parser.add_argument("slug", help="the address of the evaluation")
         parser.add_argument("--json", action="store_true", help="every number, as JSON")
         parser.add_argument("--raters", default="*", metavar="GLOB", help="only raters of such a name")

@@ -8,6 +8,7 @@ from typing import Final
 from evaluations.domain import FIELDS, OF_TEXT, FileFormat
 from evaluations.formats.annotated import aspect_of
 from evaluations.formats.candidates import MODEL_COLUMNS, plain
+from evaluations.formats.values import NUMBER
 from evaluations.formats.wording import folded, parse_label
 from evaluations.services.importing.mapping import Sheet
 
@@ -39,7 +40,6 @@ NAMES: Final[Mapping[str, str]] = {
     "response": "response output answer completion text generation reply modeloutput generatedtext prediction",
 }
 SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
-NUMBERED: Final = (("0", "1", "2"), ("1", "2"), ("0", "1"))
 PER_KIND: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
 
 
@@ -158,10 +158,11 @@ def filled_in(found: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]
     return told
 
 
+def is_number(word: str) -> bool:
+    """Whether a person must say what it means: every other word that is no choice may be a candidate's name."""
+    return NUMBER.fullmatch(word) is not None
+
+
 def choices_of(words: Sequence[str]) -> dict[str, str]:
-    """What each word probably means; "" where it cannot be told."""
-    told = tuple(word for word in words if word)
-    for numbers in NUMBERED:
-        if told and set(told) == set(numbers):
-            return dict(zip(numbers, ("tie", "A", "B") if len(numbers) == 3 else ("A", "B"), strict=True))
+    """What each word probably means; "" where it does not say, as no number does."""
     return {word: str(label.choice) if (label := parse_label(word)) else "" for word in words}

@@ -4,16 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, BinaryIO, Final
 
 from django.db import transaction
 from django.utils import timezone
 
 from evaluations.domain import OF_ONE_FILE, FileFormat, InputRefused, NamesMissing, Reading
-from evaluations.formats.reading import columns_of, up_to_first_readable
+from evaluations.formats.file_sample import sample_of
 from evaluations.formats.sources import open_source
-from evaluations.formats.streams import Record
 from evaluations.models import ColumnMapping, Evaluation, User
 from evaluations.services.importing.fetching import limits
 from evaluations.services.recording import record
@@ -34,18 +32,18 @@ class Sheet:
 
 
 def columns_at(file: BinaryIO, name: str) -> tuple[str, ...]:
-    source = open_source(file, name, limits())
-    return tuple(source.columns or columns_of(list(up_to_first_readable(source.records))))
+    return sample_of(open_source(file, name, limits()))[0].columns
 
 
 def look_at(file: BinaryIO, name: str) -> Sheet:
     """Raises InputRefused where it cannot be read at all."""
-    source = open_source(file, name, limits())
-    rows = [one.values for one in islice(source.records, LOOKED_AT) if isinstance(one, Record)]
-    columns = tuple(source.columns or (rows[0] if rows else ()))
-    if not columns:
-        raise InputRefused(f"None of the first {LOOKED_AT} rows of {name} can be read.")
-    return Sheet(columns, tuple(rows[:SHOWN]), {column: found for column in columns if (found := words(rows, column))})
+    sample, records = sample_of(open_source(file, name, limits()))
+    if not sample.rows:
+        list(records)  # which says why none can be read
+    if not sample.columns:
+        raise InputRefused(f"None of the first rows of {name} can be read.")
+    few = {column: found for column in sample.columns if (found := words(sample.rows, column))}
+    return Sheet(sample.columns, tuple(sample.rows[:SHOWN]), few)
 
 
 def words(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:

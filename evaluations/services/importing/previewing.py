@@ -26,6 +26,7 @@ from evaluations.formats.notices import Notices
 from evaluations.formats.reading import Entry, NamedBy, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
+from evaluations.formats.streams import Blank
 from evaluations.models import Evaluation, Import, User
 from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
@@ -93,6 +94,7 @@ class Checked:
     samples: list[dict[str, Any]] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
     scales: Scales = field(default_factory=dict)
+    blank: Blank = field(default_factory=Blank)
     notices: Notices = field(default_factory=Notices)
 
     def count(self, items: Sequence[Entry | BadRow], batch: Batch) -> None:
@@ -327,7 +329,14 @@ def check(importing: Import, file: BinaryIO) -> Checked:
         reading = reading_of(importing)
         contents = read_rows(file, importing.file_name, reading, counted, importing.options["brings"])
         form = contents.format
-        checked = Checked(form.name, form.brings, form.pairs, form.note, models=ModelCounts(contents.named_by))
+        checked = Checked(
+            form.name,
+            form.brings,
+            form.pairs,
+            form.note,
+            models=ModelCounts(contents.named_by),
+            blank=contents.blank,
+        )
         may_pair = form.pairs or margin_of(importing) is not None
         for items in in_batches(contents.entries, CHECKED_AT_ONCE):
             checked.read += len(items)
@@ -405,6 +414,8 @@ def notes(importing: Import, checked: Checked) -> Iterator[str]:
             f"{rows} the candidates in the other order. Such rows are turned round: "
             "A is always the candidate whose name sorts first."
         )
+    if skipped := str(checked.blank):
+        yield f"Skipped {skipped}."
     if checked.note:
         yield checked.note
     yield from scaling.notes_about(checked.scales, margin_of(importing))

@@ -255,20 +255,27 @@ def comparison_meant(added: Addition, row: VerdictRow) -> ComparisonSketch:
     if len(matching) == 1:
         refuse_other_texts(matching[0], row)
         return matching[0]
-    named = f" of “{row.candidate_a}” and “{row.candidate_b}”" if row.candidate_a else ""
+    named = " of " + " and ".join(f"“{name}”" for name in names_in(row)) if names_in(row) else ""
     if len(matching) > 1:
-        raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: which one is not clear")
+        what = "the row does not name the other candidate" if len(names_in(row)) == 1 else "which one is not clear"
+        raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: {what}")
     if query is None:
         raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
-    for name in (row.candidate_a, row.candidate_b):
-        if name and name not in added.batch.around.candidates:
+    for name in names_in(row):
+        if name not in added.batch.around.candidates:
             raise RowRefused(f"there is no candidate “{name}” in this evaluation")
     raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
 
 
 def is_meant(comparison: ComparisonSketch, row: VerdictRow) -> bool:
-    a, b = comparison.a.candidate.name, comparison.b.candidate.name
-    return row.candidate_a is None or (row.candidate_a, row.candidate_b) in ((a, b), (b, a))
+    named = names_in(row)
+    is_one_twice = len(set(named)) < len(named)
+    return not is_one_twice and {comparison.a.candidate.name, comparison.b.candidate.name}.issuperset(named)
+
+
+def names_in(row: VerdictRow) -> list[str]:
+    """The candidates that a row names: two, one, or none where it only says which response stood first."""
+    return [name for name in (row.candidate_a, row.candidate_b) if name is not None]
 
 
 def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
@@ -284,9 +291,10 @@ def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
 
 def as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRow:
     """The row in terms of the comparison's A and B."""
-    if row.candidate_a is None:
-        return turned_round(row) if comparison.turned else row
-    return sorted_by_name(row)
+    if row.candidate_a is not None:
+        return sorted_by_name(row)
+    is_turned = comparison.turned if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
+    return turned_round(row) if is_turned else row
 
 
 def aspect_meant(added: Addition, row: VerdictRow) -> Aspect:

@@ -1,0 +1,62 @@
+"""What is looked at of a file before its rows are read: its columns, and rows from all over it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from evaluations.domain import BadRow, InputRefused
+from evaluations.formats.streams import MB, Record, Source
+from evaluations.formats.values import size_of
+
+FIRST_RECORDS: Final = 1_000
+FIRST_CHARACTERS: Final = 4 * MB
+MOSTLY: Final = 0.9
+
+
+@dataclass(frozen=True)
+class FileSample:
+    """``rows``: values of the first records, and of some from later parts of the file where they can be found."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+    def values(self, column: str) -> list[Any]:
+        """What a column holds, without its empty cells."""
+        return [row[column] for row in self.rows if row.get(column) not in (None, "")]
+
+
+def mostly(fits: Iterable[bool]) -> bool:
+    """Whether so much fits that what does not is a fault of its rows; true where there is nothing."""
+    found = list(fits)
+    return sum(found) >= MOSTLY * len(found)
+
+
+def sample_of(source: Source) -> tuple[FileSample, Iterator[Record | BadRow]]:
+    """A sample of a file, and all its records. Raises InputRefused where nothing says which columns it has."""
+    first: list[Record | BadRow] = []
+    rows: list[Mapping[str, Any]] = []
+    failure: InputRefused | None = None
+    characters = 0
+    try:
+        for record in source.records:
+            first.append(record)
+            if isinstance(record, Record):
+                rows.append(record.values)
+                characters += size_of(list(record.values.values()))
+            if len(first) == FIRST_RECORDS or characters > FIRST_CHARACTERS:
+                rows += source.later_rows()
+                break
+    except InputRefused as refused:
+        if not rows and not source.columns:
+            raise
+        failure = refused
+    columns = source.columns or tuple(dict.fromkeys(chain.from_iterable(rows)))
+    return FileSample(columns, rows), chain(first, rest(source.records, failure))
+
+
+def rest(records: Iterator[Record | BadRow], failure: InputRefused | None) -> Iterator[Record | BadRow]:
+    """The records after the first; where the file broke off among those, it breaks off again."""
+    if failure:
+        raise failure
+    yield from records

@@ -1,0 +1,92 @@
+"""JudgeBench: pairs of responses of one model with a known better one, and what a judge decided in both orders."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from evaluations.domain import FLIPPED, CallState, ComparisonRow, RaterKind, Reading, Row, Shown, VerdictRow
+from evaluations.formats.conversing import asked, candidate, query_of, remainder
+from evaluations.formats.messages import response
+from evaluations.formats.rows import DEFAULT_ASPECT
+from evaluations.formats.streams import Record
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text
+from evaluations.formats.wording import parse_label, with_strength
+
+SIDES: Final = ("response_A", "response_B")
+ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED)
+GOLD: Final = "gold"
+KNOWN: Final = frozenset(
+    {"pair_id", "original_id", "source", "question", "label", "judge_name", "judge_model", "judgments", *SIDES}
+)
+
+
+def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """A comparison, its gold verdict, and the judge's decisions where the row has some."""
+    values = record.values
+    source, original = optional_text(values, "source", MAX_CATEGORY), optional_text(values, "original_id")
+    comparison = ComparisonRow(
+        line=record.line,
+        query=query_of(
+            asked(required_text(values, "question")),
+            reading,
+            key=required_text(values, "pair_id"),
+            cluster=f"{source} {original}".strip() if original else "",
+            category=source,
+        ),
+        candidate_a=SIDES[0],
+        response_a=response(values, SIDES[0]),
+        candidate_b=SIDES[1],
+        response_b=response(values, SIDES[1]),
+        metadata=remainder(values, KNOWN),
+    )
+    label = parse_label(required_text(values, "label"))
+    if label is None:
+        raise RowRefused(f"label is “{str(values['label'])[:40]}” where A>B, B>A or A=B is expected")
+    gold = VerdictRow(
+        line=record.line,
+        query_key=comparison.query.key,
+        candidate_a=comparison.candidate_a,
+        candidate_b=comparison.candidate_b,
+        rater=GOLD,
+        rater_kind=RaterKind.GOLD,
+        aspect=DEFAULT_ASPECT,
+        choice=label.choice,
+        note=with_strength("", label.strength),
+    )
+    return comparison, gold, *decisions(values, gold, reading)
+
+
+def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> Iterator[VerdictRow]:
+    """A judge's verdict on each order; in the second it saw response B first. What is missing there has failed."""
+    given = values.get("judgments")
+    if given is None:
+        return
+    if not isinstance(given, list) or len(given) > len(ORDERS):
+        raise RowRefused("judgments must be a list of at most two")
+    rater = judge_in(values, given, reading)
+    for one, shown in zip(given, ORDERS, strict=False):
+        label = parse_label(optional_text(one, "decision")) if isinstance(one, dict) else None
+        choice = label.choice if label else CallState.UNREADABLE if one is not None else CallState.FAILED
+        said = one.get("judgment") if isinstance(one, dict) else None
+        yield replace(
+            gold,
+            rater=rater,
+            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            choice=FLIPPED[label.choice] if label and shown == Shown.SWAPPED else choice,
+            shown=shown,
+            note=with_strength("", label.strength if label else ""),
+            rationale=optional_text(said, "response") if isinstance(said, dict) else "",
+        )
+
+
+def judge_in(values: Mapping[str, Any], given: list[Any], reading: Reading) -> str:
+    """The judge's model and, as another prompt makes another judge here, the name of its prompt."""
+    if reading.rater:
+        return reading.rater
+    details = [one["judgment"] for one in given if isinstance(one, dict) and isinstance(one.get("judgment"), dict)]
+    model = candidate(values, "judge_model") or next((candidate(one, "judge_model") for one in details), "")
+    prompt = candidate(values, "judge_name")
+    name = f"{model} ({prompt})" if model and prompt else model or prompt
+    if not name or len(name) > MAX_KEY:
+        raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
+    return name

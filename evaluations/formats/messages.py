@@ -1,0 +1,212 @@
+"""Chat messages of any file as texts. A turn that holds more than text is refused by name: nothing of it is lost."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import Message, Messages
+from evaluations.formats.values import RowRefused, Values, as_text, from_json, required_text
+
+ROLES: Final = frozenset({"system", "developer", "user", "assistant"})
+ROLE_OF: Final = {"human": "user", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant", "model": "assistant"}
+# Where a turn keeps its role and its text, by the formats that there are.
+ROLE_KEYS: Final = ("role", "from", "author", "speaker")
+TEXT_KEYS: Final = ("content", "value", "parts", "text")
+KNOWN_KEYS: Final = frozenset({*ROLE_KEYS, *TEXT_KEYS})
+TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
+ONLY_TEXT: Final = "only text can be imported so far"
+WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+# What a key, a role or the type of a part stands for, by how one of its words begins.
+HELD: Final = (
+    (("tool", "function", "observation", "ipython"), "a tool call"),
+    (("image", "img", "picture", "photo"), "an image"),
+    (("audio", "speech"), "audio"),
+    (("video",), "a video"),
+    (("file", "document", "attachment", "media", "inline", "blob"), "a file"),
+    (("reason", "think", "thought", "redacted"), "reasoning"),
+    (("refus",), "a refusal"),
+    (("citation", "annotation", "grounding"), "citations"),
+    (("executable", "execution"), "code that was run"),
+)
+RESULTS: Final = frozenset({"result", "results", "response", "output", "id", "observation", "ipython"})
+DECLARED: Final = frozenset({"tools", "functions"})
+RESULT_ROLES: Final = frozenset({"tool", "function"})
+# Columns beside texts that belong to what was asked or answered, and of which a text says nothing.
+MEDIA_COLUMNS: Final = frozenset(
+    {"image", "images", "image_url", "image_urls", "video", "videos", "audio", "audios"}
+    | {"tools", "functions", "tool_calls", "function_call"}
+)
+ADDRESS: Final = re.compile(
+    r"(?:https?|s3|gs|file)://\S+|data:\S+|\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|pdf|mp3|wav|ogg|flac|m4a|mp4|webm|mov|avi)",
+    re.IGNORECASE,
+)
+
+
+def held_by(name: str) -> str | None:
+    """What a key, a role or a part of this name holds that is not text; None where the name does not say."""
+    if name in DECLARED:
+        return "tools"
+    words = [word.lower() for word in WORDS.findall(name)]
+    found = next((what for starts, what in HELD if any(word.startswith(starts) for word in words)), None)
+    is_result = found == "a tool call" and not RESULTS.isdisjoint(words)
+    return "a tool result" if is_result else found
+
+
+def is_nothing(value: object) -> bool:
+    """Numbers and booleans beside a text only say something about it."""
+    return isinstance(value, (bool, int, float)) or not value
+
+
+def not_text(where: str, what: str) -> RowRefused:
+    return RowRefused(f"{where} holds {what}: {ONLY_TEXT}")
+
+
+def refuse_more_than_text(given: Mapping[str, Any], where: str) -> None:
+    if given.get("thought") is True:  # a part that a model of Google's said to itself
+        raise not_text(where, "reasoning")
+    for key, value in given.items():
+        if key not in TEXT_KEYS and not is_nothing(value) and (what := held_by(key)):
+            raise not_text(where, what)
+
+
+def refuse_media_columns(values: Values) -> None:
+    """Images, tools and the like beside the texts of a row: who judges the texts alone judges something else."""
+    if MEDIA_COLUMNS.isdisjoint(values):
+        return
+    for column in sorted(MEDIA_COLUMNS.intersection(values)):
+        if holds_media(values[column]):
+            raise not_text(column, held_by(column) or "something that is not text")
+
+
+def holds_media(value: object) -> bool:
+    """Whether it is a list or an object with something in it, as JSON in a cell too, or the address of a file."""
+    if isinstance(value, str):
+        text = value.strip()
+        return (text.startswith(("[", "{")) and len(text) > 2) or ADDRESS.fullmatch(text) is not None
+    if isinstance(value, list):
+        return any(not is_nothing(one) for one in value)
+    return not is_nothing(value)
+
+
+# ---- lists of turns ------------------------------------------------------------------------------
+
+
+def optional_messages(value: object, field: str, *, strict: bool = False) -> Messages:
+    """A list of turns. ``strict``: a turn that holds anything but its role and its text is refused."""
+    if not isinstance(value, list) or not value:
+        raise RowRefused(f"{field} must be a list of chat messages")
+    return [one_message(turn, f"{field}, turn {number}", strict=strict) for number, turn in enumerate(value, 1)]
+
+
+def one_message(turn: object, where: str, *, strict: bool = False) -> Message:
+    """A turn: of role and content, of from and value, of role and parts, and what else there is."""
+    if not isinstance(turn, dict):
+        raise RowRefused(f"{where} must have a role and a content")
+    role = turn.get("role")
+    if len(turn) == 2 and type(turn.get("content")) is str and role in ROLES:  # as almost all are
+        return {"role": role, "content": turn["content"]}
+    role = role_of(turn, where)
+    refuse_more_than_text(turn, where)
+    refuse_other_channel(turn, where)
+    if strict and (
+        others := [key for key in turn if key not in (*ROLE_KEYS, *TEXT_KEYS) and not is_nothing(turn[key])]
+    ):
+        raise RowRefused(f"{where} must have a role and a content and nothing else, not “{others[0][:40]}”")
+    return {"role": role, "content": text_of_turn(turn, where)}
+
+
+def role_of(turn: Mapping[str, Any], where: str) -> str:
+    given = next((turn[key] for key in ROLE_KEYS if turn.get(key)), None)
+    if isinstance(given, dict):  # an author with a role and a name
+        given = given.get("role")
+    role = str(given or "").strip().lower()
+    role = ROLE_OF.get(role, role)
+    if role in ROLES:
+        return role
+    if role in RESULT_ROLES:
+        raise not_text(where, "a tool call" if turn.get("function_call") or turn.get("tool_calls") else "a tool result")
+    if what := held_by(role or str(turn.get("type", ""))):
+        raise not_text(where, what)
+    if not role:
+        raise RowRefused(f"{where} must have a role and a content")
+    raise RowRefused(f"{where} has the unknown role “{role[:40]}”")
+
+
+def refuse_other_channel(turn: Mapping[str, Any], where: str) -> None:
+    """What a model of OpenAI's Harmony format says to itself, or to a tool."""
+    if turn.get("channel") in ("analysis", "commentary"):
+        raise not_text(where, "reasoning")
+    if turn.get("recipient") not in (None, "", "all", "user"):
+        raise not_text(where, "a tool call")
+
+
+def text_of_turn(turn: Mapping[str, Any], where: str) -> str:
+    """The text, and not silently one of two."""
+    found = {key: words(turn[key], where) for key in TEXT_KEYS if turn.get(key) not in (None, [])}
+    if not found:
+        raise RowRefused(f'{where} has no text (an empty one is written as "")')
+    texts = {text for text in found.values() if text}
+    if len(texts) > 1:
+        raise RowRefused(f"{where} has two texts, in {' and in '.join(found)}: give one of them")
+    return texts.pop() if texts else ""
+
+
+def words(content: object, where: str) -> str:
+    """The words of a turn: text, or a list of parts of which each is text."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n\n".join(part(one, where) for one in content)
+    if isinstance(content, dict):
+        return part(content, where)
+    if content is None:
+        raise RowRefused(f'{where} has no text (an empty one is written as "")')
+    return as_text(content, where)
+
+
+def part(given: object, where: str) -> str:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict):
+        raise not_text(where, "something that is not text")
+    kind = given.get("type")
+    if kind not in TEXT_PARTS:
+        raise not_text(where, held_by(str(kind)) or f"a part of the type “{str(kind)[:40]}”")
+    refuse_more_than_text(given, where)
+    text = next((given[key] for key in ("text", "content", "value") if given.get(key) is not None), None)
+    if isinstance(text, dict):
+        return part(text, where)
+    if not isinstance(text, str):
+        raise not_text(where, "something that is not text")
+    return text
+
+
+# ---- queries and responses ---------------------------------------------------------------------------
+
+
+def conversation(values: Values) -> Messages:
+    """What was asked: the column ``messages``, or ``query`` as one turn of the user."""
+    given = from_json(values.get("messages"), "messages")
+    query = values.get("query")
+    if given is None:
+        return [{"role": "user", "content": required_text(values, "query")}]
+    if query not in (None, ""):
+        raise RowRefused("has both query and messages: give one of them")
+    messages = optional_messages(given, "messages", strict=True)
+    if messages[-1]["role"] != "user":
+        raise RowRefused("messages must end with a turn of the user")
+    return messages
+
+
+def response(values: Values, field: str, *, strict: bool = False) -> Messages:
+    """A response: text, or chat messages. "" is an empty response; absent is refused."""
+    value = values.get(field)
+    if isinstance(value, str):
+        return [{"role": "assistant", "content": value}]
+    if value is None:
+        raise RowRefused(f'{field} is missing (an empty response is written as "")')
+    if isinstance(value, list):
+        return optional_messages(value, field, strict=strict)
+    if isinstance(value, dict) and any(key in value for key in ROLE_KEYS):
+        return [one_message(value, field, strict=strict)]
+    return [{"role": "assistant", "content": as_text(value, field)}]
