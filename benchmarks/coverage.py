@@ -30,6 +30,7 @@ from evaluations.stats.ceiling import ceiling
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import crossed
 from evaluations.stats.numbers import Number
+from evaluations.stats.people import against_the_others
 from evaluations.stats.polls import poll
 from evaluations.stats.several import several
 from evaluations.stats.votes import Votes
@@ -43,7 +44,8 @@ SEED = 5
 
 @dataclass(frozen=True)
 class Population:
-    """``items``: the fewest and the most in a cluster. ``prevalence``: of A, B and tie.
+    """``items``: the fewest and the most in a cluster; with ``zipf`` sizes have that exponent, and are at most 60.
+    ``giant``: how many the first has. ``prevalence``: of A, B and tie.
 
     ``people`` and ``judge``: how often each knows what is true; else they choose by prevalence. How often varies from
     cluster to cluster, by a beta distribution with this intraclass correlation, ``likeness``. With probability
@@ -57,11 +59,13 @@ class Population:
     judge: float = 0.7
     likeness: float = 0.2
     shared: float = 0.4
+    zipf: float = 0.0
+    giant: int = 0
 
 
 EVEN = (0.5, 0.5, 0.0)
 CASES: Mapping[str, Population] = {
-    "40 clusters": Population(40, (1, 4)),
+    "50 clusters": Population(50, (1, 4)),  # 42 effective ones
     "40 clusters of 20": Population(40, (20, 20), people=0.9, judge=0.8),
     "60 clusters": Population(60, (1, 4)),
     "60 clusters, high agreement": Population(60, (4, 8), (0.45, 0.45, 0.1), people=0.95, judge=0.9),
@@ -77,6 +81,13 @@ CASES: Mapping[str, Population] = {
     "40 clusters of 20, alike": Population(40, (20, 20), EVEN, people=0.9999, judge=0.94, likeness=0.5),
     "20 clusters of 20, alike": Population(20, (20, 20), EVEN, people=0.9999, judge=0.90, likeness=0.5),
     "60 clusters of 10, alike": Population(60, (10, 10), EVEN, people=0.9999, judge=0.94, likeness=0.3),
+    # Few clusters hold most items: from 40 effective ones on intervals are by bootstrap, below by Wilson.
+    "300 clusters by Zipf": Population(300, (1, 1), zipf=2.5),
+    "1,000 clusters by Zipf": Population(1_000, (1, 1), zipf=2.0),
+    "2,500 clusters by Zipf": Population(2_500, (1, 1), zipf=2.0),
+    "60 clusters by Zipf": Population(60, (1, 1), zipf=2.0),
+    "100 clusters, one giant": Population(100, (1, 2), giant=60),
+    "1,000 clusters, one giant": Population(1_000, (1, 2), giant=150),
 }
 
 
@@ -101,7 +112,7 @@ class Sample:
 
 
 def sample(population: Population, rng: np.random.Generator) -> Sample:
-    size = rng.integers(population.items[0], population.items[1] + 1, population.clusters)
+    size = sizes(population, rng)
     cluster = np.repeat(np.arange(population.clusters), size)
     items = len(cluster)
     own = rng.choice(CHOICES, population.clusters, p=population.prevalence)[cluster]
@@ -112,6 +123,16 @@ def sample(population: Population, rng: np.random.Generator) -> Sample:
     ]
     item, rater = np.tile(np.arange(items), PEOPLE), np.repeat(np.arange(PEOPLE), items)
     return Sample(said[0], Votes(item, rater, np.zeros_like(item), np.concatenate(said[1:])), cluster)
+
+
+def sizes(population: Population, rng: np.random.Generator) -> IntArray:
+    if population.zipf:
+        size = np.minimum(rng.zipf(population.zipf, population.clusters), 60)
+    else:
+        size = rng.integers(population.items[0], population.items[1] + 1, population.clusters)
+    if population.giant:
+        size[0] = population.giant
+    return size
 
 
 def known(
@@ -130,6 +151,7 @@ def numbers(found: Sample) -> dict[str, Number]:
     most, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
     judge = block(crossed(found.judge, most.choice, votes.cluster_of_items), CHOICES)
     people = several(votes, CHOICES)
+    others_block = against_the_others(votes, others, CHOICES, "")
     level = ceiling(found.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
     return {
         "agreement": judge.with_ties.agreement,
@@ -140,8 +162,11 @@ def numbers(found: Sample) -> dict[str, Number]:
         "cohen_kappa_without_ties": judge.without_ties.cohen_kappa,
         "krippendorff_alpha": people.krippendorff_alpha,
         "krippendorff_alpha_ordinal": people.krippendorff_alpha_ordinal,
+        "human_human": others_block.with_ties.agreement,
+        "ceiling_judge": level.judge,
         "ceiling_people": level.people,
         "ceiling_difference": level.difference,
+        "ceiling_kappa_of_people": level.cohen_kappa.people,
         "ceiling_difference_of_kappas": level.cohen_kappa.difference,
     }
 

@@ -49,6 +49,7 @@ FILTERS: Final = {
     "failed": "failed verdicts: exclude or tie",
     "coding": "sides: candidate or shown",
     "part": "of the evaluation's own split: train, dev or test",
+    "pairs": "all: every pair of reviewers, above 30 reviewers too",
     "aspect": "of parts with a page for each aspect, the one",
 }
 SEVERAL: Final = ("judge", "reviewer")

@@ -64,7 +64,8 @@ class Rules:
 
     ``judges`` and ``reviewers``: names; empty where everyone counts. ``since`` and ``until``: the first and the last
     day on which a vote of a person counts. ``sliced``: the filter that comparisons must pass besides.
-    ``part``: the one part of the evaluation's own split that counts.
+    ``part``: the one part of the evaluation's own split that counts. ``all_pairs``: numbers of every two people,
+    however many there are.
     """
 
     raters: str = "*"
@@ -79,3 +80,4 @@ class Rules:
     coding: Coding = Coding.CANDIDATE
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE
+    all_pairs: bool = False

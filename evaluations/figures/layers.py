@@ -25,7 +25,7 @@ def datum(estimate: Estimate, quantity: Quantity) -> Json:
 
 
 def tooltip(row_name: str, quantity: Quantity, *more: Json) -> list[Json]:
-    fields = {"label": row_name, "series": "Of", "said": quantity.name, "interval": "95% interval", "n": "n"}
+    fields = {"label": row_name, "series": "Of", "said": quantity.name, "interval": "Pointwise 95% CI", "n": "n"}
     return [text(field, title) for field, title in fields.items()] + [*more, text("note", "Note")]
 
 

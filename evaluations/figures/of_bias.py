@@ -12,7 +12,7 @@ from evaluations.stats.bias.tendency import Tendency
 JUDGE = "judge"
 FORMS = {"any": "any Markdown", "emphasis": "bold or italics"}
 RULE = (
-    "Without ties. People are single votes; beside them the judge is over the same comparisons, alone over all. Nobody "
+    "Without ties. People are their majority; beside it the judge is over the same comparisons, alone over all. Nobody "
     "reads a comparison in both orders, so people have no number for the order."
 )
 
@@ -32,6 +32,6 @@ def of_board(judge: str, board: BiasBoard) -> Iterator[Estimate]:
 
 
 def beside(label: str, tendency: Tendency) -> Iterator[Estimate]:
-    both = tendency.votes.people.n > 0
-    yield estimate_of(label, JUDGE, tendency.votes.judge if both else tendency.judge)
-    yield estimate_of(label, PEOPLE, tendency.votes.people)
+    both = tendency.majority.people.n > 0
+    yield estimate_of(label, JUDGE, tendency.majority.judge if both else tendency.judge)
+    yield estimate_of(label, PEOPLE, tendency.majority.people)

@@ -28,7 +28,7 @@ def cells(estimate: Estimate) -> tuple[Cell, ...]:
 
 def heads(quantity: Quantity, named: bool) -> tuple[str, ...]:
     """``named``: whether there are series that are told apart by name."""
-    return (*(("Of",) if named else ()), quantity.name, "95% interval", "n", "Note")
+    return (*(("Of",) if named else ()), quantity.name, "Pointwise 95% CI", "n", "Note")
 
 
 def said(estimate: Estimate, quantity: Quantity, named: bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ def noted(estimates: Sequence[Estimate], rule: str, most_rows: int | None, lines
     """How many each number rests on, what is not drawn, what has no interval, and the rule."""
     drawn = with_value(estimates)
     if drawn:
-        intervals = f" {lines} are 95% intervals." if any(one.has_interval for one in drawn) else ""
+        intervals = f" {lines} are pointwise 95% CIs." if any(one.has_interval for one in drawn) else ""
         yield f"n is {between([one.n for one in drawn])}.{intervals}"
     if missing := [one for one in estimates if one.value is None]:
         yield f"{counted(missing, estimates)} without a value: {reasons(missing)}."

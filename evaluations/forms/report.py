@@ -26,6 +26,7 @@ SPLITS = [
 FAILURES = [(FailedRule.EXCLUDE, "are left out"), (FailedRule.TIE, "count as ties")]
 CODINGS = [(Coding.CANDIDATE, "candidates"), (Coding.SHOWN, "first and second shown")]
 PARTS = [("", "all"), *((part, str(part)) for part in SplitPart)]
+PAIRS = [("", "the 20 with most shared items, above 30 reviewers"), ("all", "all")]
 TIES = [("with", "with ties"), ("without", "without ties")]
 MEASURES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORTS = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
@@ -88,6 +89,7 @@ class ReportForm(forms.Form):
     failed = one_of("Failed verdicts", FAILURES)
     coding = one_of("Sides are", CODINGS)
     part = one_of("Part of the split", PARTS)
+    pairs = one_of("Pairs of reviewers", PAIRS)
 
     ties = one_of("Ties", TIES)
     measure = one_of("Measure", MEASURES)
@@ -95,7 +97,7 @@ class ReportForm(forms.Form):
     aspect = named("Aspect", "aspect")
 
     FREQUENT: Final = ("judge", "slice", "category", "candidate_1", "candidate_2")
-    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part")
+    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs")
     LAYOUT: Final = ("ties", "measure", "sort", "aspect")
 
     def __init__(
@@ -147,6 +149,7 @@ class ReportForm(forms.Form):
             split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
             failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
             part=SplitPart(told["part"]) if told["part"] else None,
+            all_pairs=told["pairs"] == "all",
         )
 
     def laid_out(self, name: str) -> str:

@@ -9,17 +9,17 @@ import numpy as np
 
 from evaluations.stats import coefficients
 from evaluations.stats.coding import CHOICES, BoolArray
+from evaluations.stats.coefficients import SIDES as SIDES
 from evaluations.stats.coefficients import Tables
 from evaluations.stats.contributions import Contributions, FloatArray
 from evaluations.stats.intervals import CORRELATION, SHARE, Spread, too_few
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.slopes import measured
 
-SIDES: Final = 2  # without ties only A and B are left
-
 NOTHING_SHARED: Final = "No comparison has a choice on both sides."
 ALL_TIES: Final = "No comparison is left once ties are dropped."
 CONSTANT: Final = "Both sides made the same one choice throughout: agreement by chance would be complete as well."
+CONSTANT_RATER: Final = "A rater made the same one choice throughout, which tells no comparison from another."
 NO_RATERS: Final = (
     "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa of each two people."
 )
@@ -95,6 +95,7 @@ S2: Final = Way(
     ("agreement", "cohen_kappa", "scott_pi", "gwet_ac1", "prevalence_index", "bias_index"),
     {"weighted_kappa": TWO_SIDES_KAPPA, "gwet_ac2": TWO_SIDES_AC1},
 )
+COEFFICIENTS: Final = ("cohen_kappa", "weighted_kappa", "scott_pi", "gwet_ac1", "gwet_ac2")
 NEED_RATERS: Final = ("cohen_kappa", "weighted_kappa", "bias_index")
 IN_ORDER: Final = ("weighted_kappa", "gwet_ac2")
 
@@ -106,15 +107,18 @@ AMONG: Final = (ALL,) * (DROPPED + 1) + (SIDED,) * len(S2.measures)
 
 
 def block(found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True) -> Block:
-    """``found``: a table of choices by choices, as `crossed` makes it. ``q`` counts the choices on offer."""
-    row = measured(numbers_of_a_block(on_offer(found.totals, q)), found.totals)
+    """``found``: a table of choices by choices, as `crossed` makes it. ``q``: how many choices the rubric offers."""
+    row = measured(numbers_of_a_block(max(q, SIDES)), found.totals)
     values = row.values.tolist()
-    withheld = dict.fromkeys(NEED_RATERS, NO_RATERS) if not raters_known else {}
-    n = int(found.totals.sum())
+    table, n = Tables(found.totals.reshape(len(CHOICES), len(CHOICES))), int(found.totals.sum())
+    if raters_known:
+        no_s1, no_s2 = of_constant(table.in_order(), IN_ORDER) | of_constant(table), of_constant(table.sides)
+    else:
+        no_s1 = no_s2 = dict.fromkeys(NEED_RATERS, NO_RATERS)
     numbers = [
-        *defined(S1, n, values[:DROPPED], withheld, empty),
+        *defined(S1, n, values[:DROPPED], no_s1, empty),
         Number(values[DROPPED], n) if n else undefined(empty),
-        *defined(S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], withheld, ALL_TIES if n else empty),
+        *defined(S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], no_s2, ALL_TIES if n else empty),
     ]
     few = [*reasons(found, S1), too_few(found, SIDED, among=ALL), *reasons(found, S2)]
     within = Spread(found).hedged(numbers, row, BOUNDS, few, AMONG)
@@ -122,10 +126,12 @@ def block(found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_k
     return Block(with_ties, without_ties, within[DROPPED])
 
 
-def on_offer(totals: FloatArray, q: int) -> int:
-    """A choice that occurs was on offer, whatever the rubric says."""
-    table = Tables(totals.reshape(len(CHOICES), len(CHOICES)))
-    return max(q, int(np.count_nonzero(table.together)), SIDES)
+def of_constant(table: Tables, measures: Sequence[str] = COEFFICIENTS) -> dict[str, str]:
+    """The measures that one table has no number for, since a rater is constant: it tells no item from another.
+
+    Where both are, and make the same choice, AC1 may say that the aspect is constant.
+    """
+    return dict.fromkeys(measures, CONSTANT_RATER) if table.has_constant and table.agree < table.n else {}
 
 
 def numbers_of_a_block(q: int) -> Callable[[FloatArray], FloatArray]:
@@ -133,7 +139,7 @@ def numbers_of_a_block(q: int) -> Callable[[FloatArray], FloatArray]:
 
     def statistic(totals: FloatArray) -> FloatArray:
         table = Tables(totals.reshape(*totals.shape[:-1], len(CHOICES), len(CHOICES)))
-        in_order, sides = table.in_order(), Tables(table.counts[..., :SIDES, :SIDES])
+        in_order, sides = table.in_order(), table.sides
         return side_by_side(
             coefficients.raw_agreement(table),
             coefficients.cohen_kappa(table),

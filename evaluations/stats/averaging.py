@@ -30,8 +30,14 @@ class Averaged:
     added: ClusterSums
 
     def at(self, totals: FloatArray) -> FloatArray:
-        """The values where the clusters add up to these totals: … × cells → … × measures × sides."""
-        return np.asarray(self.values + totals[..., 1:].reshape(*totals.shape[:-1], *self.values.shape))
+        """The values where the clusters add up to these totals: … × cells → … × measures × sides.
+
+        What is added is divided by how many entries there are, as in every other number: a resample that holds a large
+        cluster twice is larger.
+        """
+        size = totals[..., :1] / self.added.totals[0]
+        moved = np.divide(totals[..., 1:], size, out=np.full_like(totals[..., 1:], np.nan), where=size > 0)
+        return np.asarray(self.values + moved.reshape(*totals.shape[:-1], *self.values.shape))
 
 
 def averaged(person: IntArray, sides: Sequence[IntArray], cluster: IntArray, measures: Sequence[Measure]) -> Averaged:

@@ -11,10 +11,14 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.connectivity import reach_all, reachable
 from evaluations.stats.contributions import FloatArray
+from evaluations.stats.laplacian import Graph, solution
 
 MOST_STEPS: Final = 40
 LONGEST_STEP: Final = 3.0  # in log odds
+MOST_DENSE: Final = 200  # candidates: of more a matrix of every two of them costs too much
+MOST_LISTED: Final = 5  # names in a sentence
 PRECISE: Final = 1e-6  # a step of this length leaves an error of its square
 
 
@@ -45,7 +49,9 @@ def scores(table: Table, start: FloatArray | None = None) -> FloatArray:
     found = np.full((*table.matches.shape[:-1], table.candidates), np.nan)
     settled = have_scores(table)
     if settled.any():
-        found[settled] = climbed(table.only(settled), np.zeros(table.candidates) if start is None else start)
+        at = np.zeros(table.candidates) if start is None else start
+        sparse = settled.ndim == 0 and table.candidates > MOST_DENSE
+        found[settled] = climbed_sparse(table, at) if sparse else climbed(table.only(settled), at)
     return found
 
 
@@ -59,6 +65,22 @@ def climbed(table: Table, start: FloatArray) -> FloatArray:
         if (longest < PRECISE).all():
             break
     return np.where(longest < PRECISE, at, np.nan)
+
+
+def climbed_sparse(table: Table, start: FloatArray) -> FloatArray:
+    """The same of one table of many candidates, most of whom never met: each step costs what its pairs do."""
+    met = table.matches > 0
+    graph = Graph(table.first[met], table.second[met], table.candidates)
+    matches, wins = table.matches[met], table.wins[met]
+    at = start - start.mean()
+    for _ in range(MOST_STEPS):
+        p = (1 + np.tanh((at[graph.first] - at[graph.second]) / 2)) / 2
+        step = solution(graph, matches * p * (1 - p), graph.differences(wins - matches * p))
+        longest = float(np.abs(step).max())
+        at = at + step * min(1.0, LONGEST_STEP / max(longest, LONGEST_STEP))
+        if longest < PRECISE:
+            return np.asarray(at - at.mean())
+    return np.full(table.candidates, np.nan)
 
 
 def chances(table: Table, at: FloatArray) -> FloatArray:
@@ -92,26 +114,22 @@ def curvature(table: Table, at: FloatArray) -> FloatArray:
     return np.asarray(found + own.mean(axis=-1)[..., None, None] / table.candidates)
 
 
-def beats(table: Table) -> BoolArray:
-    """Whether i ever won, or tied, against j: (…, candidates, candidates)."""
-    found = np.zeros((*table.matches.shape[:-1], table.candidates, table.candidates), dtype=np.bool_)
-    found[..., table.first, table.second] = table.wins > 0
-    found[..., table.second, table.first] = table.wins < table.matches
-    return found
-
-
-def reached(steps: BoolArray) -> BoolArray:
-    """Who comes to whom by any number of such steps, with none to itself."""
-    candidates = steps.shape[-1]
-    found = (steps | np.eye(candidates, dtype=np.bool_)).astype(np.float32)
-    for _ in range(max(candidates - 1, 1).bit_length()):
-        found = np.minimum(found @ found, 1)
-    return np.asarray(found > 0)
+def steps(table: Table) -> tuple[IntArray, IntArray, BoolArray]:
+    """From who did not lose all to whom: tails, heads, and whether it ever won, or tied: (…, 2 × pairs)."""
+    tail, head = np.concatenate([table.first, table.second]), np.concatenate([table.second, table.first])
+    return tail, head, np.concatenate([table.wins > 0, table.wins < table.matches], axis=-1)
 
 
 def have_scores(table: Table) -> BoolArray:
     """Whether everyone beats everyone by some chain of wins: else some score is without bound (Ford 1957)."""
-    return np.asarray(reached(beats(table)).all(axis=(-1, -2)))
+    tail, head, beats = steps(table)
+    if beats.ndim > 1:
+        flat = beats.reshape(-1, beats.shape[-1])
+        found = reach_all(tail, head, flat, table.candidates) & reach_all(head, tail, flat, table.candidates)
+        return np.asarray(found.reshape(beats.shape[:-1]))
+    tail, head = tail[beats], head[beats]
+    ways = (reachable(*way, table.candidates, 0) for way in ((tail, head), (head, tail)))
+    return np.asarray(all(len(one) == table.candidates for one in ways))
 
 
 def obstacle(table: Table, names: Sequence[str]) -> str | None:
@@ -120,24 +138,49 @@ def obstacle(table: Table, names: Sequence[str]) -> str | None:
         return None
     if apart := gap(table, names):
         return apart
-    chains = reached(beats(table))
-    # Who comes to most others is beaten by nobody but those that it beats in turn.
-    foremost = np.argmax(chains.sum(axis=1))
-    ahead = chains[foremost] & chains[:, foremost]
+    ahead = foremost(table)
     return (
         f"In every comparison of the two groups {listed(names, ahead)} won against {listed(names, ~ahead)}: no scores "
         "lie far enough apart for that."
     )
 
 
+def foremost(table: Table) -> BoolArray:
+    """Candidates that nobody else ever beat or tied with: from any one, upwards by wins alone."""
+    tail, head, beats = steps(table)
+    tail, head = tail[beats], head[beats]
+    best = 0
+    while True:
+        above = reachable(head, tail, table.candidates, best)
+        below = among(reachable(tail, head, table.candidates, best), table.candidates)
+        unbeaten = above[~below[above]]
+        if not len(unbeaten):
+            return among(above, table.candidates)
+        best = int(unbeaten[-1])
+
+
+def among(places: IntArray, count: int) -> BoolArray:
+    found = np.zeros(count, dtype=np.bool_)
+    found[places] = True
+    return found
+
+
 def gap(table: Table, names: Sequence[str]) -> str | None:
     """In words between whom of this one table nothing tells who is better."""
-    steps = beats(table)
-    met = reached(steps | steps.T)[0]
-    if met.all():
+    met = table.matches > 0
+    tail, head = np.concatenate([table.first, table.second]), np.concatenate([table.second, table.first])
+    found = reachable(tail[np.tile(met, 2)], head[np.tile(met, 2)], table.candidates, 0)
+    if len(found) == table.candidates:
         return None
-    return f"No comparison, direct or through others, leads from {listed(names, met)} to {listed(names, ~met)}."
+    together = among(found, table.candidates)
+    return (
+        f"No comparison, direct or through others, leads from {listed(names, together)} to {listed(names, ~together)}."
+    )
 
 
 def listed(names: Sequence[str], chosen: BoolArray) -> str:
-    return ", ".join(name for name, is_one in zip(names, chosen, strict=True) if is_one)
+    """The first of them by name, and how many others there are."""
+    found = [name for name, is_one in zip(names, chosen, strict=True) if is_one]
+    if len(found) <= MOST_LISTED:
+        return ", ".join(found)
+    return f"{', '.join(found[:MOST_LISTED])} and {len(found) - MOST_LISTED:,} others"

@@ -14,16 +14,14 @@ import numpy as np
 
 from evaluations.stats.averaging import averaged
 from evaluations.stats.coding import CHOICES, MISSING, B, BoolArray, IntArray
-from evaluations.stats.coefficients import cohen_kappa, raw_agreement
+from evaluations.stats.coefficients import kappa_of_varying, raw_agreement
 from evaluations.stats.contributions import Contributions, FloatArray
 from evaluations.stats.intervals import (
     CORRELATION,
-    LEAST_DISAGREEING,
     SHARE,
     Bounds,
     Spread,
     too_few,
-    too_few_of,
 )
 from evaluations.stats.majority import Majority
 from evaluations.stats.numbers import Number, undefined
@@ -110,6 +108,11 @@ class Company:
         return judge, own
 
     @property
+    def ahead(self) -> IntArray:
+        """1 where the judge alone agrees with the majority, −1 where the person alone does, else 0."""
+        return np.asarray((self.judge == self.others).astype(np.int64) - (self.own == self.others))
+
+    @property
     def agreeing(self) -> Contributions:
         """By who agrees with the majority, the cells above."""
         cell = 2 * (self.judge == self.others).astype(np.int64) + (self.own == self.others)
@@ -121,11 +124,15 @@ def ceiling(judge: IntArray, poll: Poll, others: Majority, names: Sequence[str])
 
     ``names``: what the rater numbers stand for. An item counts where two people or more voted on it.
     """
-    each = poll.each
-    company = Company(each.turnout.rater, judge[each.turnout.unit], each.choice, others.choice, each.cluster)
-    company = company.where((company.judge != MISSING) & (company.own != MISSING) & (company.others != MISSING))
+    company = company_of(judge, poll, others)
     sides = company.where((company.judge <= B) & (company.own <= B) & (company.others <= B))
     return Ceiling(level(company, names, NO_COMPANY), level(sides, names, NO_SIDES if len(company.own) else NO_COMPANY))
+
+
+def company_of(judge: IntArray, poll: Poll, others: Majority) -> Company:
+    each = poll.each
+    company = Company(each.turnout.rater, judge[each.turnout.unit], each.choice, others.choice, each.cluster)
+    return company.where((company.judge != MISSING) & (company.own != MISSING) & (company.others != MISSING))
 
 
 def level(company: Company, names: Sequence[str], empty: str) -> Level:
@@ -144,7 +151,7 @@ def level(company: Company, names: Sequence[str], empty: str) -> Level:
 
 def averages(company: Company, agreeing: Contributions) -> tuple[Beside, Beside]:
     """Agreement and kappa of judge and people with their differences, over the same draws of clusters."""
-    found = averaged(company.numbered, company.cells, company.cluster, (raw_agreement, cohen_kappa))
+    found = averaged(company.numbered, company.cells, company.cluster, (raw_agreement, kappa_of_varying))
     few = reasons(agreeing)
     row = measured(lambda totals: beside(found.at(totals)), found.added.totals)
     within = Spread(found.added).hedged(
@@ -173,7 +180,7 @@ def reasons(agreeing: Contributions) -> list[str | None]:
     return [
         too_few(agreeing, ~JUDGE, among=EITHER),
         too_few(agreeing, ~PERSON, among=EITHER),
-        too_few_of(agreeing.clusters, agreeing.clusters_with(APART, LEAST_DISAGREEING)),
+        too_few(agreeing, APART),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.contributions import FloatArray, effective_number
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,11 @@ class Clusters:
     def total(self, value: FloatArray) -> FloatArray:
         """The sum of a value in each cluster."""
         return np.bincount(self.of, value, self.count).astype(np.float64, copy=False)
+
+    @cached_property
+    def effective(self) -> float:
+        """How many clusters of one size would tell as much."""
+        return effective_number(np.bincount(self.of, minlength=self.count).astype(np.float64))
 
     def holding(self, entries: FloatArray) -> int:
         """How many clusters hold an entry that is not 0."""
@@ -61,6 +66,10 @@ class ClusterSums:
 
     def by_cluster(self) -> FloatArray:
         return self.of_cluster
+
+    def effective_clusters(self, cells: BoolArray, enough: float = np.inf) -> float:
+        """How many clusters of one size would tell as much: the same in all cells, for every entry adds to each."""
+        return effective_number(self.of_cluster[:, 0])
 
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
         """How many clusters have something in one of these cells, or just ``enough`` where there are as many."""

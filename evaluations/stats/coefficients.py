@@ -7,10 +7,14 @@ out as exactly 1 and chance as exactly 0.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
+from evaluations.stats.coding import BoolArray
 from evaluations.stats.contributions import FloatArray
+
+SIDES: Final = 2  # the first categories
 
 # A – tie – B: both bad stands with tie between the sides.
 IN_ORDER: FloatArray = np.array([[1.0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 0]])
@@ -39,9 +43,20 @@ class Tables:
         return np.asarray(self.counts.sum(axis=-2))
 
     @cached_property
+    def has_constant(self) -> BoolArray:
+        """Whether a rater makes the same one choice throughout."""
+        n = self.n[..., None]
+        return np.asarray(((self.rows == n) | (self.columns == n)).any(axis=-1))
+
+    @cached_property
     def together(self) -> FloatArray:
         """How often each category was chosen by either."""
         return self.rows + self.columns
+
+    @property
+    def sides(self) -> "Tables":
+        """The same where both chose a side."""
+        return Tables(self.counts[..., :SIDES, :SIDES])
 
     def in_order(self) -> "Tables":
         """The same on A – tie – B."""
@@ -57,6 +72,11 @@ def cohen_kappa(table: Tables) -> FloatArray:
     """(po − pe) ÷ (1 − pe), chance from each rater's own choices (Cohen 1960)."""
     by_chance = (table.rows * table.columns).sum(axis=-1)
     return np.asarray((table.n * table.agree - by_chance) / (table.n**2 - by_chance))
+
+
+def kappa_of_varying(table: Tables) -> FloatArray:
+    """Cohen's kappa of two raters who both make more than one choice; NaN where either does not."""
+    return np.where(table.has_constant, np.nan, cohen_kappa(table))
 
 
 def weighted_kappa(table: Tables) -> FloatArray:

@@ -131,7 +131,7 @@ def noise_of_bins(place: IntArray, difference: FloatArray, clusters: Clusters) -
 
     by cluster. None where there are too few clusters.
     """
-    if clusters.count < LEAST_CLUSTERS:
+    if clusters.effective < LEAST_CLUSTERS:
         return None
     flat = np.bincount(clusters.of * BINS + place, difference, clusters.count * BINS)
     by_cluster = flat.reshape(clusters.count, BINS) / len(place)
@@ -149,7 +149,7 @@ def brier_score(difference: FloatArray, clusters: Clusters) -> Number:
     """The mean squared difference of weight and people's choice (Brier 1950)."""
     spread = Spread(cluster_sums(clusters, difference**2))
     number = Number(float((difference**2).mean()), len(difference))
-    few = too_few_of(clusters.count, LEAST_DISAGREEING)
+    few = too_few_of(clusters.effective, LEAST_DISAGREEING, clusters=clusters.count)
     return number.without_interval(few) if few else spread.interval(number, mean_of_squares, SHARE)
 
 

@@ -122,6 +122,16 @@ class Contributions:
         weight = u[self.cell] if self.weight is None else u[self.cell] * self.weight
         return np.bincount(self.numbered, weight, self.clusters).astype(np.float64)
 
+    def effective_clusters(self, cells: BoolArray, enough: float = np.inf) -> float:
+        """(Σn)² ÷ Σn², n the entries that a cluster has in these cells: as many equal clusters would tell as much.
+
+        Just ``enough`` where the totals alone show that there are as many.
+        """
+        n = float(self.totals[cells].sum())
+        if self.weight is None and n >= enough * self.largest:
+            return enough
+        return effective_number(self.added(cells.astype(np.float64)))
+
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
         """How many clusters have an entry in one of these cells, or just ``enough`` where the totals tell as much."""
         if enough is not None and self.weight is None and self.totals[cells].sum() >= enough * self.largest:
@@ -129,6 +139,12 @@ class Contributions:
         seen = np.zeros(self.clusters, dtype=bool)
         seen[self.numbered[cells[self.cell]]] = True
         return int(np.count_nonzero(seen))
+
+
+def effective_number(sizes: FloatArray) -> float:
+    """(Σn)² ÷ Σn² of the sizes of clusters: their number where all are of one size, fewer where some are large."""
+    squares = float((sizes * sizes).sum())
+    return float(sizes.sum()) ** 2 / squares if squares else 0.0
 
 
 def side_by_side(*parts: Contributions) -> Contributions:

@@ -18,7 +18,7 @@ from evaluations.stats.ranks import Ranked
 
 DRAWN_CELLS: Final = 121  # of a table of the distinct values, 11 × 11; with more its resamples take too long
 
-CONSTANT: Final = "One side gives every response the same score: there is no order to agree on."
+CONSTANT: Final = "A side gives every response the same score, which tells no response from another."
 
 
 @dataclass(frozen=True)

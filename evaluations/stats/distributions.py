@@ -37,13 +37,12 @@ def t_quantile(p: float, degrees: float) -> float:
 
 @lru_cache(maxsize=1_024)
 def t_975(degrees: int) -> float:
-    """The t below which 97.5 % lie: with many degrees by its expansion about the normal (A&S 26.7.5), to seven digits.
+    """The t below which 97.5 % lie. A page of intervals asks for it hundreds of times."""
+    return t_quantile(0.975, degrees) if degrees < EXPANDED_FROM else t_of_many_degrees(Z_975, degrees)
 
-    A page of intervals asks for it hundreds of times.
-    """
-    if degrees < EXPANDED_FROM:
-        return t_quantile(0.975, degrees)
-    z = Z_975
+
+def t_of_many_degrees(z: float, degrees: float) -> float:
+    """The t with the tail that z has of the normal, by its expansion (A&S 26.7.5): to seven digits at z = 1.96."""
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

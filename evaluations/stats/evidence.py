@@ -7,7 +7,7 @@ import numpy as np
 
 from evaluations.stats.bradley_terry import Table, chances
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.contributions import Contributions, FloatArray
+from evaluations.stats.contributions import Contributions, FloatArray, effective_number
 from evaluations.stats.intervals import LEAST_DISAGREEING
 from evaluations.stats.matches import Matches
 from evaluations.stats.sandwich import Residuals
@@ -53,21 +53,32 @@ class Evidence:
         pairs = np.bincount(self.pair, self.said, len(self.matches.met)).astype(np.int64)
         return self.matches.over_pairs(pairs)[self.matches.entrants]
 
+    @cached_property
+    def effective_clusters(self) -> float:
+        """How many clusters of one size would tell as much, by their comparisons with a choice."""
+        return effective_number(np.bincount(self.cluster, self.said).astype(np.float64))
+
     @property
-    def varied(self) -> list[int]:
+    def varied(self) -> IntArray:
         """How many clusters hold, for each of them, anything but its commonest outcome; or LEAST_DISAGREEING."""
         said, (first, second) = self.said, places(self.matches)
-        cell = 3 * self.pair[said] + np.rint(2 * self.outcome[said]).astype(np.int64)
-        found = Contributions(self.cluster[said], cell, 3 * len(self.matches.met))
-        to_first = found.totals.reshape(-1, 3)  # how often it lost, tied and won
-        varied = []
-        for candidate in range(len(self.names)):
-            is_first, is_second = (first == candidate)[:, None], (second == candidate)[:, None]
-            commonest = int(np.argmax((is_first * to_first + is_second * to_first[:, ::-1]).sum(axis=0)))
-            other = np.arange(3) != commonest
-            others = (is_first & other) | (is_second & other[::-1])
-            varied.append(found.clusters_with(others.ravel(), LEAST_DISAGREEING))
-        return varied
+        pair, outcome = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int64)
+        to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
+        counts = np.zeros((len(self.names), 3), dtype=np.int64)
+        np.add.at(counts, first, to_first)
+        np.add.at(counts, second, to_first[:, ::-1])
+        commonest, others = counts.argmax(axis=1), counts.sum(axis=1) - counts.max(axis=1)
+        found = np.full(len(counts), LEAST_DISAGREEING)
+        cluster = self.cluster[said]
+        few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
+        if few.any():
+            sides = ((first[pair], outcome), (second[pair], 2 - outcome))
+            held = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
+            candidate = np.concatenate([one[where] for (one, _), where in zip(sides, held, strict=True)])
+            clusters = int(cluster.max(initial=0)) + 1
+            met = np.unique(candidate * clusters + cluster[np.concatenate(held)]) // clusters
+            found[few] = np.bincount(met, minlength=len(counts))[few]
+        return found
 
     @cached_property
     def totals(self) -> FloatArray:

@@ -24,7 +24,7 @@ class Grouped:
     def total(self, value: FloatArray | BoolArray) -> FloatArray:
         return np.bincount(self.group, value, self.groups).astype(np.float64, copy=False)
 
-    def squares(self, value: FloatArray) -> FloatArray:
+    def squares(self, value: FloatArray | BoolArray) -> FloatArray:
         """Per group: the sum over clusters of the square of what the value sums up to there."""
         by_cell = np.bincount(self.cell, value, len(self.group_of_cell))
         return np.bincount(self.group_of_cell, by_cell**2, self.groups).astype(np.float64, copy=False)
@@ -33,6 +33,11 @@ class Grouped:
         """Per group: how many clusters have an entry that counts."""
         held = np.bincount(self.cell, counted, len(self.group_of_cell)) > 0
         return np.bincount(self.group_of_cell[held], minlength=self.groups)
+
+    def effective(self, counted: BoolArray) -> FloatArray:
+        """Per group: how many clusters of one size would tell as much as those with an entry that counts."""
+        squares = self.squares(counted)
+        return np.divide(self.total(counted) ** 2, squares, out=np.zeros(self.groups), where=squares > 0)
 
     def variance(self, influence: FloatArray, clusters: IntArray) -> FloatArray:
         """Per group, of a number from what each entry adds to it. ``clusters``: how many count; NaN below two."""
@@ -60,6 +65,7 @@ def shares(entries: Grouped, value: FloatArray | BoolArray, counted: BoolArray, 
         share = entries.total(np.where(counted, value, 0.0)) / n
         influence = np.where(counted, value - share[entries.group], 0.0) / n[entries.group]
     clusters = entries.clusters(counted)
-    columns = share, n.astype(np.int64), clusters, entries.variance(influence, clusters)
+    variance = entries.variance(influence, clusters)
+    columns = share, n.astype(np.int64), clusters, variance, entries.effective(counted)
     found = zip(*(column.tolist() for column in columns), strict=True)
-    return [wilson_of(Number(p, n), clusters, v) if n else undefined(empty) for p, n, clusters, v in found]
+    return [wilson_of(Number(p, n), g, v, effective) if n else undefined(empty) for p, n, g, v, effective in found]

@@ -9,7 +9,7 @@ totals are one function (…, cells) → (…, numbers), which is as quick as on
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import floor, sqrt
 from typing import Final
 
 import numpy as np
@@ -28,7 +28,8 @@ Bounds = tuple[float, float]
 
 BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
 
-LEAST_CLUSTERS: Final = 40
+LEAST_CLUSTERS: Final = 40  # effective ones
+ROUNDING: Final = 1e-9  # what sums of sizes lose
 LEAST_DISAGREEING: Final = 10
 CORRELATION: Final[Bounds] = (-1.0, 1.0)
 SHARE: Final[Bounds] = (0.0, 1.0)
@@ -47,6 +48,12 @@ class Spread:
     def draws(self) -> FloatArray:
         """The totals of RESAMPLES samples, each cluster taken a Poisson number of times: RESAMPLES × cells."""
         return bootstrap.resampled(self.contributions.by_cluster(), whole=self.contributions.is_counted)
+
+    @cached_property
+    def effective(self) -> int:
+        """How many clusters of one size tell as much of a variance: a few large ones may decide it."""
+        found = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
+        return max(floor(found + ROUNDING), 2)
 
     @property
     def is_drawn(self) -> bool:
@@ -92,7 +99,8 @@ class Spread:
     def wilson(self, number: Number, variance: float, among: BoolArray) -> Number:
         """Over the clusters that hold one of these cells; ``variance`` counts all there are."""
         all_of_them, clusters = self.contributions.clusters, self.contributions.clusters_with(among)
-        return wilson_of(number, clusters, variance * spare(clusters) / spare(all_of_them))
+        effective = self.contributions.effective_clusters(among)
+        return wilson_of(number, clusters, variance * spare(clusters) / spare(all_of_them), effective)
 
     def drawn(self, numbers: Sequence[Number], found: Measured) -> list[Number]:
         """By resampled clusters."""
@@ -114,11 +122,12 @@ class Spread:
             return number.without_interval(NO_INTERVAL)
         clusters = self.contributions.clusters
         rule = f"bootstrap, {RESAMPLES:,} resamples of {clusters:,} clusters"
-        low, high = accelerated(defined, held, skewness, clusters)
+        low, high = accelerated(defined, held, skewness, self.effective)
         return number.within(low, high, f"{rule}, {missing:,} of them undefined" if missing else rule)
 
     def linearised(self, numbers: Sequence[Number], u: FloatArray, bounds: Sequence[Bounds]) -> list[Number]:
-        """By the normal distribution around the number, within its bounds."""
+        """By t, of many clusters by the normal distribution, around the number, within its bounds."""
+        quantile = t_975(self.effective - 1) if self.effective <= BOOTSTRAP_UP_TO else Z_975
         rule = f"linearised over {self.contributions.clusters:,} clusters"
         found = []
         for number, variance, (least, most) in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
@@ -127,7 +136,7 @@ class Spread:
             elif not 0 < variance < np.inf:
                 found.append(number.without_interval(NO_INTERVAL))
             else:
-                margin = Z_975 * sqrt(variance)
+                margin = quantile * sqrt(variance)
                 found.append(number.within(max(number.value - margin, least), min(number.value + margin, most), rule))
         return found
 
@@ -165,22 +174,25 @@ def too_few(
     ``among``: the cells that the number is made of, where these are not all; those left then speak of agreement,
     which has to occur too, for a share near 0 is no easier than one near 1.
     """
+    counted = np.ones(contributions.cells, dtype=bool) if among is None else among
+    effective = contributions.effective_clusters(counted, LEAST_CLUSTERS)
+    if effective < LEAST_CLUSTERS:
+        return too_few_clusters(effective, contributions.clusters_with(counted))
+    differing = contributions.clusters_with(disagreements & counted, LEAST_DISAGREEING)
     if among is None:
-        return too_few_of(contributions.clusters, contributions.clusters_with(disagreements, LEAST_DISAGREEING))
-    clusters = contributions.clusters_with(among, LEAST_CLUSTERS)
-    if clusters < LEAST_CLUSTERS:
-        return too_few_of(clusters, 0)
-    return too_few_of(
-        clusters,
-        contributions.clusters_with(disagreements & among, LEAST_DISAGREEING),
-        contributions.clusters_with(among & ~disagreements, LEAST_DISAGREEING),
-    )
+        return too_few_of(effective, differing)
+    return too_few_of(effective, differing, contributions.clusters_with(among & ~disagreements, LEAST_DISAGREEING))
 
 
-def too_few_of(clusters: int, differing: int, agreeing: int | None = None) -> str | None:
-    """The same, where the clusters and those that hold a disagreement, and an agreement, are counted."""
-    if clusters < LEAST_CLUSTERS:
-        return f"It rests on {clusters:,} clusters; an interval is given from {LEAST_CLUSTERS} on."
+def too_few_of(
+    effective: float, differing: int, agreeing: int | None = None, *, clusters: int | None = None
+) -> str | None:
+    """The same, where the effective clusters and those that hold a disagreement, and an agreement, are counted.
+
+    ``clusters``: how many there are, where they may be of different sizes.
+    """
+    if effective < LEAST_CLUSTERS:
+        return too_few_clusters(effective, clusters)
     for what, held in (("a disagreement", differing), ("an agreement", agreeing)):
         if held is not None and held < LEAST_DISAGREEING:
             return (
@@ -190,26 +202,37 @@ def too_few_of(clusters: int, differing: int, agreeing: int | None = None) -> st
     return None
 
 
+def too_few_clusters(effective: float, clusters: int | None = None) -> str:
+    counted = floor(effective + ROUNDING)
+    why = f"Too few clusters for a CI ({counted:,} < {LEAST_CLUSTERS})."
+    if clusters is None or clusters < LEAST_CLUSTERS:
+        return why
+    return f"{why} {clusters:,} clusters of uneven size tell no more than that."
+
+
 def wilson(number: Number, spread: Spread, statistic: Statistic) -> Number:
     """A share's score interval (Wilson 1927) with n divided by the design effect (Kish 1965), for few clusters.
 
     It uses t with clusters − 1 degrees of freedom, for few clusters hardly know their design effect (Dean and Pagano
     2015).
     """
-    return wilson_of(number, spread.contributions.clusters, spread.variance(statistic) if number.n else 0.0)
+    found = spread.contributions
+    effective = found.effective_clusters(np.ones(found.cells, dtype=bool))
+    return wilson_of(number, found.clusters, spread.variance(statistic) if number.n else 0.0, effective)
 
 
-def wilson_of(number: Number, clusters: int, variance: float) -> Number:
-    """The same, where the variance by cluster is known."""
+def wilson_of(number: Number, clusters: int, variance: float, effective: float | None = None) -> Number:
+    """The same, where the variance by cluster is known. ``effective``: how many clusters of one size tell as much."""
     if number.value is None:
         return number
     if clusters < 2:
         return number.without_interval(ONE_CLUSTER)
-    p, t = number.value, t_975(clusters - 1)
-    effective = effective_size(p, number.n, clusters, variance)
-    centre = (p + t**2 / (2 * effective)) / (1 + t**2 / effective)
-    margin = t * sqrt(p * (1 - p) / effective + t**2 / (4 * effective**2)) / (1 + t**2 / effective)
-    rule = f"Wilson, {number.n:,} ÷ design effect {number.n / effective:.2f} over {clusters:,} clusters"
+    p, counted = number.value, clusters if effective is None else max(floor(effective + ROUNDING), 2)
+    t = t_975(counted - 1)
+    size = effective_size(p, number.n, counted, variance)
+    centre = (p + t**2 / (2 * size)) / (1 + t**2 / size)
+    margin = t * sqrt(p * (1 - p) / size + t**2 / (4 * size**2)) / (1 + t**2 / size)
+    rule = f"Wilson, {number.n:,} ÷ design effect {number.n / size:.2f} over {clusters:,} clusters"
     return number.within(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)
 
 

@@ -27,8 +27,14 @@ from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ranking import NOTHING_SAID, too_few_of_each
 
 BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
+MOST_CANDIDATES: Final = 200
+MOST_CELLS: Final = 40_000_000  # of the design
+TOO_MANY: Final = "Too many models for length control ({:,})."
 NO_LENGTHS: Final = "The two responses of every comparison are equally long."
-NOT_TOLD_APART: Final = "Lengths and candidates cannot be told apart: who is longer is always the same."
+ONE_LENGTH_A_PAIR: Final = (
+    "Within each pair of models the length difference does not vary, so length cannot be separated from the models."
+)
+NOT_TOLD_APART: Final = "Length cannot be separated from the models: the fit has no solution."
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,19 @@ def length_controlled(evidence: Evidence, lengths: Lengths) -> LengthControlled:
 def hindrance(evidence: Evidence, lengths: Lengths) -> str | None:
     if not evidence.comparisons:
         return NOTHING_SAID
-    return gap(evidence.table(evidence.totals), evidence.names) or (None if lengths.scale else NO_LENGTHS)
+    if apart := gap(evidence.table(evidence.totals), evidence.names):
+        return apart
+    if (count := len(evidence.names)) > MOST_CANDIDATES or BINS * len(lengths.matches.met) * count > MOST_CELLS:
+        return TOO_MANY.format(count)
+    if not lengths.scale:
+        return NO_LENGTHS
+    return None if vary_within_a_pair(evidence, lengths) else ONE_LENGTH_A_PAIR
+
+
+def vary_within_a_pair(evidence: Evidence, lengths: Lengths) -> bool:
+    """Whether two comparisons of one pair, both with a choice, are in different rows of the design."""
+    rows = np.unique(lengths.row[evidence.item[evidence.said]])
+    return len(np.unique(rows // BINS)) < len(rows)
 
 
 def without(why: str, comparisons: int) -> LengthControlled:

@@ -1,5 +1,6 @@
 """The majority of votes: the choice made most often, where one choice alone is."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -21,6 +22,14 @@ class Majority:
 
     def at(self, places: IntArray) -> "Majority":
         return Majority(self.choice[places], self.split[places])
+
+
+def split_rule_of(rule: SplitRule, offered: Collection[int]) -> SplitRule:
+    """A split majority cannot count as a tie where the rubric offers none: it is dropped.
+
+    Every coefficient of a block is then of the same items, and of the choices that were offered.
+    """
+    return SplitRule.DROP if rule is SplitRule.TIE and TIE not in offered else rule
 
 
 def majority(unit: IntArray, choice: IntArray, units: int, rule: SplitRule = SplitRule.TIE) -> Majority:

@@ -19,6 +19,7 @@ TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
 CODES: Final = len(CHOICES) + 1
 # Of places of comparisons, sides and pairs, of which there are never 2³¹: half the memory of whole numbers.
 PLACE: Final = np.int32
+MOST_MARKED: Final = 1 << 22  # pairs that could meet: of more, those that did are sorted
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,22 @@ class Matches:
         return np.minimum(a, b).astype(np.int64) * len(self.items.candidates) + np.maximum(a, b)
 
     @cached_property
-    def met(self) -> IntArray:
-        """The pairs that met, as such numbers, in order."""
+    def met_and_pair(self) -> tuple[IntArray, IntArray]:
+        """The pairs to speak of, as such numbers, in order, and of each comparison its pair's place among them."""
         if self.pairs_met is not None:
-            return self.pairs_met
-        return np.flatnonzero(np.bincount(self.numbers, minlength=len(self.items.candidates) ** 2))
+            return self.pairs_met, np.searchsorted(self.pairs_met, self.numbers).astype(PLACE)
+        possible = len(self.items.candidates) ** 2
+        if possible > MOST_MARKED:
+            met, pair = np.unique(self.numbers, return_inverse=True)
+            return met, pair.astype(PLACE)
+        met = np.flatnonzero(np.bincount(self.numbers, minlength=possible))
+        places = np.zeros(possible, dtype=PLACE)
+        places[met] = np.arange(len(met))
+        return met, places[self.numbers]
+
+    @property
+    def met(self) -> IntArray:
+        return self.met_and_pair[0]
 
     @property
     def first(self) -> IntArray:
@@ -96,12 +108,9 @@ class Matches:
         """The later candidate of each pair that met."""
         return self.met % len(self.items.candidates)
 
-    @cached_property
+    @property
     def pair(self) -> IntArray:
-        """Of each comparison its pair's place in ``met``."""
-        places = np.zeros(len(self.items.candidates) ** 2, dtype=PLACE)
-        places[self.met] = np.arange(len(self.met))
-        return places[self.numbers]
+        return self.met_and_pair[1]
 
     @cached_property
     def entrants(self) -> IntArray:

@@ -21,12 +21,13 @@ class Means:
     """One entry for each group in every array; NaN where undefined.
 
     ``clusters``: those that the variance rests on. ``varied``: how many of them hold an outcome other than the
-    commonest. ``n``: comparisons.
+    commonest. ``n``: comparisons. ``effective``: how many clusters of one size would tell as much.
     """
 
     value: FloatArray
     variance: FloatArray
     clusters: IntArray
+    effective: FloatArray
     varied: IntArray
     n: IntArray
 
@@ -87,7 +88,8 @@ class Judged:
             mean = total / size
             influence = np.stack([-mean / size, 1 / size], axis=1)
             variance = form(self.products, influence, influence) * spare(clusters)
-        return Means(mean, variance, clusters, self.varied, self.counts.sum(axis=1))
+            effective = size**2 / self.products[:, 0, 0]
+        return Means(mean, variance, clusters, effective, self.varied, self.counts.sum(axis=1))
 
     @property
     def varied(self) -> IntArray:
@@ -160,7 +162,8 @@ class Sample:
             influence = np.stack([-mean / total, 1 / total], axis=1)
             found = products(self.starts, self.by_cell(w), self.by_cell(wy))
             variance = form(found, influence, influence) * spare(clusters)
-        return Means(mean, variance, clusters, self.varied, self.n)
+            effective = total**2 / found[:, 0, 0]
+        return Means(mean, variance, clusters, effective, self.varied, self.n)
 
     @property
     def varied(self) -> IntArray:

@@ -35,9 +35,14 @@ COEFFICIENTS: Final = (
 )
 CEILING: Final = (
     "To compare a judge with people we leave out one person at a time and hold both the judge and that person against "
-    "the majority of the remaining people on the same comparisons."
+    "the majority of the remaining people on the same comparisons. A difference is claimed only where intervals that "
+    "hold simultaneously over all aspects and judges leave out 0 (max-|t| bootstrap of clusters; for few clusters t "
+    "tests adjusted by Holm 1979)."
 )
-INTERVALS: Final = "All intervals are 95% and treat clusters of comparisons as the sampling unit."
+INTERVALS: Final = (
+    "All intervals are 95% and treat clusters of comparisons as the sampling unit. Each holds 95% by itself "
+    "(pointwise); clusters of uneven size count as the effective number (Σn)² ÷ Σn²."
+)
 # Of each part in its own words; those that name the bootstrap or Wilson's interval have it described after them.
 OF_PART: Final = {
     Part.AGREEMENT: (
@@ -48,9 +53,9 @@ OF_PART: Final = {
         "linearised by cluster, with t."
     ),
     Part.WINS: (
-        "Win rates have intervals of t with the variance by cluster, and Wilson's where fewer than "
-        f"{LEAST_DISAGREEING} clusters hold anything but the commonest outcome. Win rates from people and judge "
-        "together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
+        f"Win rates have intervals of t with the variance by cluster, and Wilson's below {LEAST_CLUSTERS} clusters or "
+        f"where fewer than {LEAST_DISAGREEING} hold anything but the commonest outcome. Win rates from people and "
+        "judge together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
         "clusters. Scores of a ranking (Bradley and Terry 1952) have intervals by bootstrap; those corrected by "
         "people, and win rates at equal length, are linearised by cluster, with t."
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from evaluations.stats.wins import Wins, wins
 
 # Which look at the test part a report with these results is.
 LookAt = Callable[[str], Look]
+
+PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the longer response, and for its own family
 
 
 def choice_of_people(material: AspectMaterial, rule: SplitRule) -> IntArray:
@@ -88,7 +91,7 @@ def people_of_aspect(material: AspectMaterial, known: Known, rules: Rules, agree
     found = opinions(votes)
     judges = {judge.name: judge.own.choice[votes.items] for judge in material.answering}
     return AspectPeople(
-        reviewers=reviewers(found, material.names, judges, rules.split_rule, material.active_ms),
+        reviewers=reviewers(found, material.names, judges, material.split_rule(rules), material.active_ms),
         timeline=timeline(found, material.days, judges),
         alt_tests=alt_tests(material, known),
         budgets=budgets_of(material, known, rules, agreement),
@@ -107,7 +110,7 @@ def confidences(
     }
 
 
-def scores_of(scores: AspectScores) -> ScoresReport:
+def scores_of(scores: AspectScores, rules: Rules) -> ScoresReport:
     return scores_report(
         scores.people,
         scores.names,
@@ -117,6 +120,7 @@ def scores_of(scores: AspectScores) -> ScoresReport:
         counts=scores.counts,
         candidate=scores.candidate,
         candidates=scores.candidates,
+        all_pairs=rules.all_pairs,
     )
 
 
@@ -125,7 +129,7 @@ def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: 
     people = choice_of_people(material, rules.split_rule)
     reviewed, votes = Reviewed(known.matches, people), len(material.people)
     variances = reviewed.candidates.means.variance.tolist()
-    held = reference(material.people, material.cluster, material.names, rules.split_rule, rules.coding)
+    held = reference(material.people, material.cluster, material.names, material.split_rule(rules), rules.coding)
     found = {}
     for judge in material.answering:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
@@ -136,16 +140,23 @@ def budgets_of(material: AspectMaterial, known: Known, rules: Rules, agreement: 
     return found
 
 
-def bias_boards(materials: Mapping[str, AspectMaterial], known: Known, rules: Rules) -> dict[str, dict[str, BiasBoard]]:
-    """By the aspect's key, of each judge by name. What all share is large, and let go when they are made."""
+def bias_boards(
+    materials: Mapping[str, AspectMaterial], known: Known, rules: Rules, aspects: int
+) -> dict[str, dict[str, BiasBoard]]:
+    """By the aspect's key, of each judge by name. What all share is large, and let go when they are made.
+
+    ``aspects``: on how many the report could claim anything, whichever are asked for.
+    """
     if not materials:
         return {}
     ground = ground_of(known.items)
-    return {key: bias_of(one, ground, known.families, rules) for key, one in materials.items()}
+    judges = max(known.judges, *(len(one.answering) for one in materials.values()), 1)
+    claims = PREFERENCES * judges * max(aspects, len(materials))
+    return {key: bias_of(one, ground, known.families, rules, claims) for key, one in materials.items()}
 
 
 def bias_of(
-    material: AspectMaterial, ground: Ground, families: Mapping[str, str], rules: Rules
+    material: AspectMaterial, ground: Ground, families: Mapping[str, str], rules: Rules, claims: int
 ) -> dict[str, BiasBoard]:
     """Of each judge by name."""
     people = people_of(ground, choice_of_people(material, rules.split_rule), material.people)
@@ -157,16 +168,19 @@ def bias_of(
             judge.own.as_stored,
             judge.own.swapped,
             families.get(judge.name, ""),
+            claims,
         )
         for judge in material.answering
     }
 
 
-def wins_of(material: AspectMaterial, known: Known, rules: Rules) -> Wins:
+def wins_of(material: AspectMaterial, known: Known, rules: Rules, aspects: int = 1) -> Wins:
+    """``aspects``: on how many the report could claim anything."""
     undrawn = np.bincount(material.undrawn.item, minlength=material.items) > 0
     reviewed = Reviewed(known.matches, choice_of_people(material, rules.split_rule), undrawn)
+    claims = max(aspects, 1) * max(known.judges, len(material.answering), 1) * max(len(known.matches.entrants), 1)
     judges = {judge.name: (judge.own.choice, judge.selected) for judge in material.answering}
-    return wins(reviewed, known.lengths, judges)
+    return wins(reviewed, known.lengths, judges, claims=claims)
 
 
 def alt_tests(material: AspectMaterial, known: Known) -> dict[str, AltTest]:

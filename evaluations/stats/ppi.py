@@ -56,6 +56,16 @@ class Together:
             return np.asarray(sample.by_group(sample.weight * self.among_reviewed) / sample.by_group(sample.weight))
 
     @cached_property
+    def lead(self) -> tuple[FloatArray, FloatArray]:
+        """F̄ − Ȳ, judge and people on the same reviewed entries, and its variance: one entry for each group."""
+        value, none = self.mean - self.sample.means.value, np.zeros(len(self.mean))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = 1 / self.sample.by_group(self.sample.weight)
+            influence = np.stack([none, none, -value * share, -share, share], axis=1)
+            variance = form(self.products, influence, influence) * spare(self.sample.means.clusters)
+        return value, variance
+
+    @cached_property
     def spreads(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Σ y_g², Σ y_g d_g and Σ d_g² over the clusters of each group; NaN where there is none."""
         judge, none, one = self.judged.means, np.zeros(len(self.mean)), np.ones(len(self.mean))

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, SEED, accelerations
-from evaluations.stats.bradley_terry import Table, chances, curvature, incidence, obstacle, scores
+from evaluations.stats.bradley_terry import MOST_DENSE, Table, chances, curvature, incidence, obstacle, scores
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import Z_975
@@ -18,6 +18,8 @@ from evaluations.stats.numbers import Number, settled
 from evaluations.stats.outcomes import Judgement, Reviewed
 
 NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
+MOST_DRAWN: Final = 60  # candidates whose scores are found anew in every resample
+TOO_MANY: Final = "Too many models for a CI ({:,} > {:,})."
 NOT_FOUND: Final = "No scores were found that fit these comparisons."
 
 
@@ -75,7 +77,7 @@ def fitted(evidence: Evidence) -> Fitted:
 
 
 def ranked(evidence: Evidence) -> Ranking:
-    """With intervals by a bootstrap of clusters, above BOOTSTRAP_UP_TO of them by linearisation.
+    """With intervals by a bootstrap of clusters, above BOOTSTRAP_UP_TO of them or many candidates by linearisation.
 
     A candidate with too few clusters that hold anything but its commonest outcome has none.
     """
@@ -86,13 +88,17 @@ def ranked(evidence: Evidence) -> Ranking:
     reasons = too_few_of_each(evidence)
     if None not in reasons:
         return Ranking(standings(evidence.names, withheld(numbers, reasons), None), None, comparisons, clusters)
-    within, draws = (drawn if clusters <= BOOTSTRAP_UP_TO else linearised)(fit, numbers)
+    is_drawn = clusters <= BOOTSTRAP_UP_TO and len(numbers) <= MOST_DRAWN
+    within, draws = (drawn if is_drawn else linearised)(fit, numbers)
     return Ranking(standings(evidence.names, withheld(within, reasons), draws), None, comparisons, clusters)
 
 
 def too_few_of_each(evidence: Evidence) -> list[str | None]:
     """Why each candidate has no interval, where it has none."""
-    return [too_few_of(evidence.clusters, varied) for varied in evidence.varied]
+    if (count := len(evidence.names)) > MOST_DENSE:
+        return [TOO_MANY.format(count, MOST_DENSE)] * count
+    effective, clusters = evidence.effective_clusters, evidence.clusters
+    return [too_few_of(effective, varied, clusters=clusters) for varied in evidence.varied.tolist()]
 
 
 def withheld(numbers: Sequence[Number], reasons: Sequence[str | None]) -> list[Number]:
@@ -161,7 +167,11 @@ def standings(names: Sequence[str], numbers: Sequence[Number], draws: FloatArray
 def ranks_of(at: FloatArray) -> IntArray:
     """One more than how many are better: (…, candidates). What the last digits alone tell apart is equal."""
     at = settled(at)
-    return np.asarray(1 + (at[..., None, :] > at[..., :, None]).sum(axis=-1))
+    if at.shape[-1] <= MOST_DRAWN:
+        return np.asarray(1 + (at[..., None, :] > at[..., :, None]).sum(axis=-1))
+    rows = at.reshape(-1, at.shape[-1])
+    better = [at.shape[-1] - np.searchsorted(np.sort(row), row, side="right") for row in rows]
+    return 1 + np.array(better, dtype=np.int64).reshape(at.shape)
 
 
 def ranges_of(draws: FloatArray, numbers: Sequence[Number]) -> list[tuple[int, int] | None]:

@@ -1,20 +1,24 @@
 """The report on one aspect: its material, and every number of agreement that is made of it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from evaluations.domain import Coding, Rules, ScoreRule, SplitRule
 from evaluations.stats.anchoring import AfterReveal, Anchoring, Seeing, after_reveal, anchoring
 from evaluations.stats.bias.strata import Strata, undivided
+from evaluations.stats.ceiling import company_of
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.companions import JudgePair, judge_judge
 from evaluations.stats.consolidation import Consolidated, none_chosen
 from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report, panel_material
-from evaluations.stats.majority import majority
+from evaluations.stats.majority import Majority, majority, split_rule_of
 from evaluations.stats.people import HumanHuman, human_human
 from evaluations.stats.polls import poll
 from evaluations.stats.references import JudgeHuman, Reference, in_terms_of, judge_human
 from evaluations.stats.shown import NO_ORDER, common_order, votes_by_place
+from evaluations.stats.simultaneous import Difference, mean_difference
 from evaluations.stats.votes import Votes, each_choice_once, with_turnout_of
 
 
@@ -28,7 +32,8 @@ class AspectMaterial:
     the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown. ``not_drawn`` and
     ``calibration``: how many votes estimates may not use. ``days`` and ``active_ms``: of each of people's votes, in
     days since 1970-01-01, and the time that its review took, 0 where that is not known. ``score_rules``: how choices
-    were derived from scores, if any were; ``is_chosen``: whether any were not.
+    were derived from scores, if any were; ``is_chosen``: whether any were not. ``hidden`` and ``hidden_panels``: judges
+    that filters leave out of the report, and that claims are controlled over all the same.
     """
 
     name: str
@@ -52,11 +57,17 @@ class AspectMaterial:
     warnings: tuple[str, ...]
     score_rules: tuple[ScoreRule, ...] = ()
     is_chosen: bool = True
+    hidden: tuple[JudgeMaterial, ...] = ()
+    hidden_panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def answering(self) -> tuple[JudgeMaterial, ...]:
         """The judges that have answered anything: the others have failures and no numbers."""
         return tuple(judge for judge in self.judges if judge.has_answers)
+
+    def split_rule(self, rules: Rules) -> SplitRule:
+        """What becomes of a split majority in agreement on this aspect."""
+        return split_rule_of(rules.split_rule, self.offered)
 
 
 @dataclass(frozen=True)
@@ -122,25 +133,58 @@ def sharing_turnout(materials: Mapping[str, AspectMaterial]) -> dict[str, Aspect
     return {key: replace(one, people=people) for (key, one), people in zip(materials.items(), seen, strict=True)}
 
 
-def aspect_reports(materials: Mapping[str, AspectMaterial], rules: Rules) -> dict[str, AspectReport]:
-    """By the aspect's key."""
+@dataclass(frozen=True)
+class Everyone:
+    """What judges are compared with on one aspect: reviewers, and the majority of the others for each vote."""
+
+    people: Reference
+    others: Majority
+
+
+def everyone(material: AspectMaterial, rules: Rules) -> Everyone:
+    people = reference(material.people, material.cluster, material.names, material.split_rule(rules), rules.coding)
+    return Everyone(people, people.poll.majority_of_the_others(material.split_rule(rules)))
+
+
+def aspect_reports(
+    materials: Mapping[str, AspectMaterial], rules: Rules, *, compared: bool = True
+) -> tuple[dict[str, AspectReport], dict[tuple[str, str], Difference | None]]:
+    """By the aspect's key; and by that and the judge's name its difference from reviewers, if they are ``compared``."""
     clusters: list[tuple[IntArray, Strata]] = []
-    found = {}
+    found: dict[str, AspectReport] = {}
+    differences: dict[tuple[str, str], Difference | None] = {}
     for key, material in materials.items():
         if not clusters or clusters[-1][0] is not material.cluster:
             clusters.append((material.cluster, undivided(material.cluster)))
-        found[key] = aspect_report(material, clusters[-1][1], rules)
-    return found
+        held = everyone(material, rules)
+        found[key] = aspect_report(material, held, clusters[-1][1], rules)
+        if compared:
+            differences |= {(key, name): one for name, one in differences_of(material, held)}
+    return found, differences
 
 
-def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) -> AspectReport:
+def differences_of(material: AspectMaterial, held: Everyone) -> Iterator[tuple[str, Difference | None]]:
+    """Of each judge with answers, hidden ones too, by name: how much more often it agrees than a person left out."""
+    poll = held.people.poll
+    numbers = np.flatnonzero(np.bincount(material.cluster[poll.items]))
+    whole = replace(
+        material,
+        judges=(*material.judges, *material.hidden),
+        panels={**material.panels, **material.hidden_panels},
+    )
+    judges = (judge for judge in (*whole.judges, *panels(whole)) if judge.has_answers)
+    for judge in sorted(judges, key=lambda one: one.name):
+        company = company_of(in_terms_of(judge.own, held.people)[poll.items], poll, held.others)
+        yield judge.name, mean_difference(company.person, company.ahead, numbers[company.cluster])
+
+
+def aspect_report(material: AspectMaterial, held: Everyone, everything: Strata, rules: Rules) -> AspectReport:
     """``everything``: the comparisons, undivided."""
     offered, cluster = material.offered, material.cluster
-    people = reference(material.people, cluster, material.names, rules.split_rule, rules.coding)
+    people, others = held.people, held.others
     labels = each_choice_once(material.gold)
     gold = reference(labels, cluster, (), SplitRule.DROP, rules.coding)
     gold_choice = gold_choices(labels, material.items)
-    others = people.poll.majority_of_the_others(rules.split_rule)
     empty = NO_ORDER if rules.coding is Coding.SHOWN else None
     judges = (*material.judges, *panels(material))
     own = {judge.name: judge.own for judge in judges}
@@ -151,7 +195,9 @@ def aspect_report(material: AspectMaterial, everything: Strata, rules: Rules) ->
         rubric_versions=material.rubric_versions,
         warnings=material.warnings,
         human_votes=vote_counts(material),
-        human_human=human_human(people.poll, people.majority, others, material.names, len(offered), empty),
+        human_human=human_human(
+            people.poll, people.majority, others, material.names, len(offered), empty, all_pairs=rules.all_pairs
+        ),
         judges={
             judge.name: judge_report(judge, people, others, gold, gold_choice, cluster, everything, offered, rules)
             for judge in judges
@@ -198,7 +244,7 @@ def reference(
 def saw_judge_first(material: AspectMaterial, own: Mapping[str, Consolidated], rules: Rules) -> SawJudgeFirst:
     if not len(material.late):
         return SawJudgeFirst(0, {})
-    late = reference(material.late, material.cluster, material.names, rules.split_rule, rules.coding)
+    late = reference(material.late, material.cluster, material.names, material.split_rule(rules), rules.coding)
     q = len(material.offered)
     judges = {
         name: judge_human(in_terms_of(one, late)[late.poll.items], late, q, rules.coding) for name, one in own.items()

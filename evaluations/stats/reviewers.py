@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from evaluations.domain import SplitRule
-from evaluations.stats.agreement import CONSTANT
+from evaluations.stats.agreement import CONSTANT, CONSTANT_RATER
 from evaluations.stats.coding import CHOICES, MISSING, TIE, IntArray
+from evaluations.stats.coefficients import Tables
 from evaluations.stats.consolidation import Choices
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import t_975
@@ -94,7 +95,7 @@ def median_seconds(active_ms: IntArray, entries: Grouped) -> list[float | None]:
 def cohen_kappas(entries: Grouped, own: IntArray, others: IntArray) -> list[Number]:
     """Of each person with the majority of the others (Cohen 1960), with intervals by cluster.
 
-    Undefined where nobody else voted, and where both made one choice throughout. Linearised, t with clusters − 1
+    Undefined where nobody else voted, and where either made one choice throughout. Linearised, t with clusters − 1
     degrees of freedom; withheld below 40 clusters, or below 10 that hold a disagreement.
     """
     counted = others != MISSING
@@ -103,10 +104,12 @@ def cohen_kappas(entries: Grouped, own: IntArray, others: IntArray) -> list[Numb
     flat = (entries.group * size + own) * size + others
     tables = np.bincount(flat[counted], minlength=entries.groups * size**2).reshape(entries.groups, size, size)
     kappa, slope = kappa_and_slope(tables.astype(np.float64))
+    constant = Tables(tables.astype(np.float64)).has_constant.tolist()
     influence = np.where(counted, slope.ravel()[np.where(counted, flat, 0)], 0.0)
     errors = np.sqrt(entries.variance(influence, clusters))
     n = tables.sum(axis=(1, 2)).tolist()
-    columns = kappa.tolist(), n, clusters.tolist(), differing.tolist(), errors.tolist()
+    effective = entries.effective(counted).tolist()
+    columns = kappa.tolist(), constant, n, clusters.tolist(), effective, differing.tolist(), errors.tolist()
     return [kappa_of(*one) for one in zip(*columns, strict=True)]
 
 
@@ -125,13 +128,17 @@ def kappa_and_slope(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
         return (above / below)[..., 0, 0], slope
 
 
-def kappa_of(kappa: float, n: int, clusters: int, differing: int, error: float) -> Number:
+def kappa_of(
+    kappa: float, constant: bool, n: int, clusters: int, effective: float, differing: int, error: float
+) -> Number:
     if not n:
         return undefined(NO_COMPANY)
     if not np.isfinite(kappa):
         return undefined(CONSTANT, n)
+    if constant:
+        return undefined(CONSTANT_RATER, n)
     number = Number(kappa, n)
-    if (few := too_few_of(clusters, differing)) is not None:
+    if (few := too_few_of(effective, differing, clusters=clusters)) is not None:
         return number.without_interval(few)
     if not error:
         return number.without_interval(NO_INTERVAL)

@@ -5,7 +5,8 @@ from typing import Final
 from evaluations.domain import Coding, FailedRule, Rules, Seen, SplitRule
 
 SPLIT: Final = {
-    SplitRule.TIE: "Where no single choice leads among the votes, the majority counts as a tie.",
+    SplitRule.TIE: "Where no single choice leads among the votes, the majority counts as a tie. Agreement on an "
+    "aspect whose rubric offers no tie leaves such a comparison out.",
     SplitRule.DROP: "Where no single choice leads among the votes, the comparison is left out.",
     SplitRule.FIRST: "Where no single choice leads among the votes, the leading choice that was made first counts.",
 }

@@ -1,7 +1,7 @@
 """How far two sides give the same scores to the same responses."""
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import floor, sqrt
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from evaluations.stats.intervals import (
     CORRELATION,
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
+    ROUNDING,
     Bounds,
     Spread,
     Statistic,
@@ -35,7 +36,6 @@ from evaluations.stats.score_sums import (
 )
 
 NOTHING_SHARED: Final = "No response has a score on both sides."
-ALL_CONSTANT: Final = "Both sides give every response the same score: nothing tells the responses apart."
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
 NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
 
@@ -69,19 +69,18 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
         return ScoreAgreement(0, *(undefined(NOTHING_SHARED) for _ in range(9)))
     sides = sides_of(first, second, cluster)
     orders = sides.orders
-    constant = [orders.x.is_constant, orders.y.is_constant]
-    no_icc = ALL_CONSTANT if all(constant) else None
+    constant = CONSTANT if orders.x.is_constant or orders.y.is_constant else None
     return ScoreAgreement(
         n=len(first),
-        pearson=sides.correlation(pearson, CONSTANT if any(constant) else None),
+        pearson=sides.correlation(pearson, constant),
         spearman=sides.unless_few(spearman(orders)),
         kendall_tau_b=sides.unless_few(kendall_tau_b(orders)),
         mean_difference=sides.mean(mean_difference, ANY),
         mean_absolute_difference=sides.mean(mean_absolute_difference, NOT_NEGATIVE),
         root_mean_square_difference=sides.root_mean_square(),
-        icc_agreement=sides.correlation(OF_TWO_ICC_AGREEMENT, no_icc),
-        icc_consistency=sides.correlation(OF_TWO_ICC_CONSISTENCY, no_icc),
-        krippendorff_alpha=sides.correlation(alpha_of_two, None if sides.scale else ONE_VALUE),
+        icc_agreement=sides.correlation(OF_TWO_ICC_AGREEMENT, constant),
+        icc_consistency=sides.correlation(OF_TWO_ICC_CONSISTENCY, constant),
+        krippendorff_alpha=sides.correlation(alpha_of_two, constant if sides.scale else ONE_VALUE),
     )
 
 
@@ -152,15 +151,16 @@ def sides_of(first: FloatArray, second: FloatArray, cluster: IntArray) -> Sides:
         orders=Orders(ranked(first), ranked(second), clusters),
         spread=spread,
         scale=scale,
-        few=too_few_of(clusters.count, differing),
+        few=too_few_of(clusters.effective, differing, clusters=clusters.count),
         alike=too_few_of(LEAST_CLUSTERS, differing),
     )
 
 
 def by_t(number: Number, spread: Spread, statistic: Statistic, bounds: Bounds) -> Number:
-    """Linearised, with the t of clusters − 1 degrees of freedom."""
+    """Linearised, with the t of effective clusters − 1 degrees of freedom."""
     assert number.value is not None
     clusters = spread.contributions.clusters
-    margin = t_975(clusters - 1) * sqrt(spread.variance(statistic))
+    effective = floor(spread.contributions.effective_clusters(DIFFERS) + ROUNDING)
+    margin = t_975(max(effective - 1, 1)) * sqrt(spread.variance(statistic))
     low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
     return number.within(low, high, f"t over {clusters:,} clusters")

@@ -68,7 +68,8 @@ class Paired:
     def few(self) -> str | None:
         """Why its interval would promise too much, where it would."""
         apart = self.disagreement(self.spread_out)
-        return too_few_of(self.clusters.count, self.clusters.holding(np.where(apart > ROUNDING, apart, 0.0)))
+        differing = self.clusters.holding(np.where(apart > ROUNDING, apart, 0.0))
+        return too_few_of(self.clusters.effective, differing, clusters=self.clusters.count)
 
 
 def paired(unit: IntArray, value: FloatArray, cluster: IntArray) -> Paired:

@@ -14,10 +14,12 @@ from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.deriving import means
 from evaluations.stats.numbers import settled
+from evaluations.stats.people import MOST_REVIEWERS, PAIRS_OF_MANY
 from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
 from evaluations.stats.score_means import CandidateScores, mean_scores
 from evaluations.stats.several_scores import Scores, SeveralScores, several_scores
+from evaluations.stats.turnout import turnout
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,15 @@ class ScorePair(ScoreAgreement):
 
 @dataclass(frozen=True)
 class HumanScores:
-    """``others``: every score of a person against the mean of the other people's of the same response."""
+    """``others``: every score of a person against the mean of the other people's of the same response.
+
+    ``pairs_left_out``: how many pairs of reviewers share a response besides, where there are many reviewers.
+    """
 
     others: ScoreAgreement
     pairs: tuple[ScorePair, ...]
     multi: SeveralScores
+    pairs_left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ def scores_report(
     counts: VoteCounts,
     candidate: IntArray,
     candidates: Sequence[str],
+    all_pairs: bool = False,
 ) -> ScoresReport:
     """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
 
@@ -92,7 +99,7 @@ def scores_report(
     return ScoresReport(
         human_scores=counts,
         candidates=mean_scores(of_people, judges, candidate, candidates, cluster),
-        human_human=human_scores(each, names, of_scored),
+        human_human=human_scores(each, names, of_scored, all_pairs),
         judges={name: judge_scores(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()},
         judge_judge=tuple(
             named(agreement_of_two(judges[one], judges[other], cluster), one, other)
@@ -160,23 +167,33 @@ def named(found: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
 # ---- people --------------------------------------------------------------------------------
 
 
-def human_scores(each: Scores, names: Sequence[str], cluster: IntArray) -> HumanScores:
+def human_scores(each: Scores, names: Sequence[str], cluster: IntArray, all_pairs: bool) -> HumanScores:
     scores = np.bincount(each.unit, minlength=len(cluster))
     shared = scores[each.unit] > 1
     unit, value = each.unit[shared], each.value[shared]
     of_all = np.bincount(unit, value, len(cluster))
     of_others = settled((of_all[unit] - value) / (scores[unit] - 1))
+    people = dict(by_person(each, names))
+    two, left_out = list(combinations(people, 2)), 0
+    if len(people) > MOST_REVIEWERS and not all_pairs:
+        found = turnout(each.unit, each.rater)
+        two = [(names[one], names[other]) for one, other in found.largest_meetings(PAIRS_OF_MANY)]
+        left_out = len(found.pair_sizes[0]) - len(two)
     return HumanScores(
         others=score_agreement(value, of_others, cluster[unit]),
-        pairs=tuple(pairs(each, names, cluster)),
+        pairs=tuple(pairs(each, people, two, cluster)),
         multi=several_scores(each, scores, cluster),
+        pairs_left_out=left_out,
     )
 
 
-def pairs(each: Scores, names: Sequence[str], cluster: IntArray) -> Iterator[ScorePair]:
-    """Every two people who scored a response that the other scored."""
+def pairs(
+    each: Scores, people: Mapping[str, slice], two: Sequence[tuple[str, str]], cluster: IntArray
+) -> Iterator[ScorePair]:
+    """Of these people by two, those who scored a response that the other scored."""
     of_first = np.full(len(cluster), np.nan)
-    for (rater_1, one), (rater_2, other) in combinations(by_person(each, names), 2):
+    for rater_1, rater_2 in two:
+        one, other = people[rater_1], people[rater_2]
         of_first[each.unit[one]] = each.value[one]
         found = agreement_of_two(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
         of_first[each.unit[one]] = np.nan

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.stats.agreement import Agreement
-from evaluations.stats.ceiling import Beside
 from evaluations.stats.judges import JudgeReport
 from evaluations.stats.numbers import Number
+from evaluations.stats.simultaneous import Claim, Simultaneous
 
 FEW: Final = 30  # below this many comparisons a share moves by several points with every further one
 
@@ -21,15 +21,18 @@ class Held:
     numbers: Agreement
 
 
-def sentence(name: str, by_aspect: Mapping[str, JudgeReport]) -> str:
-    """What the numbers of a judge say; ``by_aspect`` has its reports by the aspect's name."""
+def sentence(name: str, by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, Simultaneous] | None = None) -> str:
+    """What the numbers of a judge say; ``by_aspect`` has its reports by the aspect's name.
+
+    ``shown``: by the same, what is shown of it beside reviewers over all that is claimed at once; without, nothing is.
+    """
     who = f"{name} ({one.label})" if (one := next(iter(by_aspect.values()))).label else name
     held = held_against(by_aspect, "the majority of people") or held_against(by_aspect, "gold")
     if not held:
         judged = max(one.verdicts for one in by_aspect.values())
         said = f"{who} has a verdict on {judged:,} comparisons, but none that people or gold have a choice on."
         return " ".join([said, *of_calls(by_aspect)])
-    return " ".join([f"{who} {told(held)}", *beside_people(by_aspect), *remarks(held, by_aspect)])
+    return " ".join([f"{who} {told(held)}", *beside_reviewers(by_aspect, shown or {}), *remarks(held, by_aspect)])
 
 
 def held_against(by_aspect: Mapping[str, JudgeReport], against: str) -> list[Held]:
@@ -64,37 +67,68 @@ def range_of(held: Sequence[Held]) -> str:
     )
 
 
-def beside_people(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
-    """The judge beside people where both could be held against the people that remain: only that may be compared."""
-    levels = {aspect: one.ceiling.s1 for aspect, one in by_aspect.items()}
-    differences = {aspect: level.difference.value for aspect, level in levels.items()}
-    compared = sorted((value, aspect) for aspect, value in differences.items() if value is not None)
+def beside_reviewers(by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, Simultaneous]) -> list[str]:
+    """The judge beside reviewers where both are compared with the same majorities: only that may be compared."""
+    compared = {aspect: one for aspect, one in shown.items() if one.difference is not None}
     if not compared:
         return []
-    (_, least), (_, most) = compared[0], compared[-1]
-    if least == most:
-        return [compare("It", levels[least])]
+    if len(by_aspect) > 1:
+        return [over_aspects(compared)]
+    ((aspect, one),) = compared.items()
+    level = by_aspect[aspect].ceiling.s1
     return [
-        compare(f"On {least.lower()}, where it stands furthest below people, it", levels[least]),
-        compare(f"On {most.lower()}, where it stands best, it", levels[most]),
+        f"Against the same majorities it agrees on {percent(level.judge)} and a reviewer on {percent(level.people)}: "
+        f"{claimed(one)}."
     ]
 
 
-def compare(who: str, level: Beside) -> str:
-    judge, people = percent(level.judge), percent(level.people)
-    return (
-        f"{who} agrees with people on {judge} where people agree with each other on {people}, all held against the "
-        f"same majorities: {difference(level.difference)}."
-    )
+def claimed(one: Simultaneous) -> str:
+    if one.claim is Claim.NONE:
+        return "difference not significant" if one.rule else f"difference not tested. {one.why}".rstrip(".")
+    return f"{one.claim} reviewers by {in_points(one)} ({within(one)})"
 
 
-def difference(number: Number) -> str:
-    if number.ci95 is None:
-        return "whether they differ cannot be told"
-    low, high = number.ci95
-    if low <= 0 <= high:
-        return "that may be chance"
-    return "less than people" if high < 0 else "more than people"
+def within(one: Simultaneous) -> str:
+    if one.ci95 is None:
+        assert one.p is not None
+        return f"p = {one.p:.3f}"
+    low, high = one.ci95
+    return f"simultaneous 95% CI {points(low)} to {points(high)}"
+
+
+def over_aspects(compared: Mapping[str, Simultaneous]) -> str:
+    """Every aspect on which a difference is shown is named; the others are counted."""
+    said = []
+    for claim in (Claim.BELOW, Claim.ABOVE):
+        names = [f"{name.lower()} ({in_points(one)})" for name, one in compared.items() if one.claim is claim]
+        if names:
+            said.append(f"{claim} reviewers on {listed(names)}")
+    alike = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
+    untested = sum(one.rule is None for one in compared.values())
+    if alike:
+        said.append(f"difference not significant on {counted(alike)}")
+    if untested:
+        said.append(f"difference not tested on {counted(untested)}")
+    family = next(iter(compared.values())).family
+    return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(said)}."
+
+
+def counted(aspects: int) -> str:
+    return f"{aspects} aspect{'s' * (aspects > 1)}"
+
+
+def in_points(one: Simultaneous) -> str:
+    assert one.difference is not None
+    size = round(abs(100 * one.difference))
+    return f"{size} point{'s' * (size != 1)}"
+
+
+def points(value: float) -> str:
+    return f"{100 * value:+.0f}".replace("-", "−")
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def percent(number: Number) -> str:

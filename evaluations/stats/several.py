@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.agreement import ALL, CELLS, SAME, SAME_IN_ORDER, SIDES, side_by_side
+from evaluations.stats.agreement import ALL, CELLS, CONSTANT_RATER, SAME, SAME_IN_ORDER, SIDES, side_by_side
 from evaluations.stats.alpha import alpha_nominal, alpha_ordinal
 from evaluations.stats.cluster_sums import cluster_sums, numbered
 from evaluations.stats.coding import CHOICES, MISSING, IntArray
 from evaluations.stats.coefficients import IN_ORDER, Tables, scott_pi
 from evaluations.stats.contributions import Contributions, FloatArray
-from evaluations.stats.intervals import CORRELATION, Spread, too_few
+from evaluations.stats.intervals import CORRELATION, LEAST_DISAGREEING, Spread, too_few
 from evaluations.stats.majority import every_tally
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.polls import Poll
@@ -40,16 +40,32 @@ class Several:
 
 
 def several(poll: Poll, q: int) -> Several:
-    """``q``: the choices on offer; one that occurs was on offer."""
+    """``q``: how many choices the rubric offers."""
     units = int((poll.given >= SIDES).sum())
-    if not units:
-        nothing = undefined(TOO_FEW_VOTES)
-        return Several(nothing, nothing, nothing, nothing, 0)
+    why = CONSTANT_RATER if units and is_pair_with_constant(poll) else TOO_FEW_VOTES
+    if not units or why is CONSTANT_RATER:
+        nothing = undefined(why, units)
+        return Several(nothing, nothing, nothing, nothing, units)
     pairs = coincidences(poll)
     nominal, ordinal, fleiss = of_pairs(Spread(pairs), poll.given, units)
-    occurring = int(np.count_nonzero(poll.tally.sum(axis=1)))
     few = too_few(pairs, ~SAME, among=ALL)
-    return Several(nominal, ordinal, fleiss, ac1_of_several(poll, max(q, occurring, SIDES), units, few), units)
+    return Several(nominal, ordinal, fleiss, ac1_of_several(poll, max(q, SIDES), units, few), units)
+
+
+def is_pair_with_constant(poll: Poll) -> bool:
+    """Whether there are two raters, of whom one alone makes the same choice on all the comparisons that they share.
+
+    On a few it may well: there are no intervals then that could claim anything.
+    """
+    each = poll.each
+    if len(each.turnout.by_rater) != SIDES:
+        return False
+    shared = (poll.given >= SIDES)[each.turnout.unit] & (each.choice != MISSING)
+    one, other = (each.choice[entries][shared[entries]] for entries in each.turnout.by_rater.values())
+    if len(one) < LEAST_DISAGREEING:
+        return False
+    constant = [int(np.ptp(chosen)) == 0 for chosen in (one, other)]
+    return any(constant) and not (all(constant) and one[0] == other[0])
 
 
 def coincidences(poll: Poll) -> Contributions:

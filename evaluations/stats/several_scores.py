@@ -6,14 +6,16 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.cluster_sums import numbered
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.contributions import FloatArray
+from evaluations.stats.correlation import CONSTANT
 from evaluations.stats.icc import icc_agreement, icc_consistency, icc_sums
-from evaluations.stats.intervals import CORRELATION, Spread, Statistic, too_few_of
+from evaluations.stats.intervals import CORRELATION, LEAST_DISAGREEING, Spread, Statistic, too_few_of
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.score_agreement import NO_DENOMINATOR
 from evaluations.stats.score_alpha import interval_alpha, ordinal_alpha, paired
 
+TWO: Final = 2
 TWO_PEOPLE: Final = "It needs scores of two people."
 
 
@@ -41,6 +43,9 @@ class SeveralScores:
 def several_scores(each: Scores, scores: IntArray, cluster: IntArray) -> SeveralScores:
     """``scores``: how many each response has."""
     people, found = int(np.count_nonzero(np.bincount(each.rater))), paired(each.unit, each.value, cluster)
+    if people == TWO and has_constant(each, scores > 1):
+        nothing, units = undefined(CONSTANT, found.units), found.units
+        return SeveralScores(units, units, nothing, nothing, nothing, nothing)
     complete = scores[each.unit] == people
     unit = each.unit[complete][: int(complete.sum()) // max(people, 1)]
     value = each.value[complete].reshape(max(people, 1), -1)
@@ -52,6 +57,16 @@ def several_scores(each: Scores, scores: IntArray, cluster: IntArray) -> Several
         icc_agreement=icc_of_people(icc_agreement, value, cluster[unit]),
         icc_consistency=icc_of_people(icc_consistency, value, cluster[unit]),
     )
+
+
+def has_constant(each: Scores, shared: BoolArray) -> bool:
+    """Whether one of two people gives every response that both scored the same score, and the other does not."""
+    kept = shared[each.unit]
+    if np.count_nonzero(shared) < LEAST_DISAGREEING:
+        return False
+    rater, value = each.rater[kept], each.value[kept]
+    varying = [bool(np.ptp(value[rater == one])) for one in np.unique(rater)]
+    return any(varying) and not all(varying)
 
 
 def icc_of_people(icc: Statistic, value: FloatArray, cluster: IntArray) -> Number:
@@ -71,5 +86,5 @@ def icc_of_people(icc: Statistic, value: FloatArray, cluster: IntArray) -> Numbe
     if not np.isfinite(found):
         return undefined(NO_DENOMINATOR, responses)
     number = Number(min(found, 1.0), responses)
-    few = too_few_of(clusters.count, clusters.holding(np.ptp(value, axis=0)))
+    few = too_few_of(clusters.effective, clusters.holding(np.ptp(value, axis=0)), clusters=clusters.count)
     return number.without_interval(few) if few else spread.interval(number, icc, CORRELATION)

@@ -66,14 +66,37 @@ class Turnout:
         return dict(groups(self.rater))
 
     @cached_property
-    def meetings(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
-        """For each two raters who share an item the entries of the first and of the second, item by item."""
+    def met(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Of every two entries of an item that of the rater with the lower number, the other, and a number for both."""
         one, other = self.pairs
         turned = self.rater[one] > self.rater[other]
         first, second = np.where(turned, other, one), np.where(turned, one, other)
-        raters = int(self.rater.max(initial=0)) + 1
-        met = groups(self.rater[first] * raters + self.rater[second])
-        return {divmod(key, raters): (first[places], second[places]) for key, places in met}
+        return first, second, self.rater[first] * self.raters + self.rater[second]
+
+    @property
+    def raters(self) -> int:
+        return int(self.rater.max(initial=0)) + 1
+
+    @cached_property
+    def meetings(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """For each two raters who share an item the entries of the first and of the second, item by item."""
+        first, second, both = self.met
+        return {divmod(key, self.raters): (first[places], second[places]) for key, places in groups(both)}
+
+    @cached_property
+    def pair_sizes(self) -> tuple[IntArray, IntArray]:
+        """The numbers of those two raters who share an item, and how many they share."""
+        numbers, sizes = np.unique(self.met[2], return_counts=True)
+        return numbers, sizes
+
+    def largest_meetings(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """The same of so many: those who share most items first, of equal ones those with the lower numbers."""
+        numbers, sizes = self.pair_sizes
+        chosen = numbers[np.argsort(-sizes, kind="stable")[:most]]
+        first, second, both = self.met
+        kept = np.flatnonzero(np.isin(both, chosen))
+        of = {key: (first[kept[places]], second[kept[places]]) for key, places in groups(both[kept])}
+        return {divmod(key, self.raters): of[key] for key in chosen.tolist()}
 
 
 def turnout(item: IntArray, rater: IntArray) -> Turnout:

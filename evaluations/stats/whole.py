@@ -28,6 +28,7 @@ from evaluations.stats.report import AspectMaterial, AspectReport, aspect_report
 from evaluations.stats.rules import in_words
 from evaluations.stats.scores import ScoresReport
 from evaluations.stats.sentences import sentence
+from evaluations.stats.simultaneous import Simultaneous, simultaneous
 from evaluations.stats.wins import Wins
 
 
@@ -44,8 +45,8 @@ class Report:
     """``names``: by key the names of the aspects that this report has anything on. ``no_verdicts``: names of those that
 
     nobody has given a verdict on yet. ``unanswered``: what became of the calls of judges that have answered none, by
-    name. ``parts``: which of those below were asked for; the others are empty. All of
-    them are by the key of the aspect, ``bias`` then by the judge.
+    name. ``parts``: which of those below were asked for; the others are empty. All of them are by the key of the
+    aspect, ``bias`` and ``simultaneous`` then by the judge.
     """
 
     evaluation: str
@@ -60,6 +61,7 @@ class Report:
     parts: tuple[str, ...]
     aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aspects: Mapping[str, AspectReport] = field(default_factory=dict)
+    simultaneous: Mapping[str, Mapping[str, Simultaneous]] = field(default_factory=dict)
     bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
     wins: Mapping[str, Wins] = field(default_factory=dict)
     people: Mapping[str, AspectPeople] = field(default_factory=dict)
@@ -102,14 +104,16 @@ def whole_report(
     about = {part: one_of(kept, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
     bias, won, people = (about.get(part, {}) for part in BY_ASPECT)
     in_full = kept if Part.AGREEMENT in wanted else people
-    aspects = aspect_reports(in_full, rules) if wanted & NEED_AGREEMENT else {}
+    compared = Part.AGREEMENT in wanted
+    aspects, differences = aspect_reports(in_full, rules, compared=compared) if wanted & NEED_AGREEMENT else ({}, {})
+    claims = claims_of(simultaneous(differences), aspects)
     clusters = int(known.items.cluster.max(initial=-1)) + 1
     return Report(
         evaluation=evaluation,
         comparisons=len(known.items),
         clusters=clusters,
         names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
-        judges=summaries(aspects) if Part.AGREEMENT in wanted and aspects else labels(facts, {*bias, *won, *people}),
+        judges=summaries(aspects, claims) if compared and aspects else labels(facts, {*bias, *won, *people}),
         unanswered=unanswered(facts),
         no_verdicts=no_verdicts,
         rules=in_words(rules),
@@ -117,12 +121,13 @@ def whole_report(
         parts=tuple(part.value for part in parts),
         aspects_by_part=heard,
         aspects=aspects,
-        bias=bias_boards(bias, known, rules),
-        wins={key: wins_of(one, known, rules) for key, one in won.items()},
+        simultaneous=claims,
+        bias=bias_boards(bias, known, rules, len(heard.get(Part.BIAS.value, ()))),
+        wins={key: wins_of(one, known, rules, len(heard[Part.WINS.value])) for key, one in won.items()},
         people={key: people_of_aspect(one, known, rules, aspects[key]) for key, one in people.items()},
         compared_judges=compared_judges(kept, known, look_at) if Part.JUDGES in wanted else (),
         confidence={key: confidences(kept[key], known, rules, one) for key, one in weights.items()},
-        scores={key: scores_of(one) for key, one in scores.items()},
+        scores={key: scores_of(one, rules) for key, one in scores.items()},
     )
 
 
@@ -158,14 +163,27 @@ def one_of(
     return {key: materials[key]} if key else {}
 
 
-def summaries(aspects: Mapping[str, AspectReport]) -> dict[str, JudgeSummary]:
+def claims_of(
+    shown: Mapping[tuple[str, str], Simultaneous], aspects: Mapping[str, AspectReport]
+) -> dict[str, dict[str, Simultaneous]]:
+    """Those of the judges that the report is about, by the aspect's key and the judge's name."""
+    if not shown:
+        return {}
+    return {key: {name: shown[key, name] for name in aspect.answering} for key, aspect in aspects.items()}
+
+
+def summaries(
+    aspects: Mapping[str, AspectReport], claims: Mapping[str, Mapping[str, Simultaneous]]
+) -> dict[str, JudgeSummary]:
     """By the judge's name, over all aspects that it was asked about."""
     by_judge: dict[str, dict[str, JudgeReport]] = {}
-    for aspect in aspects.values():
+    claimed: dict[str, dict[str, Simultaneous]] = {}
+    for key, aspect in aspects.items():
         for name, judge in aspect.answering.items():
             by_judge.setdefault(name, {})[aspect.name] = judge
+            claimed.setdefault(name, {})[aspect.name] = claims[key][name]
     return {
-        name: JudgeSummary(next(iter(by_aspect.values())).label, sentence(name, by_aspect))
+        name: JudgeSummary(next(iter(by_aspect.values())).label, sentence(name, by_aspect, claimed[name]))
         for name, by_aspect in by_judge.items()
     }
 

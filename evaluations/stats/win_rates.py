@@ -4,21 +4,23 @@ A win rate is the mean, over all queries, of the mean of what the candidate had 
 is about: 1 for a win, ½ for a tie or both bad, 0 for a loss. What a judge has no verdict on says nothing.
 """
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.coverage import why_partial
-from evaluations.stats.distributions import t_975
+from evaluations.stats.distributions import t_975, t_of_many_degrees
 from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, ONE_CLUSTER, wilson_of
 from evaluations.stats.matches import Matches
 from evaluations.stats.means import Means, Sample
 from evaluations.stats.numbers import Number, undefined
 from evaluations.stats.outcomes import Judgement, Reviewed, on_judged
 from evaluations.stats.ppi import Corrected, Together, corrected
+from evaluations.stats.simultaneous import LEVEL, Claim, claim_of
 
 NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that was drawn at random."
 NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
@@ -40,7 +42,9 @@ class WinRate:
 
     ``missing``: comparisons without a verdict of the judge: its own rate and the corrected one are over the others.
     ``excluded``: comparisons with votes that were not drawn at random. ``judge_weight``: λ, how much of the judge the
-    corrected rate uses. ``width_ratio``: the width of the corrected interval ÷ that from people alone.
+    corrected rate uses. ``width_ratio``: the width of the corrected interval ÷ that from people alone. ``claim``:
+    whether the judge is shown to be above or below people on the comparisons that both have, over all claims of the
+    report at once; of a rate that cannot be corrected nothing is.
     """
 
     people: Number
@@ -51,6 +55,7 @@ class WinRate:
     excluded: int
     judge_weight: float | None
     width_ratio: float | None
+    claim: Claim = Claim.NONE
 
 
 @dataclass(frozen=True)
@@ -88,15 +93,23 @@ class Counted:
         return Counted(*map(matches.over_pairs, columns))
 
 
-def win_rates(reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None = None) -> WinRates:
-    """``selected``: the comparisons that the judge was to judge; None: all."""
+def win_rates(
+    reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None = None, *, claims: int = 1
+) -> WinRates:
+    """``selected``: the comparisons that the judge was to judge; None: all.
+
+    ``claims``: of how many candidates, on all aspects and of all judges, the report may say that a judge errs.
+    """
     matches = reviewed.matches
     names, counted = matches.items.candidates, counts_of(reviewed, judgement, selected)
     shared, judged = on_judged(reviewed, judgement)
     pairs = rates(reviewed.pairs, Together(shared.pairs, judged.pairs), counted)
-    candidates = rates(
-        reviewed.candidates, Together(shared.candidates, judged.candidates), counted.over_candidates(matches)
-    )
+    together = Together(shared.candidates, judged.candidates)
+    alone = rates(reviewed.candidates, together, counted.over_candidates(matches))
+    candidates = [
+        replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
+        for rate, claim in zip(alone, claims_of(together, claims), strict=True)
+    ]
     return WinRates(
         candidates=dict(zip(names, candidates, strict=True)),
         pairs=tuple(
@@ -114,6 +127,19 @@ def counts_of(reviewed: Reviewed, judgement: Judgement, selected: BoolArray | No
         for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
     )
     return Counted(every, unjudged, lacked, reviewed.excluded)
+
+
+def claims_of(together: Together, claims: int) -> list[Claim]:
+    """Of each group, where judge and people differ on enough clusters: by t at the level of one of so many claims."""
+    means, z = together.sample.means, NormalDist().inv_cdf(1 - LEVEL / (2 * claims))
+    differing = together.sample.clusters_where(together.among_reviewed != together.sample.outcome)
+    columns = *together.lead, means.effective, differing
+    found = []
+    for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
+        known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > 0
+        margin = t_of_many_degrees(z, effective - 1) * sqrt(variance) if known else inf
+        found.append(claim_of(value - margin, value + margin) if known else Claim.NONE)
+    return found
 
 
 def rates(sample: Sample, together: Together, counted: Counted) -> list[WinRate]:
@@ -145,35 +171,34 @@ def rate(group: int, people: Means, together: Together, correction: Corrected, c
 
 
 def mean(means: Means, group: int, empty: str) -> Number:
-    """With t where enough clusters differ, with Wilson's interval where they hardly do."""
-    n, clusters = int(means.n[group]), int(means.clusters[group])
+    """With t where enough clusters differ, with Wilson's interval where there are few or they hardly do."""
+    n = int(means.n[group])
     if not n:
         return undefined(empty)
     number = Number(float(means.value[group]), n)
-    if clusters > 1 and means.varied[group] >= LEAST_DISAGREEING:
-        return within_t(number, clusters, float(means.variance[group]))
-    return wilson_of(number, clusters, float(means.variance[group]) if clusters > 1 else 0.0)
+    return within(number, means, group, float(means.variance[group]), means.varied[group] >= LEAST_DISAGREEING)
 
 
 def of_correction(correction: Corrected, people: Means, group: int) -> Number:
-    """With t, where enough differs among the reviewed for the variance to be known; cut off at 0 and 1."""
+    """Where enough differs among the reviewed for the variance to be known; cut off at 0 and 1."""
     number = Number(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
-    clusters = int(people.clusters[group])
-    if clusters < 2:
+    if people.clusters[group] < 2:
         return number.without_interval(ONE_CLUSTER)
     if people.varied[group] < LEAST_DISAGREEING:
         return number.without_interval(HARDLY_VARIED.format(people.varied[group], LEAST_DISAGREEING))
     if correction.judge_weight[group] and correction.differing[group] < LEAST_DISAGREEING:
         return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], LEAST_DISAGREEING))
-    return within_t(number, clusters, float(correction.variance[group]))
+    return within(number, people, group, float(correction.variance[group]))
 
 
-def within_t(number: Number, clusters: int, variance: float) -> Number:
-    """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1."""
+def within(number: Number, means: Means, group: int, variance: float, enough_differ: bool = True) -> Number:
+    """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
     assert number.value is not None
+    clusters, effective = int(means.clusters[group]), float(means.effective[group])
+    if effective < LEAST_CLUSTERS or not enough_differ:
+        return wilson_of(number, clusters, variance if clusters > 1 else 0.0, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
-    few = ": few, so that it may be too narrow" if clusters < LEAST_CLUSTERS else ""
-    rule = f"t over {clusters:,} clusters{few}"
+    rule = f"t over {clusters:,} clusters"
     return number.within(max(number.value - margin, 0.0), min(number.value + margin, 1.0), rule)
 
 

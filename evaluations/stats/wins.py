@@ -39,26 +39,33 @@ class Wins:
     judges: Mapping[str, JudgeWins]
 
 
-def wins(reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, tuple[IntArray, BoolArray]]) -> Wins:
-    """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge."""
+def wins(
+    reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, tuple[IntArray, BoolArray]], *, claims: int = 1
+) -> Wins:
+    """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge.
+
+    ``claims``: as `win_rates` has it.
+    """
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
         people={name: mean(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
         ranking=ranking_of_people(reviewed),
         at_equal_length=length_controlled_by_people(reviewed, lengths),
         judges={
-            name: judge_wins(reviewed, Judgement(matches, choice), selected, lengths)
+            name: judge_wins(reviewed, Judgement(matches, choice), selected, lengths, claims)
             for name, (choice, selected) in judges.items()
         },
     )
 
 
-def judge_wins(reviewed: Reviewed, judgement: Judgement, selected: BoolArray, lengths: Lengths) -> JudgeWins:
+def judge_wins(
+    reviewed: Reviewed, judgement: Judgement, selected: BoolArray, lengths: Lengths, claims: int
+) -> JudgeWins:
     covered = coverage(judgement.choice, selected)
     partial = Ranking({}, covered.why, covered.judged, judgement.evidence.clusters) if covered.why else None
     return JudgeWins(
         coverage=covered,
-        rates=win_rates(reviewed, judgement, selected),
+        rates=win_rates(reviewed, judgement, selected, claims=claims),
         ranking=partial or ranking_of_judge(judgement),
         corrected_ranking=partial or corrected_ranking(*on_judged(reviewed, judgement)),
         at_equal_length=length_controlled_by_judge(judgement, lengths),

@@ -10,7 +10,7 @@ from typing import Final
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-COUNTED: Final = re.compile(r"[\d,]+(?= clusters)")
+COUNTED: Final = re.compile(r"[\d,]+(?= clusters| < \d)")
 DESIGN_EFFECT: Final = re.compile(r"[\d,]+ ÷ design effect [\d.]+")
 
 
@@ -18,8 +18,8 @@ class Remarks:
     """Gathered while the cells of a table are rendered."""
 
     def __init__(self) -> None:
-        self.why: dict[str, list[int]] = {}
-        self.made: dict[str, list[int]] = {}
+        self.why: dict[str, list[list[int]]] = {}
+        self.made: dict[str, list[list[int]]] = {}
 
     def mark(self, reason: str) -> SafeString:
         kind = gather(self.why, reason)
@@ -37,18 +37,19 @@ class Remarks:
         return [with_counts(kind, counts) for kind, counts in self.made.items()]
 
 
-def gather(found: dict[str, list[int]], said: str) -> str:
+def gather(found: dict[str, list[list[int]]], said: str) -> str:
     """Put the counts in what was said to those of the same kind, and give that kind."""
     kind = COUNTED.sub("{}", said)
-    found.setdefault(kind, []).extend(int(count.replace(",", "")) for count in COUNTED.findall(said))
+    found.setdefault(kind, []).append([int(count.replace(",", "")) for count in COUNTED.findall(said)])
     return kind
 
 
-def with_counts(kind: str, counts: list[int]) -> str:
-    if not counts:
-        return kind
-    low, high = min(counts), max(counts)
-    return kind.replace("{}", f"{low:,}" if low == high else f"{low:,} to {high:,}")
+def with_counts(kind: str, counts: list[list[int]]) -> str:
+    """``counts``: those of each time that it was said, in the order in which they stand in it."""
+    for of_place in zip(*counts, strict=True):
+        low, high = min(of_place), max(of_place)
+        kind = kind.replace("{}", f"{low:,}" if low == high else f"{low:,} to {high:,}", 1)
+    return kind
 
 
 def letter(place: int) -> str:

@@ -43,6 +43,12 @@ def signed(value: float, places: int) -> str:
     return said[1:] if float(said) == 0 else said.replace("-", "−")
 
 
+@register.filter
+def in_points(value: float) -> str:
+    """A difference of shares in percentage points."""
+    return signed(100 * value, 0)
+
+
 # How a value of each kind is said alone, and at the ends of its interval.
 KINDS: Final[Mapping[str, tuple[Callable[[float], str], Callable[[float], str]]]] = {
     "percent": (whole_percent, hundredths),

@@ -21,12 +21,16 @@ class Compared(Protocol):
 
 class Tendency(Protocol):
     @property
+    def majority(self) -> Compared: ...
+    @property
     def votes(self) -> Compared: ...
 
 
 class Rate(Compared, Protocol):
     @property
     def corrected(self) -> HasInterval: ...
+    @property
+    def claim(self) -> str: ...
 
 
 def around_half(numbers: Iterable[HasInterval]) -> Scale:
@@ -44,12 +48,14 @@ def scale_of_places(boards: Mapping[str, Any]) -> Scale:
 
 @register.simple_tag
 def scale_of_tendencies(boards: Mapping[str, Any]) -> Scale:
-    found: list[Tendency] = [one for board in boards.values() for one in tendencies(board)]
-    return around_half(number for one in found for number in (one.votes.judge, one.votes.people))
+    found = [one for board in boards.values() for one in compared_in(board)]
+    return around_half(number for one in found for number in (one.judge, one.people))
 
 
-def tendencies(board: Any) -> list[Tendency]:
-    return [board.length.longer, *board.markup.values(), board.same_family, board.ties]
+def compared_in(board: Any) -> list[Compared]:
+    """What the rows of a board draw: preferences beside majorities, ties beside single votes."""
+    preferences: list[Tendency] = [board.length.longer, *board.markup.values(), board.same_family]
+    return [*(one.majority for one in preferences), board.ties.votes]
 
 
 @register.simple_tag

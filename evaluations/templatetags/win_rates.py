@@ -11,6 +11,8 @@ from evaluations.templatetags.report_parts import Rate, mirrored
 
 register = template.Library()
 
+MOST_IN_MATRIX = 60
+
 
 class PairRate(Protocol):
     @property
@@ -32,8 +34,13 @@ class Cell:
 
 
 @register.filter
-def as_matrix(pairs: Sequence[PairRate]) -> list[tuple[str, list[tuple[str, Cell | None]]]]:
-    """Each candidate that met another, against each: row, then column; None where they never met."""
+def as_matrix(pairs: Sequence[PairRate]) -> list[tuple[str, list[tuple[str, Cell | None]]]] | None:
+    """Each candidate that met another, against each: row, then column; None where they never met.
+
+    None at all of more candidates than a page can show.
+    """
+    if len({name for pair in pairs for name in (pair.first, pair.second)}) > MOST_IN_MATRIX:
+        return None
     cells: dict[tuple[str, str], Cell] = {}
     for pair in pairs:
         rate = pair.rate
@@ -46,7 +53,7 @@ def as_matrix(pairs: Sequence[PairRate]) -> list[tuple[str, list[tuple[str, Cell
 
 @dataclass(frozen=True)
 class Error:
-    """A judge's win rate of a candidate that lies outside the interval that people leave it."""
+    """A judge's win rate of a candidate that is shown to differ from that of people."""
 
     candidate: str
     judge: HasInterval
@@ -56,16 +63,15 @@ class Error:
 
 @register.filter
 def errors(rates: Mapping[str, Rate]) -> list[Error]:
-    """Where the judge alone is outside the corrected interval."""
-    found = []
-    for candidate, rate in rates.items():
-        judge, likely = rate.judge, rate.corrected
-        if judge.value is not None and likely.ci95 and not likely.ci95[0] <= judge.value <= likely.ci95[1]:
-            found.append(Error(candidate, judge, likely, judge.value > likely.ci95[1]))
-    return found
+    """Where a difference of judge and people is shown over all candidates, judges and aspects."""
+    return [
+        Error(candidate, rate.judge, rate.corrected, rate.claim == "above")
+        for candidate, rate in rates.items()
+        if rate.claim != "not shown"
+    ]
 
 
 @register.filter
 def can_err(rates: Mapping[str, Rate]) -> bool:
-    """Whether people leave any rate of the judge an interval that it could be outside of."""
+    """Whether judge and people have a rate of any candidate that could differ."""
     return any(rate.judge.value is not None and rate.corrected.ci95 for rate in rates.values())

@@ -62,5 +62,5 @@ def test_one_moment_alone_has_half_a_day_to_both_sides() -> None:
 
 
 def test_intervals_are_told_from_the_lines_between_points() -> None:
-    assert "n is 20. Upright lines are 95% intervals." in over_time(CAPTION, dated()).notes
+    assert "n is 20. Upright lines are pointwise 95% CIs." in over_time(CAPTION, dated()).notes
     assert "n is 2." in over_time(CAPTION, dated_without_intervals()).notes

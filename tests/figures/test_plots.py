@@ -96,7 +96,7 @@ def test_what_has_no_value_is_counted_and_not_drawn() -> None:
     assert all(row["value"] is not None for row in data)
     assert "1 of 9 numbers is without a value: No reviews." in plot.notes
     assert "1 of 9 numbers is without an interval, drawn hollow: Too few clusters." in plot.notes
-    assert "n is 7 to 102. Lines are 95% intervals." in plot.notes
+    assert "n is 7 to 102. Lines are pointwise 95% CIs." in plot.notes
 
 
 def test_reasons_are_counted_where_there_are_several() -> None:

@@ -11,13 +11,13 @@ def test_a_file_has_every_figure_and_a_page_as_many_as_one_reads() -> None:
     table = rows_of([Estimate("gpt", "people", 2 / 3, 0.5, 0.75, 1200)], share("Win rate"), "Candidate")
     assert table.columns == ("candidate", "series", "value", "low", "high", "n", "note")
     assert table.rows == (("gpt", "people", 2 / 3, 0.5, 0.75, 1200, ""),)
-    assert table.head == ("Candidate", "Of", "Win rate", "95% interval", "n", "Note")
+    assert table.head == ("Candidate", "Of", "Win rate", "Pointwise 95% CI", "n", "Note")
     assert table.said == (("gpt", "people", "66.7%", "50.0% to 75.0%", "1,200", ""),)
 
 
 def test_a_column_that_would_be_empty_is_left_out_for_readers() -> None:
     table = rows_of([Estimate("gpt", "", 0.5)], share("Win rate"), "Candidate")
-    assert table.head == ("Candidate", "Win rate", "95% interval", "n", "Note")
+    assert table.head == ("Candidate", "Win rate", "Pointwise 95% CI", "n", "Note")
     assert table.said == (("gpt", "50.0%", "none", "0", ""),)
     assert table.rows == (("gpt", "", 0.5, None, None, 0, ""),)
 

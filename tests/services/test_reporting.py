@@ -30,10 +30,13 @@ from evaluations.domain import (
 )
 from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.models import Comparison, Evaluation, QueueItem, Rater, Score
+from evaluations.services.judging.archive import archive_judge
 from evaluations.services.judging.consolidating import judge_choices
 from evaluations.services.preparing.preparing import add_rubric
 from evaluations.services.reporting import columns, unpacking
+from evaluations.services.reporting.narrowing import judges_of_family
 from evaluations.services.reporting.reporting import AspectReport, comparisons_in_cell, make_report
+from evaluations.stats.numbers import Number
 from tests.importing import bring, verdict
 from tests.importing import comparison as row_of
 from tests.making import make_comparison, make_evaluation, make_human
@@ -221,6 +224,82 @@ def test_a_split_can_be_dropped(evaluation: Evaluation) -> None:
     make_small_study(evaluation)
     majority = reported(evaluation, Rules(split_rule=SplitRule.DROP)).judges["longest"].judge_human.majority
     assert (majority.with_ties.agree, majority.with_ties.n, majority.n_split) == (1, 2, 1)
+
+
+def test_a_split_is_no_tie_where_the_rubric_offers_none(evaluation: Evaluation) -> None:
+    aspect = AspectSpec("overall", "Overall", "Which is better?", offers_tie=False)
+    spec = RubricSpec(RubricKind.PAIRWISE, "", (aspect,), ("overall",))
+    version = add_rubric(evaluation, name="no ties", spec=spec, origin=RubricOrigin.OWN, user=None)
+    ann, ben, cem = (make_human(evaluation, name) for name in ("ann", "ben", "cem"))
+    made = [make_comparison(evaluation) for _ in range(4)]
+    for comparison, said in zip(made, ("AAA", "BBA", "AB", "BB"), strict=True):
+        for rater, choice in zip((ann, ben, cem), said, strict=False):
+            person_says(rater, comparison, {"overall": Choice(choice)}, rubric_version=version)
+    found = reported(evaluation, aspect="overall").human_human
+    # The split on the third is dropped, and counted; so is that of the two who remain where one of three is left out.
+    assert (found.majority_choices.n, found.majority_choices.n_split) == (3, 1)
+    assert found.majority_choices.choices["tie"] == 0
+    # Held against the others: A A A on the first; on the second cem against B B, the others against a split.
+    assert (found.majority.with_ties.agree, found.majority.with_ties.n, found.majority.n_split) == (5, 8, 2)
+    numbers = vars(found.majority.with_ties).values()
+    assert {number.n for number in numbers if isinstance(number, Number)} == {8}
+    # A has 5 of the 8 and 4 of the majorities, B the rest: π = 9/16, pe = 2 · 9/16 · 7/16 ÷ (2 − 1).
+    pe = 2 * 9 / 16 * 7 / 16
+    assert found.majority.with_ties.gwet_ac1.value == pytest.approx((5 / 8 - pe) / (1 - pe))
+    first = reported(evaluation, Rules(split_rule=SplitRule.FIRST), aspect="overall").human_human
+    assert first.majority_choices.n == 4
+
+
+def test_claims_are_controlled_over_every_judge_whatever_the_page_filters(evaluation: Evaluation) -> None:
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    for number in range(48):
+        comparison = make_comparison(evaluation)
+        for place, rater in enumerate((ann, ben)):
+            person_says(rater, comparison, ALL_A if (number + place) % 5 else ALL_B)
+        judge_says(comparison, judge="one", **both(ALL_B if number % 9 else ALL_A))
+        judge_says(comparison, judge="rival", **both(ALL_A if number % 5 else ALL_TIE))
+    whole = make_report(evaluation, every(evaluation), Rules(), parts=(Part.AGREEMENT,))
+    alone = make_report(evaluation, every(evaluation), Rules(judges=("one",)), parts=(Part.AGREEMENT,))
+    globbed = make_report(evaluation, every(evaluation), Rules(raters="on*"), parts=(Part.AGREEMENT,))
+    shown = whole.simultaneous[CLARITY]["one"]
+    assert shown.family == 12
+    assert shown.ci95 is not None
+    assert shown.claim == "below"
+    for filtered in (alone, globbed):
+        assert list(filtered.aspects[CLARITY].judges) == ["one"]
+        assert list(filtered.judges) == ["one"]
+        assert filtered.simultaneous[CLARITY]["one"] == shown
+    # A table's interval is pointwise, and narrower.
+    pointwise = whole.aspects[CLARITY].judges["one"].ceiling.s1.difference.ci95
+    assert pointwise is not None
+    assert pointwise[1] - pointwise[0] < shown.ci95[1] - shown.ci95[0]
+    assert "below reviewers on" in whole.judges["one"].sentence
+    assert "over all 12 differences at once" in alone.judges["one"].sentence
+    # Of judges that are left out nothing else is said.
+    assert "rival" not in json.dumps(alone.as_json(), default=str)
+
+
+def test_archived_judges_and_judges_without_answers_are_not_in_the_family_of_claims(evaluation: Evaluation) -> None:
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    for _ in range(2):
+        comparison = make_comparison(evaluation)
+        for rater in (ann, ben):
+            person_says(rater, comparison, ALL_A)
+        for judge in ("one", "rival", "broken"):
+            said = CallState.UNREADABLE if judge == "broken" else ALL_A
+            judge_says(comparison, judge=judge, kind="llm", as_stored=said)
+
+    def families(rules: Rules) -> set[int]:
+        found = make_report(evaluation, every(evaluation), rules, parts=(Part.AGREEMENT,)).simultaneous
+        assert found
+        return {claim.family for by_judge in found.values() for claim in by_judge.values()}
+
+    aspects = evaluation.aspects.count()
+    for rules in (Rules(), Rules(failed=FailedRule.TIE), Rules(judges=("one",))):
+        assert families(rules) == {2 * aspects}
+        assert [rater.name for rater in judges_of_family(evaluation)] == ["one", "rival"]
+    archive_judge(evaluation.judges.get(name="rival"), user=None)
+    assert families(Rules()) == families(Rules(judges=("one",))) == {aspects}
 
 
 def test_people_are_held_against_each_other_without_the_judge_and_without_gold(evaluation: Evaluation) -> None:

@@ -3,7 +3,9 @@ import pytest
 
 from evaluations.stats.agreement import (
     ALL_TIES,
+    COEFFICIENTS,
     CONSTANT,
+    CONSTANT_RATER,
     MORE_THAN_TWO,
     NO_RATERS,
     NOTHING_SHARED,
@@ -85,8 +87,8 @@ def test_few_clusters_leave_shares_with_wilsons_interval_and_coefficients_withou
     for name in ("cohen_kappa", "weighted_kappa", "gwet_ac1"):
         withheld = numbers(found.with_ties)[name]
         assert withheld.value is not None
-        assert withheld.ci95_why == "It rests on 23 clusters; an interval is given from 40 on."
-    assert "It rests on 18 clusters" in (found.without_ties.cohen_kappa.ci95_why or "")
+        assert withheld.ci95_why == "Too few clusters for a CI (23 < 40)."
+    assert (found.without_ties.cohen_kappa.ci95_why or "") == "Too few clusters for a CI (18 < 40)."
 
 
 def test_high_agreement_has_wilsons_interval_however_many_clusters_there_are() -> None:
@@ -135,6 +137,37 @@ def test_a_constant_aspect_has_no_kappa_and_says_why() -> None:
     assert (found.cohen_kappa.value, found.cohen_kappa.why) == (None, CONSTANT)
     assert (found.scott_pi.value, found.scott_pi.n) == (None, 12)
     assert found.gwet_ac1.value == 1
+
+
+def test_a_rater_who_is_constant_has_no_coefficient() -> None:
+    # A judge that says A throughout, people A on 80 of 100: AC1 would be .76, far above 0, of no information.
+    found = block(table({(A, A): 80, (A, B): 15, (A, TIE): 5}), 3)
+    for one in (found.with_ties, found.without_ties):
+        assert one.agreement.ci95 is not None
+        for name in COEFFICIENTS:
+            number = getattr(one, name)
+            assert number.value is None
+            if name in ("cohen_kappa", "scott_pi", "gwet_ac1"):
+                assert (number.why, number.ci95) == (CONSTANT_RATER, None)
+    # One of two columns alone is constant, or only without ties.
+    assert block(table({(A, B): 30, (B, B): 40, (TIE, B): 9}), 3).with_ties.gwet_ac1.why == CONSTANT_RATER
+    late = block(table({(A, A): 40, (A, B): 20, (TIE, TIE): 30}), 3)
+    assert late.with_ties.cohen_kappa.value is not None
+    assert late.without_ties.gwet_ac1.why == CONSTANT_RATER
+
+
+def test_a_rater_who_is_constant_in_order_has_no_weighted_coefficient() -> None:
+    # Tie and both bad are one place of the order.
+    found = block(table({(TIE, A): 20, (BOTH_BAD, B): 20, (TIE, TIE): 20}), 4).with_ties
+    assert found.cohen_kappa.value is not None
+    assert (found.weighted_kappa.why, found.gwet_ac2.why) == (CONSTANT_RATER, CONSTANT_RATER)
+
+
+def test_ac1_counts_the_choices_that_the_rubric_offers() -> None:
+    # An inconsistent judge of a rubric without ties: po = .9, π = (.45, .5, .05), pe = Σ π (1 − π) ÷ (2 − 1).
+    found = block(table({(A, A): 42, (B, B): 48, (TIE, A): 4, (TIE, B): 6}), 2).with_ties
+    pe = 0.44 * 0.56 + 0.51 * 0.49 + 0.05 * 0.95
+    assert found.gwet_ac1.value == pytest.approx((0.9 - pe) / (1 - pe))
 
 
 def test_nothing_shared_gives_no_number_and_a_reason_never_nought() -> None:

@@ -221,7 +221,7 @@ def test_rho_has_an_interval_by_cluster_only_where_that_holds_what_it_promises()
     assert alone.ci95[1] - alone.ci95[0] == pytest.approx(2 * 1.96 * error, rel=0.06)
     few = alt_test(of_choices(judge, people, np.arange(120) // 4), NAMES).rho
     assert few.ci95 is None
-    assert few.ci95_why == "It rests on 30 clusters; an interval is given from 40 on."
+    assert few.ci95_why == "Too few clusters for a CI (30 < 40)."
     hardly = alt_test(of_choices(np.where(np.arange(120) < 9, B, A), people, np.arange(120)), NAMES).rho
     assert (hardly.ci95_why or "").startswith("Only 9 clusters hold a disagreement")
     behind = alt_test(of_choices(np.where(np.arange(120) < 9, A, B), people, np.arange(120)), NAMES).rho

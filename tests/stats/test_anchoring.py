@@ -71,7 +71,7 @@ def test_few_votes_leave_the_shares_with_wilsons_interval_and_the_effect_with_th
         found = anchoring(np.full(130, A), blind, shown, places)
         rules = {number.n: (number.ci95_rule or "").split()[0] for number in (found.blind, found.shown)}
         assert rules == {30: "Wilson,", 100: "bootstrap,"}
-        assert found.difference.ci95_why == "It rests on 30 clusters; an interval is given from 40 on."
+        assert found.difference.ci95_why == "Too few clusters for a CI (30 < 40)."
 
 
 def test_what_was_not_drawn_or_has_one_arm_alone_has_no_effect() -> None:

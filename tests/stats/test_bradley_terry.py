@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 from evalica import Winner, bradley_terry
@@ -5,7 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from evaluations.stats.bradley_terry import Table, have_scores, obstacle, scores
+from evaluations.stats.bradley_terry import MOST_DENSE, Table, climbed, have_scores, obstacle, scores
+from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 
 NAMES = ("ann", "ben", "cem", "dan")
@@ -141,3 +144,88 @@ def test_a_reason_is_given_just_where_there_are_no_scores(seed: int, candidates:
     made = Table(first, second, candidates, matches, np.floor(matches * rng.random(len(first)) * 2) / 2)
     reason = obstacle(made, [str(one) for one in range(candidates)])
     assert (reason is None) == bool(np.isfinite(scores(made)).all())
+
+
+# ---- many candidates -------------------------------------------------------------------------
+
+
+def sparse(first: IntArray, second: IntArray, candidates: int, seed: int = 1, each: int = 20) -> Table:
+    """Pairs of candidates of random strength, some of them twice or turned round."""
+    rng = np.random.default_rng(seed)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    key = np.unique((low * candidates + high)[low != high])
+    low, high = key // candidates, key % candidates
+    strength = rng.normal(0, 0.5, candidates)
+    wins = 1 + rng.binomial(each - 2, 1 / (1 + np.exp(strength[high] - strength[low])))
+    return Table(low, high, candidates, np.full(len(low), float(each)), wins.astype(np.float64))
+
+
+PLACES = np.arange(10_000)
+GRID = PLACES.reshape(100, 100)
+DRAWN = np.random.default_rng(3).integers(10_000, size=(2, 40_000))
+STRUCTURES = {
+    "chain": (PLACES[:-1], PLACES[1:]),
+    "star": (np.zeros(9_999, dtype=np.int64), PLACES[1:]),
+    "ring of near neighbours": (np.tile(PLACES, 3), np.concatenate([(PLACES + one) % 10_000 for one in (1, 2, 3)])),
+    "grid": (
+        np.concatenate([GRID[:, :-1].ravel(), GRID[:-1].ravel()]),
+        np.concatenate([GRID[:, 1:].ravel(), GRID[1:].ravel()]),
+    ),
+    "drawn at random": (np.concatenate([DRAWN[0], PLACES[:-1]]), np.concatenate([DRAWN[1], PLACES[1:]])),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_ten_thousand_candidates_are_ranked_within_two_seconds(name: str) -> None:
+    made = sparse(*STRUCTURES[name], 10_000)
+    started = time.process_time()
+    assert obstacle(made, [str(one) for one in range(10_000)]) is None
+    found = scores(made)
+    assert time.process_time() - started < 2
+    # Everyone won as often as the scores lead one to expect (Zermelo 1929).
+    surplus = made.wins - made.matches / (1 + np.exp(found[made.second] - found[made.first]))
+    balance = np.bincount(made.first, surplus, 10_000) - np.bincount(made.second, surplus, 10_000)
+    assert np.abs(balance).max() < 1e-6
+    assert found.mean() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_sparse_table_has_the_scores_of_a_full_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = MOST_DENSE + 50
+    places = np.arange(count)
+    drawn_pairs = rng.integers(count, size=(2, 300))
+    made = sparse(
+        np.concatenate([places[:-1], drawn_pairs[0]]), np.concatenate([places[1:], drawn_pairs[1]]), count, seed
+    )
+    assert scores(made) == pytest.approx(climbed(made, np.zeros(count)), abs=1e-6)
+
+
+def test_of_many_who_have_no_scores_the_sentence_names_a_few() -> None:
+    first, second = STRUCTURES["chain"]
+    names = [f"c{one}" for one in PLACES]
+    ladder = Table(first, second, 10_000, np.ones(9_999), np.ones(9_999))
+    assert obstacle(ladder, names) == (
+        "In every comparison of the two groups c0 won against c1, c2, c3, c4, c5 and 9,994 others: no scores lie far "
+        "enough apart for that."
+    )
+    apart = Table(first[::2], second[::2], 10_000, np.ones(5_000), np.full(5_000, 0.5))
+    assert obstacle(apart, names) == (
+        "No comparison, direct or through others, leads from c0, c1 to c2, c3, c4, c5, c6 and 9,993 others."
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_nobody_outside_the_foremost_ever_beat_one_of_them(seed: int, candidates: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(candidates, 1)
+    matches: FloatArray = rng.integers(0, 2, len(first)).astype(np.float64)
+    made = Table(first, second, candidates, matches, np.where(rng.random(len(first)) < 0.5, matches, 0.0))
+    said = obstacle(made, [f"<{one}>" for one in range(candidates)])
+    assume(said is not None and said.startswith("In every"))
+    ahead = (said or "").split(" won against ")[0]
+    for one, other, met, won in zip(first, second, matches, made.wins, strict=True):
+        inside = [f"<{who}>" in ahead for who in (one, other)]
+        if met and inside[0] != inside[1]:
+            assert won == (met if inside[0] else 0)

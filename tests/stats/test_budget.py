@@ -48,7 +48,7 @@ def test_a_spread_that_is_not_known_plans_nothing_and_says_why() -> None:
     reason = too_few(cells, np.array([True, False]))
     found = label_budget(0.01, reason, Effort(20, 20, 40), PLENTY)
     assert (found.targets, found.half_width, found.reviews) == ((), None, 40)
-    assert found.why == "It rests on 20 clusters; an interval is given from 40 on."
+    assert found.why == "Too few clusters for a CI (20 < 40)."
 
 
 @pytest.mark.parametrize("variance", [0.0, float("nan"), float("inf")])

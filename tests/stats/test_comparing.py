@@ -63,7 +63,7 @@ def test_with_few_clusters_agreement_has_wilson_and_the_difference_no_interval()
     assert found.first.ci95_rule is not None
     assert found.first.ci95_rule.startswith("Wilson")
     assert found.difference.ci95 is None
-    assert found.difference.ci95_why == "It rests on 35 clusters; an interval is given from 40 on."
+    assert found.difference.ci95_why == "Too few clusters for a CI (35 < 40)."
 
 
 def test_a_judge_that_is_hardly_ever_right_has_wilson_too() -> None:

@@ -117,7 +117,7 @@ def test_it_is_plain_json() -> None:
 
 def test_what_is_off_by_as_much_everywhere_has_no_noise_however_large_its_clusters_are() -> None:
     # People always choose A on weights of .75: whichever clusters are drawn, the mean in the bin is off by .25.
-    cluster = np.repeat(np.arange(50), np.arange(1, 51))
+    cluster = np.repeat(np.arange(60), np.arange(1, 61))
     found = confidence(np.full(len(cluster), 0.75), np.full(len(cluster), A), cluster)
     assert found.calibration_error.ci95 == pytest.approx((0.25, 0.25))
     assert found.by_chance == pytest.approx(0)

@@ -7,7 +7,7 @@ from benchmarks.coverage import CASES, Population, covered, truths
 REPLICATES = 400  # the share that holds the truth is then known to 1.1 points
 
 
-@pytest.mark.parametrize("name", ["40 clusters", "60 clusters, high agreement"])
+@pytest.mark.parametrize("name", ["50 clusters", "60 clusters, high agreement"])
 def test_ninety_five_percent_are_ninety_three_to_ninety_seven(name: str) -> None:
     population = CASES[name]
     found = covered(population, REPLICATES, truths(population, clusters=40_000))

@@ -46,4 +46,6 @@ def test_a_share_with_its_variance_at_hand_has_the_same_interval() -> None:
     def share(totals: FloatArray) -> FloatArray:
         return np.asarray(totals[..., 1] / totals[..., 0])
 
-    assert wilson(held, spread, share) == wilson_of(held, spread.contributions.clusters, spread.variance(share))
+    found = spread.contributions
+    effective = found.effective_clusters(np.ones(found.cells, dtype=bool))
+    assert wilson(held, spread, share) == wilson_of(held, found.clusters, spread.variance(share), effective)

@@ -17,6 +17,7 @@ from evaluations.stats.intervals import (
     wilson,
 )
 from evaluations.stats.numbers import NO_INTERVAL, Number, undefined
+from evaluations.stats.shares import share_within
 
 RNG = np.random.default_rng(5)
 DIAGONAL = np.array([True, False, False, True])
@@ -127,15 +128,13 @@ def test_fewer_than_40_clusters_or_10_with_a_disagreement_are_too_few() -> None:
         return Contributions(np.arange(clusters), (np.arange(clusters) < differing).astype(np.int64), 4)
 
     every = np.ones(4, dtype=bool)
-    assert too_few(with_disagreements(39, 15), ~DIAGONAL) == (
-        "It rests on 39 clusters; an interval is given from 40 on."
-    )
+    assert too_few(with_disagreements(39, 15), ~DIAGONAL) == "Too few clusters for a CI (39 < 40)."
     assert "Only 9 clusters hold a disagreement" in (too_few(with_disagreements(40, 9), ~DIAGONAL) or "")
     assert too_few(with_disagreements(40, 10), ~DIAGONAL) is None
     assert "Only 9 clusters hold an agreement" in (too_few(with_disagreements(40, 31), ~DIAGONAL, every) or "")
     assert too_few(with_disagreements(40, 30), ~DIAGONAL, every) is None
     # Of 60 clusters 30 lie in the cells that the number is made of.
-    assert "It rests on 30 clusters" in (too_few(with_disagreements(60, 30), ~DIAGONAL, ~DIAGONAL) or "")
+    assert (too_few(with_disagreements(60, 30), ~DIAGONAL, ~DIAGONAL) or "") == "Too few clusters for a CI (30 < 40)."
 
 
 def test_with_one_item_a_cluster_the_interval_for_few_is_wilsons_with_a_t_deviate() -> None:
@@ -152,3 +151,36 @@ def test_where_all_is_one_way_each_cluster_counts_once() -> None:
     found = Contributions(np.repeat(np.arange(10), 3), np.zeros(30, dtype=np.int64), 4)
     number = wilson(Number(1.0, 30), Spread(found), agreement)
     assert number.ci95 == pytest.approx((1 / (1 + 2.262157**2 / 10), 1))
+
+
+def test_clusters_of_uneven_size_count_for_fewer() -> None:
+    # 100 clusters of one entry and one of 100: (200)² ÷ (100 + 100²) = 3.96.
+    cluster = np.concatenate([np.arange(100), np.full(100, 100)])
+    found = Contributions(cluster, np.arange(200) % 4, 4)
+    every = np.ones(4, dtype=bool)
+    assert found.effective_clusters(every) == pytest.approx(40_000 / 10_100)
+    assert too_few(found, ~DIAGONAL) == (
+        "Too few clusters for a CI (3 < 40). 101 clusters of uneven size tell no more than that."
+    )
+    alone = Contributions(np.arange(200), np.arange(200) % 4, 4)
+    assert alone.effective_clusters(every) == 200
+    assert alone.effective_clusters(every, 40) == 40
+    # Only the entries that the number is made of count.
+    half = np.array([True, True, False, False])
+    uneven = Contributions(cluster, (cluster == 100).astype(np.int64) * 3, 4)
+    assert uneven.effective_clusters(half) == 100
+    sums = cluster_sums(numbered(cluster), np.ones(200))
+    assert sums.effective_clusters(np.ones(2, dtype=bool)) == pytest.approx(40_000 / 10_100)
+
+
+def test_a_share_with_one_giant_cluster_has_wilsons_interval_with_the_t_of_the_effective_clusters() -> None:
+    cluster = np.concatenate([np.arange(100), np.full(100, 100)])
+    agree = np.random.default_rng(1).integers(2, size=200)
+    found = Contributions(cluster, agree, 2)
+    one, both = np.array([False, True]), np.ones(2, dtype=bool)
+    number = share_within(Spread(found), one, both, "")
+    assert (number.ci95_rule or "").startswith("Wilson, 200 ÷ design effect")
+    assert number.ci95 is not None
+    even = share_within(Spread(Contributions(np.arange(200), agree, 2)), one, both, "")
+    assert even.ci95 is not None
+    assert number.ci95[1] - number.ci95[0] > 1.4 * (even.ci95[1] - even.ci95[0])

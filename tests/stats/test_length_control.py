@@ -9,7 +9,7 @@ from evaluations.stats.coding import FLIP, MISSING, TIE, A, B, IntArray
 from evaluations.stats.items import Items
 from evaluations.stats.length_control import (
     NO_LENGTHS,
-    NOT_TOLD_APART,
+    ONE_LENGTH_A_PAIR,
     LengthControlled,
     Lengths,
     length_controlled_by_judge,
@@ -162,7 +162,10 @@ def test_there_are_reasons_where_it_cannot_be() -> None:
     equal = contest([0, 0, 1] * 20, [1, 2, 2] * 20)
     assert by_judge(equal, np.array([A, B, A] * 20)).why == NO_LENGTHS
     constant = contest([0] * 60, [1] * 60, longer_by=[300] * 60)
-    assert by_judge(constant, np.array([A, B, A] * 20)).why == NOT_TOLD_APART
+    assert by_judge(constant, np.array([A, B, A] * 20)).why == ONE_LENGTH_A_PAIR
+    # Lengths differ from pair to pair and never within one, so that what they add to strengths is anybody's guess.
+    ring = contest([0, 1, 0] * 20, [1, 2, 2] * 20, longer_by=[300, -100, 50] * 20)
+    assert by_judge(ring, np.array([A, B, B, B, A, A] * 10)).why == ONE_LENGTH_A_PAIR
     apart = contest([0, 1] * 30, [2, 3] * 30, longer_by=[300, -20] * 30)
     assert "leads from candidate 0, candidate 2 to candidate 1, candidate 3" in (
         by_judge(apart, np.array([A, B, B] * 20)).why or ""
@@ -175,7 +178,7 @@ def test_few_clusters_have_rates_without_intervals() -> None:
     items, choice = wordy(39, 8, slope=0.5)
     found = by_judge(items, choice)
     assert found.slope.ci95 is None
-    assert "39 clusters" in (found.win_rates["candidate 0"].ci95_why or "")
+    assert (found.win_rates["candidate 0"].ci95_why or "") == "Too few clusters for a CI (39 < 40)."
 
 
 def test_intervals_hold_the_planted_rates() -> None:
@@ -194,3 +197,11 @@ def test_any_material_gives_plain_json() -> None:
     found = length_controlled_by_people(Reviewed(matches, rng.integers(MISSING, 4, 900)), Lengths(matches))
     assert len(found.win_rates) == 5
     assert dumps(asdict(found), allow_nan=False)
+
+
+def test_of_too_many_candidates_there_is_no_length_control() -> None:
+    rng = np.random.default_rng(4)
+    places = np.arange(300)
+    a, b = np.tile(places, 4), np.tile((places + 1) % 300, 4)
+    found = by_judge(contest(a, b, longer_by=rng.integers(-500, 500, 1_200)), rng.choice([A, B, TIE], 1_200))
+    assert found.why == "Too many models for length control (300)."

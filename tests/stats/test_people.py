@@ -4,7 +4,7 @@ import pytest
 from evaluations.domain import SplitRule
 from evaluations.stats.agreement import NO_RATERS
 from evaluations.stats.coding import AS_STORED, MISSING, TIE, A, B
-from evaluations.stats.people import HumanHuman, human_human
+from evaluations.stats.people import PAIRS_OF_MANY, HumanHuman, human_human
 from evaluations.stats.polls import Poll, poll
 from evaluations.stats.votes import Votes, one_vote_each, pairs_on_an_item, with_turnout_of
 
@@ -153,3 +153,27 @@ def test_clusters_are_of_items_in_whatever_order_votes_came() -> None:
     assert found.turnout.item.tolist() == [0, 0, 2, 2]
     assert found.cluster.tolist() == [1, 1, 0, 0]
     assert found.cluster_of_items.tolist() == [1, 0]
+
+
+def test_of_many_reviewers_the_pairs_that_share_most_are_given_and_the_others_counted() -> None:
+    # 32 people; person k votes on items 0 … k, so that two share one more than the lower of their numbers.
+    item = np.concatenate([np.arange(1 + person) for person in range(32)])
+    rater = np.repeat(np.arange(32), np.arange(1, 33))
+    said = Votes(item, rater, np.zeros_like(item), (item + rater) % 2)
+    names = [f"person {one:02}" for one in range(32)]
+    found = poll(said, np.arange(32))
+    most, others = found.majority(SplitRule.TIE), found.majority_of_the_others(SplitRule.TIE)
+    few = human_human(found, most, others, names, 2)
+    assert len(few.pairs) == PAIRS_OF_MANY == 20
+    assert few.pairs_left_out == 32 * 31 // 2 - 20
+    assert [pair.with_ties.n for pair in few.pairs] == [31, 30, 30, 29, 29, 29, *[28] * 4, *[27] * 5, *[26] * 5]
+    assert (few.pairs[0].rater_1, few.pairs[0].rater_2) == ("person 30", "person 31")
+    whole = human_human(found, most, others, names, 2, all_pairs=True)
+    assert (len(whole.pairs), whole.pairs_left_out) == (32 * 31 // 2, 0)
+    by_names = {(pair.rater_1, pair.rater_2): pair for pair in whole.pairs}
+    assert all(by_names[pair.rater_1, pair.rater_2] == pair for pair in few.pairs)
+    thirty = poll(said.where(rater >= 2), np.arange(32))
+    of_thirty = human_human(
+        thirty, thirty.majority(SplitRule.TIE), thirty.majority_of_the_others(SplitRule.TIE), names, 2
+    )
+    assert (len(of_thirty.pairs), of_thirty.pairs_left_out) == (30 * 29 // 2, 0)

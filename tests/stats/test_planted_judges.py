@@ -12,6 +12,7 @@ from evaluations.stats.bias.slope import slope
 from evaluations.stats.bias.tendency import NO_CHOICE
 from evaluations.stats.coding import A, B
 from evaluations.stats.numbers import Number
+from evaluations.stats.simultaneous import Claim
 from tests.stats.planting import Bias, Expected, Study, board_of, expected, judged_twice, study, voted
 
 SEEDS = 60
@@ -106,6 +107,8 @@ def test_the_longest_judge_is_found_out(made: Study) -> None:
     assert (board.position.consistency.share.value, board.position.flip.value) == (1, 0)
     assert board.position.first_shown.value == 0.5  # each side is shown first once
     assert (board.length.longer.votes.difference.value or 0) > 0.3
+    assert board.length.longer.claim is Claim.ABOVE
+    assert (board.length.longer.given_majority or board.length.slope).value == 1
     # Lengths separate its choices perfectly: the slope is finite all the same, and has no interval.
     assert board.length.slope.value is not None
     assert 5 < board.length.slope.value < 1_000
@@ -131,6 +134,10 @@ def test_a_judge_that_always_takes_its_own_family_is_found_out(made: Study) -> N
     board = board_of(made, own, own, voted(made, PEOPLE, 2, np.random.default_rng(8)), family="GOOSE ")
     assert board.same_family.judge.value == 1
     assert (board.same_family.votes.difference.value or 0) > 0.4
+    assert board.same_family.claim is Claim.ABOVE
+    # Of one voter on each comparison nothing is claimed: who knows more than a voter differs from one as well.
+    alone = board_of(made, own, own, voted(made, PEOPLE, 1, np.random.default_rng(8)), family="GOOSE ")
+    assert alone.same_family.claim is Claim.NONE
 
 
 def test_a_planted_slope_is_held_by_its_interval() -> None:

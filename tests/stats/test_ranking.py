@@ -23,6 +23,7 @@ from evaluations.stats.ranking import (
     ranked,
     ranking_of_judge,
     ranking_of_people,
+    ranks_of,
     sandwich,
 )
 from evaluations.stats.sandwich import Residuals
@@ -173,7 +174,7 @@ def test_few_clusters_have_scores_without_intervals() -> None:
     ranking = ranking_of_people(Reviewed(Matches(contest([0] * 39, [1] * 39)), np.array([A, B, A] * 13)))
     best = ranking.standings["candidate 0"]
     assert (best.score.ci95, best.ranks) == (None, None)
-    assert "39 clusters" in (best.score.ci95_why or "")
+    assert (best.score.ci95_why or "") == "Too few clusters for a CI (39 < 40)."
     assert best.win_probability.ci95_why == best.score.ci95_why
 
 
@@ -376,3 +377,25 @@ def test_any_material_gives_plain_json() -> None:
     for ranking in (ranking_of_people(reviewed), ranking_of_judge(judgement), corrected_ranking(reviewed, judgement)):
         assert len(ranking.standings) == 5
         assert dumps(asdict(ranking), allow_nan=False)
+
+
+def test_thousands_of_candidates_have_scores_and_ranks_without_intervals() -> None:
+    rng = np.random.default_rng(5)
+    places = np.arange(3_000)
+    a = np.concatenate([places, rng.integers(3_000, size=9_000)])
+    b = np.concatenate([(places + 1) % 3_000, (a[3_000:] + 1 + rng.integers(2_999, size=9_000)) % 3_000])
+    a, b = np.tile(a, 4), np.tile(b, 4)
+    choice = rng.choice([A, B, TIE], len(a))
+    ranking = ranking_of_judge(Judgement(Matches(contest(a, b)), choice))
+    assert ranking.why is None
+    assert len(ranking.standings) == 3_000
+    best = next(iter(ranking.standings.values()))
+    assert (best.rank, best.ranks, best.score.ci95) == (1, None, None)
+    assert best.score.ci95_why == "Too many models for a CI (3,000 > 200)."
+
+
+def test_ranks_are_one_more_than_how_many_are_better() -> None:
+    assert ranks_of(np.array([0.3, 0.1 + 0.2, -1.0, 2.0])).tolist() == [2, 2, 4, 1]
+    assert ranks_of(np.array([[1.0, 2.0], [3.0, 3.0]])).tolist() == [[2, 1], [1, 1]]
+    many = np.random.default_rng(2).integers(40, size=(3, 100)) / 10
+    assert (ranks_of(many) == 1 + (many[:, None, :] > many[:, :, None]).sum(axis=-1)).all()

@@ -10,6 +10,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
+from evaluations.stats.correlation import CONSTANT
 from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.scores import ScoresReport, scores_report
@@ -103,6 +104,36 @@ def test_scores_of_one_person_twice_count_once_with_their_mean() -> None:
     assert found.human_human.pairs == ()
 
 
+def test_a_judge_that_always_gives_the_same_score_has_no_coefficient() -> None:
+    # Its ICC and alpha would be below 0, with intervals that exclude 0, and it knows nothing of the responses.
+    people = np.tile(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), (3, 24))
+    found = report_of(scored(people), NAMES, {"judge": np.full(120, 5.0)}, np.arange(120)).judges["judge"].people
+    for number in (
+        found.pearson,
+        found.spearman,
+        found.kendall_tau_b,
+        found.icc_agreement,
+        found.icc_consistency,
+        found.krippendorff_alpha,
+    ):
+        assert (number.value, number.why, number.ci95) == (None, CONSTANT, None)
+    assert found.mean_difference.ci95 is not None
+
+
+def test_of_two_people_one_who_always_gives_the_same_score_leaves_no_coefficient() -> None:
+    people = np.array([np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 24), np.full(120, 4.0)])
+    multi = report_of(scored(people), NAMES, {}, np.arange(120)).human_human.multi
+    for number in (
+        multi.krippendorff_alpha_interval,
+        multi.krippendorff_alpha_ordinal,
+        multi.icc_agreement,
+        multi.icc_consistency,
+    ):
+        assert (number.value, number.why) == (None, CONSTANT)
+    third = np.vstack([people, people[0]])
+    assert report_of(scored(third), NAMES, {}, np.arange(120)).human_human.multi.icc_agreement.value is not None
+
+
 def test_a_judge_that_scored_what_nobody_else_did_has_nothing_to_be_held_against() -> None:
     found = report_of(scored(PEOPLE), NAMES, {"judge": np.array([GAP] * 5 + [1.0])}, np.arange(6))
     assert found.judges["judge"].people.pearson.why == NOTHING_SHARED
@@ -183,3 +214,13 @@ def test_sums_of_decimals_do_not_break_ties() -> None:
         assert (one.spearman.value, one.kendall_tau_b.value) == pytest.approx(
             (other.spearman.value, other.kendall_tau_b.value), abs=1e-12
         )
+
+
+def test_of_many_people_who_score_the_pairs_that_share_most_are_given() -> None:
+    table = np.full((31, 31), GAP)
+    for person in range(31):
+        table[person, : person + 1] = (np.arange(person + 1) * (person + 3)) % 5
+    names = [f"person {one}" for one in range(31)]
+    found = report_of(scored(table), names, {}, np.arange(31)).human_human
+    assert (len(found.pairs), found.pairs_left_out) == (20, 31 * 30 // 2 - 20)
+    assert (found.pairs[0].rater_1, found.pairs[0].rater_2, found.pairs[0].n) == ("person 29", "person 30", 30)

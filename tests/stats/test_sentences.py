@@ -9,6 +9,7 @@ from evaluations.stats.judges import JudgeMaterial, JudgeReport, judge_report
 from evaluations.stats.polls import poll
 from evaluations.stats.references import Reference
 from evaluations.stats.sentences import sentence
+from evaluations.stats.simultaneous import NO_COMPANY, Claim, Simultaneous
 from evaluations.stats.votes import Votes
 
 OFFERED = range(3)
@@ -88,28 +89,60 @@ def test_where_only_gold_is_there_it_speaks_of_gold() -> None:
     )
 
 
-def test_the_judge_is_set_beside_people_only_where_both_are_held_against_the_same_others() -> None:
-    # Of 100 comparisons the people agree on 90, the judge says B throughout. Each person is held against the other.
+def shown(value: float | None, half: float = 0.1, claim: Claim = Claim.NONE, family: int = 6) -> Simultaneous:
+    if value is None:
+        return Simultaneous(None, None, None, Claim.NONE, family, None, NO_COMPANY)
+    return Simultaneous(value, (value - half, value + half), None, claim, family, "max-|t|", None)
+
+
+def test_the_judge_is_set_beside_reviewers_only_where_both_are_compared_with_the_same_others() -> None:
+    # Of 100 comparisons the people agree on 90, the judge says B throughout. Each person is compared with the other.
     found = judged("B" * 100, "A" * 70 + "B" * 30, "A" * 60 + "B" * 40)
     level = found.ceiling.s1
     assert [level.judge.value, level.people.value] == pytest.approx([0.35, 0.9])
-    assert sentence("GPT", {"Overall": found}).endswith(
-        "It agrees with people on 35% [26–44] where people agree with each other on 90% [83–95], all held against the "
-        "same majorities: less than people."
+    assert sentence("GPT", {"Overall": found}, {"Overall": shown(-0.55, 0.1, Claim.BELOW)}).endswith(
+        "Against the same majorities it agrees on 35% [26–44] and a reviewer on 90% [83–95]: below reviewers by 55 "
+        "points (simultaneous 95% CI −65 to −45)."
     )
     alone = judged("B" * 100, "A" * 70 + "B" * 30)
-    assert "each other" not in sentence("GPT", {"Overall": alone})
+    assert "reviewer" not in sentence("GPT", {"Overall": alone}, {"Overall": shown(None)})
 
 
-def test_over_several_aspects_it_names_where_the_judge_stands_worst_and_best_beside_people() -> None:
+def test_what_is_not_shown_over_all_differences_is_not_claimed_of_one() -> None:
+    found = judged("B" * 100, "A" * 70 + "B" * 30, "A" * 60 + "B" * 40)
+    assert sentence("GPT", {"Overall": found}, {"Overall": shown(-0.05)}).endswith(": difference not significant.")
+    few = Simultaneous(-0.5, None, None, Claim.NONE, 6, None, "Too few clusters for a CI (9 < 40).")
+    said = sentence("GPT", {"Overall": found}, {"Overall": few})
+    assert said.endswith(": difference not tested. Too few clusters for a CI (9 < 40).")
+    by_holm = Simultaneous(-0.5, None, 0.0042, Claim.BELOW, 6, "cluster t", "Too few clusters for a CI (30 < 40).")
+    assert sentence("GPT", {"Overall": found}, {"Overall": by_holm}).endswith(
+        "below reviewers by 50 points (p = 0.004)."
+    )
+    # Without the whole family nothing is claimed.
+    for word in ("below", "above", "less", "more"):
+        assert word not in sentence("GPT", {"Overall": found})
+
+
+def test_over_several_aspects_it_names_every_aspect_on_which_a_difference_is_shown() -> None:
     people = "AB" * 30 + "AAAB" * 10, "AB" * 30 + "ABBB" * 10
-    # On depth the judge says what the first of them says but for ten: it agrees with them on 90 and 70, they on 80.
-    alike = "BA" * 5 + people[0][10:]
-    said = sentence("GPT", {"Clarity": judged("A" * 100, *people), "Depth": judged(alike, *people)})
-    assert "On clarity, where it stands furthest below people, it agrees with people on" in said
-    assert "On depth, where it stands best, it agrees with people on" in said
-    assert "less than people." in said
-    assert said.endswith("that may be chance.")
+    by_aspect = {name: judged("A" * 100, *people) for name in ("Clarity", "Depth", "Safety", "Tone", "Use")}
+    claims = dict(
+        zip(
+            by_aspect,
+            (
+                shown(-0.12, claim=Claim.BELOW),
+                shown(0.01, claim=Claim.ABOVE),
+                shown(-0.2, claim=Claim.BELOW),
+                shown(-0.3),
+                shown(None),
+            ),
+            strict=True,
+        )
+    )
+    assert sentence("GPT", by_aspect, claims).endswith(
+        "Against the same majorities, over all 6 differences at once: below reviewers on clarity (12 points) and "
+        "safety (20 points); above reviewers on depth (1 point); difference not significant on 1 aspect."
+    )
 
 
 def test_few_comparisons_and_missing_answers_are_said() -> None:

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
+from evaluations.stats.agreement import CONSTANT_RATER
 from evaluations.stats.alpha import alpha_nominal
 from evaluations.stats.cluster_sums import ClusterSums
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
@@ -152,6 +153,25 @@ def test_one_choice_throughout_leaves_nothing_to_explain() -> None:
     for number in (found.krippendorff_alpha, found.krippendorff_alpha_ordinal, found.fleiss_kappa):
         assert (number.value, number.why) == (None, NO_VARIATION)
     assert found.gwet_ac1.value == 1
+
+
+def test_of_two_people_one_who_always_makes_the_same_choice_leaves_no_coefficient() -> None:
+    # ann says A throughout: alpha would be below 0, and AC1 far above, and neither tells what she knows.
+    found = several(asked(np.array([[A, A]] * 45 + [[A, B]] * 15)), 2)
+    assert {(number.value, number.why) for number in found.numbers} == {(None, CONSTANT_RATER)}
+    assert found.units == 60
+    # With a third who varies there are two who do.
+    three = several(asked(np.array([[A, A, A]] * 40 + [[A, B, B]] * 20)), 2)
+    assert three.krippendorff_alpha.value is not None
+
+
+def test_ac1_counts_the_choices_that_are_offered_not_those_that_occur() -> None:
+    # 40 of 60 pairs agree; A has 80 of 120 votes, B 40: pe = 2 · (2/3 · 1/3)/(q − 1).
+    choices = asked(np.array([[A, A, A, A]] * 30 + [[B, B, B, B]] * 10 + [[A, B, A, B]] * 20))
+    pa = (40 + 20 / 3) / 60
+    for q in (2, 3, 4):
+        pe = 2 * (2 / 3 * 1 / 3) / (q - 1)
+        assert several(choices, q).gwet_ac1.value == pytest.approx((pa - pe) / (1 - pe))
 
 
 @pytest.mark.parametrize("choices", [np.zeros((0, 2), dtype=np.int64), np.array([[A, MISSING], [MISSING, B]])])

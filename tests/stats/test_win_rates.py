@@ -16,6 +16,7 @@ from evaluations.stats.length_control import Lengths
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import Judgement, Reviewed
 from evaluations.stats.ppi import Together, corrected
+from evaluations.stats.simultaneous import Claim
 from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, of_correction, win_rates
 from evaluations.stats.wins import wins
 from tests.contests import anything, contest
@@ -349,10 +350,11 @@ def test_a_correction_ends_at_one() -> None:
     assert number.ci95_why is not None or (number.ci95 or (0, 0))[1] == 1
 
 
-def test_few_clusters_are_named_as_few() -> None:
+def test_few_clusters_have_wilsons_interval() -> None:
     people = np.random.default_rng(1).choice([A, B], 200)
     rate = only_pair(contest([0] * 200, [1] * 200, np.arange(200) % 12), people, people)
-    assert rate.people.ci95_rule == "t over 12 clusters: few, so that it may be too narrow"
+    for number in (rate.people, rate.judge, rate.corrected):
+        assert (number.ci95_rule or "").startswith("Wilson, 200 ÷ design effect")
 
 
 def test_comparisons_of_one_query_count_together() -> None:
@@ -392,3 +394,33 @@ def test_the_quantile_is_that_of_t() -> None:
     spread = np.array([1.0, 0.0] * 20 + [0.5]).std(ddof=1) / np.sqrt(41)
     assert rate.people.ci95[1] - 0.5 > norm.ppf(0.975) * spread
     assert rate.people.ci95[1] - 0.5 == pytest.approx(2.0210754 * spread)
+
+
+def test_a_judge_is_said_to_err_only_where_it_differs_on_the_same_comparisons() -> None:
+    rng = np.random.default_rng(6)
+    people = rng.choice([A, B], 600)
+    people[300:] = MISSING
+    # It gives A a tenth more of the comparisons that people reviewed; what it says of the others does not matter.
+    judge = np.where((people == B) & (rng.random(600) < 0.2), A, people)
+    judge[300:] = rng.choice([A, B], 300)
+    items = contest([0] * 600, [1] * 600)
+    matches = Matches(items)
+    reviewed, judgement = Reviewed(matches, people), Judgement(matches, judge)
+    found = win_rates(reviewed, judgement, claims=12).candidates
+    assert [rate.claim for rate in found.values()] == [Claim.ABOVE, Claim.BELOW]
+    lead, variance = Together(reviewed.candidates, judgement.candidates).lead
+    difference = (judge[:300] == A).astype(float) - (people[:300] == A)
+    assert lead.tolist() == pytest.approx([difference.mean(), -difference.mean()])
+    assert variance[0] == pytest.approx(difference.var(ddof=1) / 300)
+    # One that agrees but for chance is said to err by nothing, and so is one of whom too little is known.
+    noise = np.where(rng.random(600) < 0.2, rng.choice([A, B], 600), np.where(people == MISSING, A, people))
+    alike = win_rates(reviewed, Judgement(matches, noise), claims=12).candidates
+    assert {rate.claim for rate in alike.values()} == {Claim.NONE}
+    few = np.where(np.arange(600) < 30, people, MISSING)
+    hardly = win_rates(Reviewed(matches, few), judgement, claims=12).candidates
+    assert {rate.claim for rate in hardly.values()} == {Claim.NONE}
+    # Nor is one that has no verdict on more than 5 % of what it was to judge.
+    partly = Judgement(matches, np.where(np.arange(600) < 560, judge, MISSING))
+    assert {rate.claim for rate in win_rates(reviewed, partly, claims=12).candidates.values()} == {Claim.NONE}
+    within = win_rates(reviewed, partly, np.arange(600) < 560, claims=12).candidates
+    assert [rate.claim for rate in within.values()] == [Claim.ABOVE, Claim.BELOW]

@@ -52,7 +52,7 @@ def test_how_intervals_were_made_stands_below_the_table() -> None:
     html = rendered(
         '{% figure number "percent" reasons %}{% include "report/_notes.html" with rule="By hand." %}', number=HALF
     )
-    assert "By hand. In brackets: 95% intervals, t over 1,040 clusters." in html
+    assert "By hand. In brackets: pointwise 95% CIs, t over 1,040 clusters." in html
 
 
 def test_what_differs_in_a_count_of_clusters_alone_is_said_once() -> None:
@@ -73,6 +73,14 @@ def test_what_differs_in_a_count_of_clusters_alone_is_said_once() -> None:
     marks = [words(below.mark(f"It rests on {count} clusters; 40 are needed.")) for count in (33, 30)]
     assert marks == ["a", "a"]
     assert below.reasons == ["It rests on 30 to 33 clusters; 40 are needed."]
+
+
+def test_counts_of_one_reason_are_gathered_each_in_its_own_place() -> None:
+    below = Remarks()
+    few = "Too few clusters for a CI ({} < 40). {} clusters of uneven size tell no more than that."
+    marks = [words(below.mark(few.format(*counts))) for counts in (("12", "1,000"), ("33", "60"))]
+    assert marks == ["a", "a"]
+    assert below.reasons == [few.format("12 to 33", "60 to 1,000")]
 
 
 def test_letters_go_on_after_z_as_in_a_list() -> None:

@@ -1,22 +1,25 @@
 """Win rates as a matrix, and where a judge errs."""
 
 from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.simultaneous import Claim
 from evaluations.stats.win_rates import PairWinRate, WinRate
-from evaluations.templatetags.win_rates import as_matrix, can_err, errors
+from evaluations.templatetags.win_rates import MOST_IN_MATRIX, as_matrix, can_err, errors
 
 
-def rate(judge: float | None, corrected: tuple[float, float, float] | None = None) -> WinRate:
+def rate(
+    judge: float | None, corrected: tuple[float, float, float] | None = None, claim: Claim = Claim.NONE
+) -> WinRate:
     """``corrected``: low, value, high."""
     by_judge = undefined("It says nothing.") if judge is None else Number(judge, 100)
     found = undefined("Nobody reviewed.")
     if corrected:
         found = Number(corrected[1], 40).within(corrected[0], corrected[2], "t over 40 clusters")
-    return WinRate(found, by_judge, found, 100, 0, 0, None, None)
+    return WinRate(found, by_judge, found, 100, 0, 0, None, None, claim)
 
 
 def test_a_matrix_has_each_pair_both_ways_and_nothing_where_two_never_met() -> None:
     pairs = [PairWinRate("a", "b", rate(0.7)), PairWinRate("b", "c", rate(0.4))]
-    rows = dict(as_matrix(pairs))
+    rows = dict(as_matrix(pairs) or [])
     said = {
         (row, column): round(cell.judge.value, 6)
         for row, cells in rows.items()
@@ -27,16 +30,21 @@ def test_a_matrix_has_each_pair_both_ways_and_nothing_where_two_never_met() -> N
     assert [column for column, cell in rows["a"] if cell is None] == ["a", "c"]
 
 
-def test_a_judge_errs_where_it_is_outside_what_people_leave_possible() -> None:
+def test_a_judge_errs_where_that_is_shown_over_all_models_and_not_where_one_interval_leaves_it_out() -> None:
     rates = {
-        "high": rate(0.61, (0.45, 0.5, 0.6)),
-        "at the end": rate(0.6, (0.45, 0.5, 0.6)),
-        "low": rate(0.4, (0.45, 0.5, 0.6)),
+        "high": rate(0.61, (0.45, 0.5, 0.6), Claim.ABOVE),
+        "outside": rate(0.61, (0.45, 0.5, 0.6)),
+        "low": rate(0.4, (0.45, 0.5, 0.6), Claim.BELOW),
         "silent": rate(None, (0.45, 0.5, 0.6)),
         "unreviewed": rate(0.9),
     }
     assert [(one.candidate, one.is_too_high) for one in errors(rates)] == [("high", True), ("low", False)]
     assert can_err(rates)
+
+
+def test_a_matrix_of_too_many_is_none() -> None:
+    pairs = [PairWinRate("a", f"{number}", rate(0.7)) for number in range(MOST_IN_MATRIX)]
+    assert as_matrix(pairs) is None
 
 
 def test_without_an_interval_nothing_is_said_of_errors() -> None:

@@ -61,6 +61,7 @@ class Command(BaseCommand):
         parser.add_argument("--until", type=day, metavar="DAY", help="votes up to this day")
         parser.add_argument("--coding", choices=list(Coding), default=Coding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
+        parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, above 30 reviewers too")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
@@ -90,6 +91,7 @@ def rules_from(options: dict[str, Any]) -> Rules:
         coding=Coding(options["coding"]),
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
+        all_pairs=options["all_pairs"],
     )
 
 
@@ -113,6 +115,7 @@ def lines(report: Report) -> Iterator[str]:
     yield f"{report.evaluation}: {report.comparisons:,} comparisons"
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
+    yield "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
     for aspect in report.aspects.values():
         yield from ("", aspect.name, *aspect_lines(aspect))
     for key, scores in report.scores.items():

@@ -73,11 +73,7 @@ def material(
         blind=len(people.where(BLIND).item) if rules.seen is not Seen.JUDGE else 0,
         not_drawn=people.excluded(NOT_DRAWN),
         calibration=people.excluded(CALIBRATION),
-        judges=tuple(
-            judge_material(rater, aspect, gathered, items, rules)
-            for rater in raters
-            if aspect.pk in judged.get(rater.pk, ())
-        ),
+        judges=judge_materials(aspect, gathered, items, raters, judged, rules),
         panels=panels,
         names=tuple(rater.name for rater in raters if rater.kind == RaterKind.HUMAN),
         offered=offered_by(rows, gathered.preferred.has_tie(aspect.pk)),
@@ -104,6 +100,19 @@ def seeing(aspect: Aspect, people: PeopleRows, gathered: Gathered, raters: Seque
         )
         for judge in names.keys() & set(np.unique(people.judge).tolist())
     }
+
+
+def judge_materials(
+    aspect: Aspect,
+    gathered: Gathered,
+    items: Items,
+    raters: Sequence[Rater],
+    judged: Mapping[int, set[int]],
+    rules: Rules,
+) -> tuple[JudgeMaterial, ...]:
+    """Of the judges among them that were asked about the aspect."""
+    asked = (rater for rater in raters if aspect.pk in judged.get(rater.pk, ()))
+    return tuple(judge_material(rater, aspect, gathered, items, rules) for rater in asked)
 
 
 def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, items: Items, rules: Rules) -> JudgeMaterial:

@@ -4,13 +4,14 @@ from django.db.models import QuerySet
 
 from evaluations.domain import Choice, InputRefused, RaterKind, Rules
 from evaluations.models import Aspect, Comparison, Evaluation
+from evaluations.services.reporting.asking import offered_by, what_was_asked
 from evaluations.services.reporting.gathering import gather
 from evaluations.services.reporting.items import known_comparisons, places_of
 from evaluations.services.reporting.narrowing import comparisons_of, raters_of
 from evaluations.services.reporting.voting import KNEW
 from evaluations.stats.coding import CHOICES
 from evaluations.stats.consolidation import consolidate
-from evaluations.stats.majority import majority
+from evaluations.stats.majority import majority, split_rule_of
 
 
 def comparisons_in_cell(
@@ -28,14 +29,15 @@ def comparisons_in_cell(
     about = Aspect.objects.filter(evaluation=evaluation, key=aspect).first()
     if about is None:
         raise InputRefused(f"This evaluation has no aspect “{aspect}”.")
-    raters = [
-        rater for rater in raters_of(evaluation, rules) if rater.kind != RaterKind.JUDGE or rater.pk == judge_rater_id
-    ]
+    everyone = raters_of(evaluation, rules)
+    raters = [rater for rater in everyone if rater.kind != RaterKind.JUDGE or rater.pk == judge_rater_id]
     wanted = comparisons_of(comparisons, evaluation, rules)
     gathered = gather(places_of(known_comparisons(evaluation), wanted), wanted, raters, rules)
     items = len(gathered.comparisons)
     people = gathered.votes(about).between(rules.since, rules.until).where(*KNEW[rules.seen])
-    human = majority(people.item, people.choice, items, rules.split_rule).choice
+    asked = what_was_asked(evaluation, wanted, everyone)
+    offered = offered_by(asked.about(about.pk), gathered.preferred.has_tie(about.pk))
+    human = majority(people.item, people.choice, items, split_rule_of(rules.split_rule, offered)).choice
     judge = next((rater for rater in raters if rater.pk == judge_rater_id), None)
     if judge is None:
         return []

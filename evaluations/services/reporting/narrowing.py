@@ -6,11 +6,11 @@ from fnmatch import fnmatchcase
 from math import isfinite
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTransform
 
 from evaluations.domain import Filter, InputRefused, RaterKind, Rules
-from evaluations.models import Comparison, Evaluation, Rater, Response
+from evaluations.models import Ballot, Comparison, Evaluation, Rater, Response, Score
 from evaluations.models.filtering import narrowed_to
 from evaluations.services.reporting.browsing import find
 from evaluations.services.reporting.splitting import default_split, in_part
@@ -156,6 +156,15 @@ def raters_of(evaluation: Evaluation, rules: Rules) -> list[Rater]:
     kept = [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]
     kept = named(kept, RaterKind.JUDGE, rules.judges)
     return named(kept, RaterKind.HUMAN, rules.reviewers)
+
+
+def judges_of_family(evaluation: Evaluation) -> list[Rater]:
+    """The judges with answers, over which the claims of a report are controlled together, whatever it leaves out."""
+    judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
+    chose = Ballot.objects.filter(rater=OuterRef("pk"))
+    scored = Score.objects.filter(rater=OuterRef("pk"))
+    answering = judges.filter(Exists(chose) | Exists(scored))
+    return list(answering.select_related("judge__rubric_version__rubric").order_by("name", "pk"))
 
 
 def named(raters: Sequence[Rater], kind: RaterKind, names: Sequence[str]) -> list[Rater]:

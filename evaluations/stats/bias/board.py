@@ -31,10 +31,17 @@ class BiasBoard:
 
 
 def bias_board(
-    ground: Ground, people: People, choice: IntArray, as_stored: IntArray, swapped: IntArray, family: str
+    ground: Ground,
+    people: People,
+    choice: IntArray,
+    as_stored: IntArray,
+    swapped: IntArray,
+    family: str,
+    claims: int = 1,
 ) -> BiasBoard:
     """Of one judge on one aspect. ``choice``: its one verdict on each item, ``as_stored`` and ``swapped`` its choice in
-    either order, MISSING where there is none. ``family``: the judge's, empty where not set.
+    either order, MISSING where there is none. ``family``: the judge's, empty where not set. ``claims``: how many
+    preferences the report may claim, of all judges on all aspects.
     """
     side = sides(choice)
     of = judged(ground, people, side)
@@ -42,16 +49,16 @@ def bias_board(
     by_category, by_pair = meetings(people.by_category, side), meetings(people.by_pair, side)
     return BiasBoard(
         position=positions(ground.whole, kind)[0],
-        length=length(ground.lengths, of),
+        length=length(ground.lengths, of, claims),
         markup={kind: preference(favoured, of) for kind, favoured in ground.marked_up.items()},
-        same_family=same_family(ground.items, family, of),
+        same_family=same_family(ground.items, family, of, claims),
         ties=tie_rate(of),
         by_category=breakdown(ground.by_category, by_category, side, kind, longer),
         by_pair=breakdown(ground.by_pair, by_pair, side, kind, longer),
     )
 
 
-def same_family(items: Items, family: str, of: Judged) -> Tendency:
+def same_family(items: Items, family: str, of: Judged, claims: int) -> Tendency:
     own = own_family(items, family)
     why = without_family(items, family, own)
-    return unknown(why) if why else preference(own, of)
+    return unknown(why) if why else preference(own, of, claims)

@@ -47,6 +47,13 @@ class CountsByStratum:
         held = reduce(np.bitwise_or, (row for row, asked in zip(self.table, cells, strict=True) if asked))
         return sum_by_stratum((held > 0)[None, :], self.starts)[:, 0]
 
+    def effective(self, cells: BoolArray) -> FloatArray:
+        """How many clusters of one size would tell as much of each stratum, by their entries in these cells."""
+        of = cells.astype(np.float64)
+        squares = np.einsum("scd,c,d->s", self.moments, of, of)
+        found: FloatArray = np.divide((self.totals @ of) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+        return found
+
     def variance(self, u: FloatArray, n: IntArray, clusters: IntArray) -> FloatArray:
         """uᵀSu · G ÷ (G − 1) ÷ n² for each stratum, 0 where G < 2. ``u``, strata × cells, sums to 0 over the totals."""
         squares = np.einsum("sc,scd,sd->s", u, self.moments, u).clip(min=0)

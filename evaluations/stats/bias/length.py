@@ -26,11 +26,11 @@ class Length:
     people_slope: Number
 
 
-def length(lengths: Lengths, of: Judged) -> Length:
+def length(lengths: Lengths, of: Judged, claims: int) -> Length:
     votes = of.votes.sided
     sided = has_side(of.side)
     return Length(
-        longer=preference(lengths.longer, of),
+        longer=preference(lengths.longer, of, claims),
         equal=int(np.count_nonzero((lengths.longer == MISSING) & (of.side != MISSING))),
         slope=slope(lengths, of.strata.where(sided), np.flatnonzero(sided), of.side[sided]),
         people_slope=slope(lengths, votes.strata, votes.item, votes.people),

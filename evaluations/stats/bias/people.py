@@ -22,12 +22,16 @@ class Said:
 
 @dataclass(frozen=True)
 class People:
-    """The majorities and the single votes over all items, and the same votes by category and by pair."""
+    """The majorities and the single votes over all items, and the same votes by category and by pair.
+
+    ``backed``: by item, whether two people or more voted. The majority of one is that one, who errs as a judge does.
+    """
 
     majority: Said
     votes: Said
     by_category: Said
     by_pair: Said
+    backed: BoolArray
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Judged:
     side: Sides
     majority: Meetings
     votes: Meetings
+    backed: BoolArray
 
 
 def people_of(ground: Ground, majority: IntArray, votes: Votes) -> People:
@@ -70,6 +75,7 @@ def people_of(ground: Ground, majority: IntArray, votes: Votes) -> People:
         votes=Said(votes.item, vote, ground.whole.at(votes.item)),
         by_category=Said(votes.item, vote, ground.by_category.at(votes.item)),
         by_pair=Said(votes.item, vote, ground.by_pair.at(votes.item)),
+        backed=np.bincount(votes.item[vote != MISSING], minlength=len(majority)) > 1,
     )
 
 
@@ -82,4 +88,5 @@ def meetings(said: Said, judge: Sides) -> Meetings:
 
 
 def judged(ground: Ground, people: People, judge: Sides) -> Judged:
-    return Judged(ground.whole, judge, meetings(people.majority, judge), meetings(people.votes, judge))
+    majority, votes = meetings(people.majority, judge), meetings(people.votes, judge)
+    return Judged(ground.whole, judge, majority, votes, people.backed)

@@ -40,11 +40,15 @@ class Beside:
 
 @dataclass(frozen=True)
 class Ratio:
-    """part ÷ n in one stratum, over so many clusters; ``variance`` is over them, linearised (Binder 1983)."""
+    """part ÷ n in one stratum, over so many clusters; ``variance`` is over them, linearised (Binder 1983).
+
+    ``effective``: how many clusters of one size tell as much.
+    """
 
     part: int
     n: int
     clusters: int
+    effective: float
     variance: float
 
 
@@ -54,7 +58,8 @@ def ratios(counts: CountsByStratum, part: IntArray, whole: IntArray) -> list[Rat
     clusters = counts.clusters if (whole > 0).all() else counts.clusters_with(whole > 0)
     value = np.divide(of, n, out=np.zeros(len(n)), where=n > 0)
     variance = counts.variance(part - value[:, None] * whole, n, clusters)
-    return [Ratio(*row) for row in zip(of.tolist(), n.tolist(), clusters.tolist(), variance.tolist(), strict=True)]
+    columns = of, n, clusters, counts.effective(whole > 0), variance
+    return [Ratio(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def shares(counts: CountsByStratum, part: IntArray, whole: IntArray, empty: str) -> list[Number]:
@@ -73,7 +78,7 @@ def differences(counts: CountsByStratum, empty: str) -> Iterator[Number]:
     """The judge's share minus that of people, linearised; withheld where they differ in few clusters."""
     found = ratios(counts, JUDGE_DID - PEOPLE_DID, OF_BOTH)
     for one, differing in zip(found, counts.clusters_with(DIFFERING).tolist(), strict=True):
-        why = too_few_of(one.clusters, differing)
+        why = too_few_of(one.effective, differing, clusters=one.clusters)
         number = share(one.part, one.n, empty)
         yield (
             number.without_interval(why)
@@ -91,13 +96,13 @@ def balances(
     """
     found = ratios(counts, part, whole)
     for one, differing in zip(found, counts.clusters_with(tipped).tolist(), strict=True):
-        few = too_few_of(one.clusters, differing)
+        few = too_few_of(one.effective, differing, clusters=one.clusters)
         number = share(one.part, one.n, empty)
         yield wilson(one, empty) if few else linearised(number, one.clusters, one.variance, SHARE)
 
 
 def wilson(ratio: Ratio, empty: str) -> Number:
-    return wilson_of(share(ratio.part, ratio.n, empty), ratio.clusters, ratio.variance)
+    return wilson_of(share(ratio.part, ratio.n, empty), ratio.clusters, ratio.variance, ratio.effective)
 
 
 def linearised(number: Number, clusters: int, variance: float, bounds: Bounds) -> Number:

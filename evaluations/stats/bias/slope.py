@@ -9,7 +9,7 @@ from evaluations.stats.bias.shares import linearised
 from evaluations.stats.bias.sides import Sides
 from evaluations.stats.bias.strata import Strata, numbered
 from evaluations.stats.coding import MISSING, A, BoolArray, IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.contributions import FloatArray, effective_number
 from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, UNBOUNDED, too_few_of
 from evaluations.stats.logistic import cluster_scores, firth_logistic, robust_covariance
 from evaluations.stats.numbers import Number, undefined
@@ -47,8 +47,9 @@ def per_row(row: IntArray, design: FloatArray) -> FloatArray:
 
 def withheld(cluster: IntArray, chose_longer: BoolArray, clusters: int) -> str | None:
     """Why there is no interval: few clusters, or so few against the rest that lengths all but separate the choices."""
-    if clusters < LEAST_CLUSTERS:
-        return too_few_of(clusters, LEAST_DISAGREEING)
+    effective = effective_number(np.bincount(cluster).astype(np.float64))
+    if effective < LEAST_CLUSTERS:
+        return too_few_of(effective, LEAST_DISAGREEING, clusters=clusters)
     for what, of in (("longer", chose_longer), ("shorter", ~chose_longer)):
         held = int(np.count_nonzero(np.bincount(cluster[of], minlength=1)))
         if held < LEAST_DISAGREEING:

@@ -61,7 +61,7 @@ def test_few_clusters_give_a_slope_without_an_interval() -> None:
     a, b, side, cluster = chosen(2, 300, 39)
     found = slope_of(lengths_of(a, b), side, cluster)
     assert found.value is not None
-    assert found.ci95_why == "It rests on 39 clusters; an interval is given from 40 on."
+    assert found.ci95_why == "Too few clusters for a CI (35 < 40)."
 
 
 def test_without_choices_or_with_one_ratio_alone_there_is_no_slope() -> None:
