@@ -50,6 +50,7 @@ from evaluations.models import (
     Export,
     Import,
     Indexing,
+    JobStart,
     Judge,
     KeptAnswer,
     Label,
@@ -353,6 +354,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     Worker.objects.create(
         pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now
     )
+    JobStart.objects.create(pk=number, kind="export", subject=number, worker=f"worker-{number}")
     Price.objects.create(
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )

@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
 from evaluations.api.document import document
-from evaluations.domain import Role
+from evaluations.domain import Role, RunState
 from evaluations.models import (
     Assignment,
     Call,
@@ -122,6 +122,11 @@ def more_runs(marked: Marked, number: int) -> None:
     another(Run, judge=judge, batch=uuid.uuid4(), user=make_user())
 
 
+def more_open_runs(marked: Marked, number: int) -> None:
+    more_runs(marked, number)
+    Run.objects.exclude(pk=NUMBER).update(state=RunState.PAUSED)
+
+
 def more_files(marked: Marked, number: int) -> None:
     another(Import, user=make_user())
     another(Export, user=make_user())
@@ -152,6 +157,7 @@ LISTS: dict[str, tuple[str, Callable[[Marked, int], None]]] = {
     "list_rubrics": (f"{AT}/rubrics", more_runs),
     "list_judges": (f"{AT}/judges", more_runs),
     "list_runs": (f"{AT}/runs", more_runs),
+    "list_open_runs": ("/runs", more_open_runs),
     "list_endpoints": ("/endpoints", more_runs),
     "list_imports": (f"{AT}/imports", more_files),
     "list_exports": (f"{AT}/exports", more_files),

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluations.domain import Rules
+from evaluations.domain import NewResponse, Rules
 from evaluations.models import Comparison, Evaluation, Import, Rater
 from evaluations.services.reporting.reporting import comparisons_in_cell, make_report
 from evaluations.stats.report import AspectReport
@@ -115,7 +115,7 @@ def test_several_samples_of_a_person_are_several_votes(evaluation: Evaluation) -
 
 def test_one_response_may_stand_in_several_comparisons(evaluation: Evaluation) -> None:
     third = [comparison("q1", candidate_b="gamma"), comparison("q1", candidate_a="gamma", response_a="Dust.")]
-    bring(evaluation, *third)
+    bring(evaluation, *third, new_response=NewResponse.KEEP)
     bring(evaluation, *scored(3, 1))
     bring(evaluation, score(candidate="gamma", value=2), skip_bad=True)  # gamma has two responses: it is left out
     assert votes(evaluation) == {"A": 1, "B": 0, "tie": 0, "both_bad": 0}
