@@ -79,6 +79,15 @@ def begin_undo(importing: Import, *, user: User | None) -> None:
     importing.refresh_from_db()
 
 
+def why_it_stays(importing: Import) -> str:
+    """Why a stored import cannot be undone as things stand; empty where it can."""
+    try:
+        refuse_used(importing)
+    except InputRefused as refused:
+        return str(refused)
+    return ""
+
+
 def refuse_state(importing: Import) -> None:
     name = importing.file_name
     if importing.state == ImportState.UNDONE:

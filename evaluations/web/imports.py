@@ -16,7 +16,7 @@ from evaluations.access import Action
 from evaluations.domain import FileFormat, ImportState, InputRefused
 from evaluations.forms.imports import FORMATS, ImportForm
 from evaluations.models import Evaluation, Import, User
-from evaluations.services.import_undo import begin_undo, later_duplicates
+from evaluations.services.import_undo import begin_undo, later_duplicates, why_it_stays
 from evaluations.services.importing.fitting import take
 from evaluations.services.importing.importing import begin, progress
 from evaluations.services.importing.previewing import pairs_scored
@@ -102,6 +102,7 @@ def shown(request: HttpRequest, importing: Import, error: str = "") -> HttpRespo
         "busy": importing.state in AT_WORK,
         "progress": progress(importing) if importing.state in BUSY else None,
         "pairs_scored": pairs_scored(importing),
+        "stays": why_it_stays(importing) if importing.state == ImportState.DONE else "",
         "read_as": READ_AS.get(importing.format),
         "error": error,
     }

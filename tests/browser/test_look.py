@@ -15,6 +15,8 @@ from tests.product import Product
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 DESK = {"width": 1280, "height": 900}
+TABLET = {"width": 1024, "height": 768}
+JUST_TABS = {"width": 1121, "height": 800}  # the narrowest window in which the tabs are not in a menu
 PHONE = {"width": 390, "height": 844}
 DOWNLOADS = re.compile(r"/file$|\.json$")
 NAME_THE_OWNER = """
@@ -61,8 +63,11 @@ def test_links_lead_to_pages_that_work(addresses: list[str]) -> None:
         assert kind in addresses
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("viewport", "scheme"),
+    [(DESK, "light"), (DESK, "dark"), (TABLET, "light"), (JUST_TABS, "light"), (PHONE, "light"), (PHONE, "dark")],
+    ids=["desk-light", "desk-dark", "tablet", "just-tabs", "phone-light", "phone-dark"],
+)
 def test_no_page_is_wider_than_its_window(
     new_page: NewPage, owner_state: StorageState, addresses: list[str], viewport: dict[str, int], scheme: str
 ) -> None:

@@ -451,6 +451,16 @@ def test_an_undo_that_is_refused_says_why(manager: Client, evaluation: Evaluatio
     assert "builds on it. Undo that one first." in answer.content.decode()
 
 
+def test_where_an_import_cannot_be_undone_the_reason_stands_in_place_of_the_button(
+    manager: Client, evaluation: Evaluation
+) -> None:
+    importing = bring(evaluation, comparison())
+    bring(evaluation, verdict())
+    text = manager.get(reverse("import", args=[evaluation.slug, importing.pk])).content.decode()
+    assert "builds on it. Undo that one first." in text
+    assert "Undo import" not in text
+
+
 def test_whoever_may_not_import_may_not_undo(client: Client, evaluation: Evaluation) -> None:
     importing = bring(evaluation, comparison())
     for role, status in ((Role.REVIEWER, 403), (Role.ADJUDICATOR, 403), (None, 404)):
