@@ -241,6 +241,7 @@ class NoticeKind(StrEnum):
     NO_ANSWER = "no_answer"
     EQUAL_RESPONSES = "equal_responses"
     SHORTENED = "shortened"
+    NO_VALUE = "no_value"  # a word that programs write for a value that is missing, kept as a text or a name
     RENAMED = "renamed"
 
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from evaluations.domain import FLIPPED, Choice, ComparisonRow, Messages, Notice, NoticeKind, Reading, Row, VerdictRow
 from evaluations.formats.conversing import asked, candidate, query_of, turns
-from evaluations.formats.messages import refuse_media_columns, response
+from evaluations.formats.messages import is_media, not_text, refuse_media_columns, response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.values import MAX_ASPECT, RowRefused, as_text, optional_text
-from evaluations.formats.wording import ParsedLabel, folded, parse_label, with_strength
+from evaluations.formats.wording import ParsedLabel, folded, is_other_name, parse_label, with_strength
 
 QUESTIONS: Final = (
     "query",
@@ -69,7 +69,9 @@ class Pair:
     def label(self, word: str, reading: Reading) -> ParsedLabel | None:
         """What a label means: as a person said of the whole file, else by its words."""
         meant = reading.choices.get(word.strip().lower())
-        return ParsedLabel(Choice(meant)) if meant in tuple(Choice) else parse_label(word, *self.sides)
+        if meant not in tuple(Choice):
+            return parse_label(word, *self.sides)
+        return None if is_other_name(word, meant, *self.sides) else ParsedLabel(Choice(meant))
 
     def answer(
         self, question: str, word: str, label: ParsedLabel | None, *, is_turned: bool = False, **columns: Any
@@ -121,6 +123,8 @@ def pair_of(fields: Mapping[str, Any], reading: Reading, line: int, key: str) ->
         candidate_b=names[1],
         response_b=side(named, sides[1]),
     )
+    if is_media(row.response_a) and is_media(row.response_b):
+        raise not_text(f"{sides[0]} and {sides[1]}", "addresses of files", "hold")
     used, told = {*sides, asked_in, *OF_PAIR}, {field: column for column, field in reading.mapping.items()}
     return Pair(
         row,

@@ -5,6 +5,7 @@ the cells of a table), and people's and GPT-4's votes on MT-bench.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
@@ -41,7 +42,13 @@ from evaluations.formats.wording import parse_label, with_strength
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
 VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
-MODELS: Final = ("gpt", "claude", "gemini", "llama", "judge", "prometheus", "pandalm")
+# How the names of models begin, a maker's before them or not; no letter follows, so that Claudette is a person.
+A_MODEL: Final = re.compile(
+    r"(?:[\w.-]+/)*(?:(?:chat|all)?-?gpt|o[1-9](?![a-z0-9])|claude|gemini|gemma|palm|bard|(?:meta-)?llama|mistral|mixtral|ministral"
+    r"|magistral|deepseek|qwen|qwq|grok|command-?[ra]|nova-(?:pro|lite|micro|premier)|phi-?\d|yi-\d+b?|glm|chatglm|kimi|minimax|hunyuan|ernie|doubao|moonshot"
+    r"|nemotron|jamba|dbrx|falcon|vicuna|alpaca|reka|internlm|baichuan|judge|prometheus|pandalm|auto-?j|skywork|selene)(?![a-z])"
+)
+TIMES: Final = ("tstamp", "timestamp")
 IDS: Final = ("question_id", "conversation_id", "id")
 NOT_KEPT: Final = (  # long, or said twice
     *("full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"),
@@ -121,6 +128,8 @@ def rows_of_texts(record: Record, reading: Reading) -> tuple[Row, ...]:
 
 
 def winner_of(values: Mapping[str, Any]) -> str:
+    if not any(column in values for column, _ in WON):
+        return required_text(values, "winner").strip()
     won = [name for column, name in WON if optional_text(values, column).strip().lower() in ("1", "true", "1.0")]
     if len(won) != 1:
         raise RowRefused("one of winner_model_a, winner_model_b and winner_tie must be 1")
@@ -157,6 +166,7 @@ def compared(
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
     rater, kind = voter(values, reading)
     choice, strength = won_by(winner, comparison)
+    moments = {column: when(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
         raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
     verdict = VerdictRow(
@@ -170,9 +180,10 @@ def compared(
         choice=choice,
         shown=order_shown(values, own, kind, choice),
         note=with_strength("", strength),
-        created_at=when(values),
+        created_at=next(filter(None, moments.values()), None),
     )
-    return comparison, verdict, *left_out(values, NOT_KEPT, record.line)
+    no_times = [column for column, found in moments.items() if found is None]
+    return comparison, verdict, *left_out(values, (*NOT_KEPT, *no_times), record.line)
 
 
 def won_by(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
@@ -188,7 +199,7 @@ def won_by(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
 def voter(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
     """Who voted: whoever the row names, and a judge where the name is a model's."""
     name = judge_of(values, reading) if values.get("judge") else reading.rater or VOTER
-    looks_like = RaterKind.JUDGE if name.lower().startswith(MODELS) else RaterKind.HUMAN
+    looks_like = RaterKind.JUDGE if A_MODEL.match(name.lower()) else RaterKind.HUMAN
     return name, reading.rater_kind or looks_like
 
 

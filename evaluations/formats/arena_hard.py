@@ -11,6 +11,8 @@ from evaluations.domain import (
     FLIPPED,
     CallState,
     Choice,
+    Notice,
+    NoticeKind,
     QueryRow,
     RaterKind,
     Reading,
@@ -37,7 +39,16 @@ KNOWN_ANSWERS: Final = frozenset({"uid", "ans_id", "model", "messages", "tstamp"
 
 def judgment_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     """A verdict from each game. Where the row does not name the baseline, the query must have one comparison."""
-    return *games(record, reading), *unread(record.values, KNOWN_JUDGMENTS, record.line)
+    rows = list(games(record, reading))
+    return *rows, *odd_scores(record), *unread(record.values, KNOWN_JUDGMENTS, record.line)
+
+
+def odd_scores(record: Record) -> Iterator[Notice]:
+    """Scores that are there and are not understood: their verdicts are unreadable."""
+    for game in record.values["games"]:
+        score = optional_text(game, "score").strip() if isinstance(game, dict) else ""
+        if score and parse_label(score) is None:
+            yield Notice(record.line, NoticeKind.NOT_UNDERSTOOD, score, "score")
 
 
 def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:

@@ -38,7 +38,7 @@ from evaluations.formats.conversing import (
     shared_beginning,
 )
 from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import ROLE_KEYS, one_message, optional_messages, refuse_media_columns
+from evaluations.formats.messages import ROLE_KEYS, TEXT_KEYS, one_message, optional_messages, refuse_media_columns
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, as_text, from_json, optional_text
@@ -48,7 +48,7 @@ CHOSEN_NAMES: Final = ("chosen_model", "chosen-model", "model_chosen")
 REJECTED_NAMES: Final = ("rejected_model", "rejected-model", "model_rejected")
 IDS: Final = ("query_id", "id")
 INPUT: Final = "input.messages"
-PROMPTS: Final = ("prompt", "question", "instruction", "conversations", INPUT)
+PROMPTS: Final = ("prompt", "question", "instruction", "query", "conversations", INPUT, "input")
 OF_QUERY: Final = ("cluster", "category", "subset", "context", "reference", "system")
 # What LLaMA-Factory, as Alpaca before it, has beside an instruction.
 OF_INSTRUCTION: Final = ("input", "history")
@@ -60,6 +60,11 @@ OUTPUTS: Final = ("preferred_output", "non_preferred_output")
 KNOWN: Final = frozenset({*IDS, *SIDES, *OUTPUTS, *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
 TRANSCRIPT: Final = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 SPEAKER: Final = {"Human": "user", "Assistant": "assistant"}
+# Beside two texts that begin with the prompt stand names and numbers alone.
+NAME_OF_SOMETHING: Final = re.compile(r"[\w./:+-]+", re.ASCII)
+QUESTIONS: Final = frozenset(
+    {"text", "question", "user", "context", "task", "problem", "frage", "pregunta", "pergunta", "domanda"}
+)
 NO_PROMPT: Final = (
     "has no prompt, and chosen and rejected do not begin with the same question: "
     "say which column is the prompt, as COLUMN=prompt"
@@ -74,8 +79,16 @@ def has_texts(sample: FileSample) -> bool:
 
 def rows_of_file(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
     """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
-    found = {field for field in (*PROMPTS, *SIDES) if holds_encoded_turns(sample.values(field))}
+    found = encoded_columns(sample, (*PROMPTS, *SIDES))
     return partial(preference_rows, encoded=found if found.issuperset(SIDES) else found.difference(SIDES))
+
+
+def encoded_columns(sample: FileSample, columns: Sequence[str]) -> set[str]:
+    return {field for field in columns if holds_encoded_turns(sample.values(field))}
+
+
+def with_decoded(values: Mapping[str, Any], encoded: Set[str]) -> Mapping[str, Any]:
+    return {**values, **{field: from_json(values.get(field), field) for field in encoded}}
 
 
 def holds_encoded_turns(values: Sequence[Any]) -> bool:
@@ -83,21 +96,22 @@ def holds_encoded_turns(values: Sequence[Any]) -> bool:
 
 
 def is_encoded_turns(value: object) -> bool:
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return False
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, list) and bool(found) and all(isinstance(one, dict) and is_turn(one) for one in found)
+    turns = found if isinstance(found, list) else [found]
+    return bool(turns) and all(isinstance(one, dict) and is_turn(one) for one in turns)
 
 
 def is_turn(given: Mapping[str, Any]) -> bool:
-    return any(key in given for key in ROLE_KEYS)
+    return any(key in given for key in ROLE_KEYS) and any(key in given for key in TEXT_KEYS)
 
 
 def preference_rows(record: Record, reading: Reading, encoded: Set[str] = frozenset()) -> tuple[Row, ...]:
-    values = {**record.values, **{field: from_json(record.values.get(field), field) for field in encoded}}
+    values = with_decoded(record.values, encoded)
     rows = (row for one in pairs_in(values) for row in pair_rows(record, one, reading))
     return *rows, *left_out(values, unread_columns(values), record.line)
 
@@ -161,7 +175,7 @@ def pair_rows(
 def metadata_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
     known = KNOWN | used_of(values) if "label_source" in values else (KNOWN | used_of(values)) - {"split"}
-    return {column: value for column, value in remainder(values, known).items() if not tells(column)}
+    return {column: value for column, value in remainder(values, known).items() if not tells(column, values)}
 
 
 def used_of(values: Mapping[str, Any]) -> Set[str]:
@@ -180,11 +194,27 @@ def unread_columns(values: Mapping[str, Any]) -> list[str]:
     """What says in other words which was chosen; and of lists, whose pairs are queries of their own, ids and names."""
     of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if texts_in(values.get("chosen")) else ()
     unread = {*of_lists, *(OF_EXPORTS if "label_source" in values else ())}
-    return [column for column in values if column in unread or (tells(column) and column not in KNOWN)]
+    known = KNOWN | used_of(values)
+    return [column for column in values if column in unread or (column not in known and tells(column, values))]
 
 
-def tells(column: str) -> bool:
-    return "chosen" in column or "rejected" in column or "preferred" in column
+def tells(column: str, values: Mapping[str, Any]) -> bool:
+    """Whether a column says which of the two was chosen: by its name, in these words, or by repeating the one text."""
+    if any(word in column for word in (*SIDES, "preferred")):
+        return True
+    value = values[column]
+    if isinstance(value, list):
+        return any(one in SIDES for one in value if isinstance(one, str))
+    if not isinstance(value, str) or not value.strip():
+        return False
+    texts = [last_words(values.get(field)) for field in (*SIDES, *OUTPUTS)]
+    return value.strip().lower() in SIDES or texts.count(value.strip()) == 1
+
+
+def last_words(given: object) -> str:
+    last = given[-1] if isinstance(given, list) and given else given
+    text = last.get("content") if isinstance(last, dict) else last
+    return text.strip() if isinstance(text, str) else ""
 
 
 def names_of(values: Mapping[str, Any], chosen: Messages, rejected: Messages) -> tuple[str, str]:
@@ -295,7 +325,7 @@ def as_turns(given: object, field: str) -> Messages:
 def begun_alike(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> tuple[Messages, Messages, Messages]:
     """Two texts of which the prompt is what both begin with, parted where TRL parts them."""
     chosen, rejected = values.get(chosen_in), values.get(rejected_in)
-    others = [value for value in metadata_of(values).values() if isinstance(value, str) and " " in value.strip()]
+    others = [value for column, value in metadata_of(values).items() if may_be_prompt(column, value)]
     if not isinstance(chosen, str) or not isinstance(rejected, str) or others:
         raise RowRefused(NO_PROMPT)
     end = next((place for place, (one, other) in enumerate(zip(chosen, rejected, strict=False)) if one != other), None)
@@ -307,6 +337,13 @@ def begun_alike(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> 
         raise RowRefused(NO_PROMPT)
     end -= chosen[end - 1] == " "
     return with_system(values, asked(chosen[:end])), answered(chosen[end:]), answered(rejected[end:])
+
+
+def may_be_prompt(column: str, value: object) -> bool:
+    """Whether it is more than the name or the number of something: then it may be what was asked."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return column.lower() in QUESTIONS or not NAME_OF_SOMETHING.fullmatch(value.strip())
 
 
 def spoken_by(text: str, role: str) -> Messages:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import Messages, Notice, NoticeKind, QueryPart, Reading, content_sha256
-from evaluations.formats.messages import optional_messages
+from evaluations.formats.messages import answer_in, optional_messages
 from evaluations.formats.rows import prefixed
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, from_json, optional_text
 
@@ -98,7 +98,7 @@ def said(messages: Messages, where: str) -> Messages:
     """What a candidate said. A conversation that ends with the question has no response, not an empty one."""
     if not messages:
         raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
-    return messages
+    return answer_in(messages, where)
 
 
 def named_by_text(first: Messages, second: Messages) -> tuple[str, str]:

@@ -4,7 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluations.domain import FLIPPED, CallState, ComparisonRow, RaterKind, Reading, Row, Shown, VerdictRow
+from evaluations.domain import (
+    FLIPPED,
+    CallState,
+    ComparisonRow,
+    Notice,
+    NoticeKind,
+    RaterKind,
+    Reading,
+    Row,
+    Shown,
+    VerdictRow,
+)
 from evaluations.formats.conversing import asked, candidate, query_of, remainder
 from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
@@ -56,7 +67,7 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     return comparison, gold, *decisions(values, gold, reading)
 
 
-def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> Iterator[VerdictRow]:
+def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> Iterator[VerdictRow | Notice]:
     """A judge's verdict on each order; in the second it saw response B first. What is missing there has failed."""
     given = values.get("judgments")
     if given is None:
@@ -65,7 +76,10 @@ def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> 
         raise RowRefused("judgments must be a list of at most two")
     rater = judge_in(values, given, reading)
     for one, shown in zip(given, ORDERS, strict=False):
-        label = parse_label(optional_text(one, "decision")) if isinstance(one, dict) else None
+        word = optional_text(one, "decision").strip() if isinstance(one, dict) else ""
+        label = parse_label(word)
+        if word and label is None:
+            yield Notice(gold.line, NoticeKind.NOT_UNDERSTOOD, word, "decision")
         choice = label.choice if label else CallState.UNREADABLE if one is not None else CallState.FAILED
         said = one.get("judgment") if isinstance(one, dict) else None
         yield replace(

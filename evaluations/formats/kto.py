@@ -1,7 +1,8 @@
 """Single responses that are good or bad, as KTO is trained with: TRL's rows and LLaMA-Factory's."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from evaluations.domain import Messages, RaterKind, Reading, ResponseRow, Row, ScoreRow
@@ -11,9 +12,12 @@ from evaluations.formats.chosen_rejected import (
     IDS,
     OF_EXPORTS,
     OF_QUERY,
+    PROMPTS,
     TELLING,
+    encoded_columns,
     prompt_of,
     used_of,
+    with_decoded,
     with_system,
 )
 from evaluations.formats.conversing import candidate, key_of, left_out, query_of, remainder, said
@@ -26,6 +30,7 @@ from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text
 ASPECT: Final = "desirable"
 LABELS: Final = {"true": 1.0, "false": 0.0}
 CONVERSATIONS: Final = ("conversations", "messages")
+ANSWERS: Final = ("completion", "output")
 KNOWN: Final = frozenset(
     {*IDS, *OF_QUERY, *TELLING, *CONVERSATIONS, "completion", "output", "label", "kto_tag", "model", "choice"}
 )
@@ -44,9 +49,15 @@ def label_of(value: object) -> float | None:
     return LABELS.get(str(value).strip().lower()) if isinstance(value, (bool, str)) else None
 
 
-def labelled_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def rows_of_file(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
+    """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
+    return partial(labelled_rows, encoded=encoded_columns(sample, (*PROMPTS, *CONVERSATIONS, *ANSWERS)))
+
+
+def labelled_rows(record: Record, reading: Reading, encoded: Set[str] = frozenset()) -> tuple[Row, ...]:
     """A response, and the score 1 where it is good and 0 where it is bad."""
-    values = record.values
+    values = with_decoded(record.values, encoded)
+    record = replace(record, values=values)
     field = "kto_tag" if "kto_tag" in values else "label"
     value = label_of(values.get(field))
     if value is None:

@@ -4,7 +4,7 @@ An annotation that was cancelled says nothing; one that is ground truth is gold;
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluations.domain import Choice, NoticeKind, RaterKind, Reading, Row, ScoreRow, Shown
@@ -95,11 +95,16 @@ def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: 
     if not results:
         yield pair.notice(NoticeKind.NO_ANSWER, "")
     yield from notices
+    of_one_side = about_one_side(pair, results)
     for one in results:
         question, is_turned = optional_text(one, "from_name"), shows_second_first(pair, optional_text(one, "to_name"))
         value = one.get("value")
         word = chosen_word(value) if isinstance(value, dict) else None
-        if word is not None:
+        if one.get("meta"):
+            yield pair.notice(NoticeKind.NOT_STORED, f"notes on answers to “{question}”")
+        if word is not None and question in of_one_side:
+            yield pair.notice(NoticeKind.NOT_STORED, f"choices of “{question}” about one response")
+        elif word is not None:
             yield from pair.answer(
                 question,
                 word,
@@ -115,6 +120,16 @@ def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: 
         else:
             kind_of_answer = optional_text(one, "type") or "unknown"
             yield pair.notice(NoticeKind.NOT_STORED, f"answers of the type {kind_of_answer} to “{question}”")
+
+
+def about_one_side(pair: Pair, results: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The questions that are asked of each response apart: some stand under the one, some under the other."""
+    under: dict[Choice, set[str]] = {side: set() for side in SIDES}
+    for one in results:
+        label = parse_label(optional_text(one, "to_name"), *pair.sides)
+        if one.get("type") == "choices" and label and label.choice in SIDES:
+            under[label.choice].add(optional_text(one, "from_name"))
+    return under[SIDES[0]] | under[SIDES[1]] if all(under.values()) else set()
 
 
 def shows_second_first(pair: Pair, to_name: str) -> bool:

@@ -1,7 +1,7 @@
 """Chat messages of any file as texts. A turn that holds more than text is refused by name: nothing of it is lost."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import Message, Messages
@@ -31,15 +31,28 @@ HELD: Final = (
 RESULTS: Final = frozenset({"result", "results", "response", "output", "id", "observation", "ipython"})
 DECLARED: Final = frozenset({"tools", "functions"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})
+# What a model calls by itself has types of items of its own: a search, a computer, a server of tools.
+CALL: Final = "_call"
+# What other programs put round a turn of a model's, one level down.
+WITHIN: Final = ("a tool call", "a tool result", "reasoning")
+# Columns that hold turns, in all the formats that there are.
+TURNS: Final = frozenset(
+    {"messages", "conversations", "conversation", "conversation_a", "conversation_b", "chat", "prompt", "completion"}
+    | {"chosen", "rejected", "preferred_output", "non_preferred_output", "output", "output_1", "output_2"}
+    | {"response", "response_a", "response_b", "response_A", "response_B", "question", "instruction", "input"}
+)
 # Columns beside texts that belong to what was asked or answered, and of which a text says nothing.
 MEDIA_COLUMNS: Final = frozenset(
-    {"image", "images", "image_url", "image_urls", "video", "videos", "audio", "audios"}
+    {
+        f"{medium}{ending}"
+        for medium in ("image", "img", "picture", "photo", "audio", "video")
+        for ending in ("", "s", "_url", "_urls", "_path", "_paths", "_file", "_files")
+    }
     | {"tools", "functions", "tool_calls", "function_call"}
 )
-ADDRESS: Final = re.compile(
-    r"(?:https?|s3|gs|file)://\S+|data:\S+|\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|pdf|mp3|wav|ogg|flac|m4a|mp4|webm|mov|avi)",
-    re.IGNORECASE,
-)
+ENDINGS: Final = r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|pdf|mp3|wav|ogg|flac|m4a|mp4|webm|mov|avi)"
+ADDRESS: Final = re.compile(rf"(?:https?|s3|gs|file)://\S+|data:\S+|{ENDINGS}", re.IGNORECASE)
+MEDIA: Final = re.compile(rf"data:(?:image|audio|video)/\S+|{ENDINGS}(?:\?\S*)?", re.IGNORECASE)
 
 
 def held_by(name: str) -> str | None:
@@ -47,6 +60,8 @@ def held_by(name: str) -> str | None:
     if name in DECLARED:
         return "tools"
     words = [word.lower() for word in WORDS.findall(name)]
+    if "signature" in words:  # of reasoning that is not there
+        return None
     found = next((what for starts, what in HELD if any(word.startswith(starts) for word in words)), None)
     is_result = found == "a tool call" and not RESULTS.isdisjoint(words)
     return "a tool result" if is_result else found
@@ -57,16 +72,36 @@ def is_nothing(value: object) -> bool:
     return isinstance(value, (bool, int, float)) or not value
 
 
-def not_text(where: str, what: str) -> RowRefused:
-    return RowRefused(f"{where} holds {what}: {ONLY_TEXT}")
+def not_text(where: str, what: str, holds: str = "holds") -> RowRefused:
+    return RowRefused(f"{where} {holds} {what}: {ONLY_TEXT}")
 
 
 def refuse_more_than_text(given: Mapping[str, Any], where: str) -> None:
     if given.get("thought") is True:  # a part that a model of Google's said to itself
         raise not_text(where, "reasoning")
     for key, value in given.items():
-        if key not in TEXT_KEYS and not is_nothing(value) and (what := held_by(key)):
+        if key in TEXT_KEYS or is_nothing(value):
+            continue
+        if what := held_by(key):
             raise not_text(where, what)
+        for inner in value if isinstance(value, dict) else ():
+            if (what := held_by(str(inner))) in WITHIN and not is_nothing(value[inner]):
+                raise not_text(where, what)
+
+
+def is_media(response: Messages) -> bool:
+    """Whether it is nothing but the address of an image or of something else that is no text."""
+    return len(response) == 1 and MEDIA.fullmatch(response[0]["content"].strip()) is not None
+
+
+def left_out_of_turns(values: Values) -> Iterator[str]:
+    """What turns hold beside their roles and texts, and what is not kept of them."""
+    for column in TURNS.intersection(values):
+        given = values[column]
+        for turn in given if isinstance(given, list) else (given,):
+            if isinstance(turn, dict) and len(turn) > 2:
+                others = (key for key, value in turn.items() if key not in KNOWN_KEYS and not is_nothing(value))
+                yield from (f"“{key}” of turns in “{column}”" for key in others)
 
 
 def refuse_media_columns(values: Values) -> None:
@@ -125,7 +160,8 @@ def role_of(turn: Mapping[str, Any], where: str) -> str:
         return role
     if role in RESULT_ROLES:
         raise not_text(where, "a tool call" if turn.get("function_call") or turn.get("tool_calls") else "a tool result")
-    if what := held_by(role or str(turn.get("type", ""))):
+    kind = str(turn.get("type", ""))
+    if what := held_by(role or kind) or ("a tool call" if kind.endswith(CALL) else None):
         raise not_text(where, what)
     if not role:
         raise RowRefused(f"{where} must have a role and a content")
@@ -169,7 +205,7 @@ def part(given: object, where: str) -> str:
         return given
     if not isinstance(given, dict):
         raise not_text(where, "something that is not text")
-    kind = given.get("type")
+    kind = given.get("type", given.get("content_type"))
     if kind not in TEXT_PARTS:
         raise not_text(where, held_by(str(kind)) or f"a part of the type “{str(kind)[:40]}”")
     refuse_more_than_text(given, where)
@@ -206,7 +242,14 @@ def response(values: Values, field: str, *, strict: bool = False) -> Messages:
     if value is None:
         raise RowRefused(f'{field} is missing (an empty response is written as "")')
     if isinstance(value, list):
-        return optional_messages(value, field, strict=strict)
+        return answer_in(optional_messages(value, field, strict=strict), field)
     if isinstance(value, dict) and any(key in value for key in ROLE_KEYS):
-        return [one_message(value, field, strict=strict)]
+        return answer_in([one_message(value, field, strict=strict)], field)
     return [{"role": "assistant", "content": as_text(value, field)}]
+
+
+def answer_in(messages: Messages, where: str) -> Messages:
+    """Turns of which one at least is an answer."""
+    if all(turn["role"] == "user" for turn in messages):
+        raise RowRefused(f"{where} holds turns of the user alone: the answer is missing")
+    return messages

@@ -33,7 +33,9 @@ from evaluations.formats.streams import Record
 from evaluations.formats.values import (
     MAX_CATEGORY,
     MAX_KEY,
+    NUMBER,
     RowRefused,
+    moment,
     optional_text,
     required_number,
     required_text,
@@ -55,6 +57,7 @@ OF_JUDGMENT: Final = ("question_id", "judge", "turn", "tstamp")
 OF_PAIR: Final = (*OF_JUDGMENT, "model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment")
 OF_SINGLE: Final = (*OF_JUDGMENT, "model", "score", "judgment")
 MAX_TURNS: Final = 1_000
+MILLISECONDS: Final = 1e11  # seconds since 1970 in the year 5138: a larger number counts milliseconds
 
 
 def question_key(question: str, turn: int) -> str:
@@ -202,9 +205,16 @@ def judge_of(values: Mapping[str, Any], reading: Reading) -> str:
     return rater
 
 
-def when(values: Mapping[str, Any]) -> str | None:
-    """A time in seconds since 1970, as ISO 8601."""
-    given = values.get("tstamp")
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1e11:
+def when(values: Mapping[str, Any], field: str = "tstamp") -> str | None:
+    """A time in seconds or milliseconds since 1970, or spelled out, as ISO 8601; None where it is none of these."""
+    given = values.get(field)
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
         return None
-    return datetime.fromtimestamp(given, UTC).isoformat()
+    if isinstance(given, str) and not NUMBER.fullmatch(given.strip()):
+        try:
+            return moment(values, field)
+        except RowRefused:
+            return None
+    seconds = float(given)
+    seconds = seconds / 1_000 if seconds >= MILLISECONDS else seconds
+    return datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < MILLISECONDS else None

@@ -1,19 +1,43 @@
 """What a file holds that is not stored as it was: counted while the file is checked, one sentence for each thing."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain import ComparisonRow, Notice, NoticeKind, QueryRow, ResponseRow, Row
+from evaluations.domain import (
+    ComparisonRow,
+    Messages,
+    Notice,
+    NoticeKind,
+    QueryRow,
+    ResponseRow,
+    Row,
+    ScoreRow,
+    VerdictRow,
+)
 from evaluations.formats.values import MAX_CATEGORY
 from evaluations.formats.wording import is_label_column, parse_label
 
+# What programs write for a value that is missing, and spreadsheets for one that they cannot show.
+NO_VALUES: Final = frozenset(
+    {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "undefined", "[object Object]"}
+    | {"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!", "#ERROR!", "#SPILL!"}
+)
+LONGEST_NO_VALUE: Final = max(map(len, NO_VALUES))
+LONGEST_CELL: Final = 32_767  # characters of a spreadsheet's: longer texts are cut off
 WORDS: Final = 8  # listed of each thing, the most frequent first
 LINES: Final = 3
 LISTED: Final = 50  # sentences
 KEPT: Final = 1_000  # different words, and different questions, that are counted apart
 LONGEST_WORD: Final = 60
 OTHERS: Final = "others"
+# The names and the texts in each row that are looked at.
+LOOKED_AT: Final[Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    ComparisonRow: (("candidate_a", "candidate_b"), ("response_a", "response_b")),
+    ResponseRow: (("candidate",), ("response",)),
+    VerdictRow: (("rater",), ()),
+    ScoreRow: (("rater",), ()),
+}
 # What is counted, and the sentence.
 SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
     NoticeKind.NOT_UNDERSTOOD: ("label", "{count}{of} not understood and not stored: {words} ({lines})."),
@@ -28,6 +52,11 @@ SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
     NoticeKind.NOT_STORED: ("thing", "Not stored: {things} ({lines})."),
     NoticeKind.EQUAL_RESPONSES: ("comparison", "{count} of two equal responses ({lines})."),
     NoticeKind.SHORTENED: ("value", "{count}{of} as long as can be kept, and cut off if longer ({lines})."),
+    NoticeKind.NO_VALUE: (
+        "value",
+        "{count}{of} kept as the text that stands here, which programs write for a missing or broken value: "
+        "{words} ({lines}).",
+    ),
     NoticeKind.RENAMED: ("question", "A question is stored as the aspect “{where}”: {words}."),
 }
 
@@ -48,6 +77,7 @@ class Notices:
         for row in rows:
             if isinstance(row, (ComparisonRow, ResponseRow, QueryRow)):
                 self._count_material(row)
+            self._look_for_no_values(row)
 
     def _count_material(self, row: QueryRow | ComparisonRow | ResponseRow) -> None:
         if len(row.query.category) == MAX_CATEGORY:
@@ -58,6 +88,25 @@ class Notices:
             self._look_for_labels(row.metadata, (row.candidate_a,), (row.candidate_b,))
         elif isinstance(row, ResponseRow):
             self._look_for_labels(row.metadata)
+
+    def _look_for_no_values(self, row: Row) -> None:
+        names, texts = LOOKED_AT.get(type(row), ((), ()))
+        for field in names:
+            if getattr(row, field) in NO_VALUES:
+                self._add(Notice(row.line, NoticeKind.NO_VALUE, getattr(row, field), field))
+        for field in texts:
+            self._look_at_text(row.line, field, getattr(row, field))
+        if isinstance(row, (ComparisonRow, ResponseRow, QueryRow)):
+            self._look_at_text(row.line, "query", row.query.messages)
+
+    def _look_at_text(self, line: int, field: str, said: Messages) -> None:
+        if len(said) != 1:
+            return
+        length = len(text := said[0]["content"])
+        if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
+            self._add(Notice(line, NoticeKind.NO_VALUE, text, field))
+        elif length == LONGEST_CELL:
+            self._add(Notice(line, NoticeKind.SHORTENED, text, field))
 
     def sentences(self) -> list[str]:
         """What is lost comes first."""
@@ -108,7 +157,7 @@ def sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[
         of=f" of “{where}”" if where else "",
         where=where,
         words=listed(words),
-        things="; ".join(f"{what} ({number:,})" for what, number in words.most_common(WORDS)),
+        things="; ".join(listed_things(words)),
         lines=listed_lines(lines),
     )
 
@@ -123,6 +172,12 @@ def label_column(column: str, words: Counter[str]) -> str:
 def listed(words: Counter[str]) -> str:
     shown = ", ".join(f"“{word}” {number:,}" for word, number in words.most_common(WORDS))
     return f"{shown} and {len(words) - WORDS:,} more" if len(words) > WORDS else shown
+
+
+def listed_things(things: Counter[str]) -> Iterator[str]:
+    yield from (f"{what} ({number:,})" for what, number in things.most_common(WORDS))
+    if len(things) > WORDS:
+        yield f"and {len(things) - WORDS:,} more"
 
 
 def listed_lines(lines: Sequence[int]) -> str:

@@ -1,9 +1,10 @@
 """A file in, rows out: which format it is, and what each of its records brings."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from evaluations.domain import (
     FLIPPED,
@@ -20,9 +21,9 @@ from evaluations.domain import (
 )
 from evaluations.formats.candidates import named_for_the_whole_file, refuse_unclear_model
 from evaluations.formats.exported import has_labels, material
-from evaluations.formats.file_sample import FileSample, sample_of
+from evaluations.formats.file_sample import FileSample, mostly, sample_of
 from evaluations.formats.mapping import mapped_sample, mapped_values, rows_meant
-from evaluations.formats.messages import refuse_media_columns
+from evaluations.formats.messages import left_out_of_turns, refuse_media_columns
 from evaluations.formats.recognising import Format, detect, listed, refuse_missing_columns, refuse_other_material
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import open_source
@@ -30,6 +31,8 @@ from evaluations.formats.streams import Blank, Record
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
 
 NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
+# Chat messages in a cell as Python or NumPy print them, which is no JSON and loses what the quotes stood for.
+PRINTED: Final = re.compile(r"\s*\[?\s*(?:array\(\[)?\{'(?:role|content|from|value)': ")
 
 
 class NamedBy(StrEnum):
@@ -71,6 +74,7 @@ def read_rows(file: BinaryIO, name: str, reading: Reading, seen: Seen, brings: s
     source = open_source(file, name, reading.limits)
     reading = named_for_the_whole_file(reading)
     sample, records = sample_of(source)
+    refuse_printed_messages(sample, name)
     refuse_unknown_columns(sample.columns, nested_columns(sample), reading, name)
     sample = mapped_sample(sample, reading)
     found = detect(sample, reading.format, name, brings).of(sample)
@@ -99,6 +103,16 @@ def nested_columns(sample: FileSample) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(column) for fields in inner if isinstance(fields, dict) for column in fields))
 
 
+def refuse_printed_messages(sample: FileSample, name: str) -> None:
+    for column in sample.columns:
+        values = sample.values(column)
+        if values and mostly(isinstance(one, str) and PRINTED.match(one) is not None for one in values):
+            raise InputRefused(
+                f"The column “{column}” of {name} holds chat messages as Python prints them, which cannot be read "
+                "back: save the file as JSONL or Parquet."
+            )
+
+
 def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], reading: Reading, name: str) -> None:
     for column in reading.mapping:
         if column not in columns and column not in inner:
@@ -119,9 +133,18 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
         if values is not record.values:
             record = replace(record, values=values)
         rows = rows_meant(found.name, found.meaning, record, reading)
+        unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in in_turns(values))
         return told_apart(record.line, (*rows, *unread) if unread else rows)
     except RowRefused as refused:
         return BadRow(record.line, str(refused))
+
+
+def in_turns(values: Mapping[str, Any]) -> Iterator[str]:
+    """What the turns of a record hold beside their texts, where they stand in columns or in fields of a task."""
+    yield from left_out_of_turns(values)
+    for name in NESTED:
+        if isinstance(inner := values.get(name), dict):
+            yield from left_out_of_turns(inner)
 
 
 def said_in(record: Record) -> tuple[Notice, ...]:

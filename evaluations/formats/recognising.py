@@ -144,6 +144,15 @@ FORMATS: Final[Sequence[Format]] = (
         learn=arena.rows_of_table,
     ),
     Format(
+        FileFormat.ARENA,
+        COMPARISONS,
+        ("model_a", "model_b", "prompt", "response_a", "response_b", "winner"),
+        arena.rows_of_texts,
+        also=(VERDICTS,),
+        learn=arena.rows_of_table,
+        common=True,
+    ),
+    Format(
         FileFormat.ALPACA_EVAL,
         COMPARISONS,
         ("instruction", "output_1", "output_2", "preference"),
@@ -188,6 +197,7 @@ FORMATS: Final[Sequence[Format]] = (
             model="model",
             only=only,
             common=True,
+            learn=kto.rows_of_file,
         )
         for columns, label, only in (
             (("prompt", "completion"), "label", kto.has_labels),

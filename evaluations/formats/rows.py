@@ -34,7 +34,7 @@ from evaluations.formats.values import (
     required_text,
     whole_number,
 )
-from evaluations.formats.wording import named_side, parse_label, with_strength
+from evaluations.formats.wording import is_other_name, named_side, parse_label, with_strength
 
 DEFAULT_ASPECT: Final = "overall"
 QUERY_COLUMNS: Final = frozenset(
@@ -217,10 +217,14 @@ def chosen(values: Mapping[str, Any], kind: RaterKind, reading: Reading) -> tupl
 
 def label_meant(given: str, own: str | None, values: Mapping[str, Any], reading: Reading) -> tuple[str, str]:
     choice = reading.choices.get(given.lower())
-    if choice is not None:
-        return choice, strength_of(given, choice, reading)
     names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
     has_name = named_side(given, *names)
+    if choice is not None:
+        if is_other_name(given, choice, *names):
+            raise LabelUnknown(
+                f"choice “{given[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
+            )
+        return choice, strength_of(given, choice, reading)
     if own and not has_name:
         return own, ""
     if label := parse_label(given, *names):

@@ -19,6 +19,10 @@ NOUN: Final = (
 )
 FIRST: Final = f"(?:the )?(?:(?:{NOUN} )?(?:a|left|first|1st)(?: (?:one|side|{NOUN}))?|{NOUN} (?:1|one))"
 SECOND: Final = f"(?:the )?(?:(?:{NOUN} )?(?:b|right|second|2nd)(?: (?:one|side|{NOUN}))?|{NOUN} (?:2|two))"
+# What these say of a side they also say of a rank, or of what is correct.
+TWO_MEANINGS: Final = re.compile(
+    r"(?:the )?(?:first|1st|second|2nd) (?:best|choice)|the right (?:choice|answer|one|option|result)"
+)
 SIDE: Final = f"(?:{FIRST}|{SECOND})"
 PLACE: Final = re.compile(r"\b(?:left|right)\b")
 STRENGTH: Final = (
@@ -31,6 +35,8 @@ BETTER: Final = "(?:better|best|preferred|preferable|superior|stronger|favou?red
 WORSE: Final = "(?:worse|worst|inferior|weaker|loses|lost)"
 PREFER: Final = "(?:prefer|prefers|preferred|choose|chose|pick|picked|favou?r|favou?rs|vote for|voted for)"
 OTHER: Final = f"(?: (?:than|to|over) (?:(?P<other>{SIDE})|the other(?: one| {NOUN})?))?"
+WORD_OF_SIDE: Final = re.compile(r"\b(?:a|b|left|right|first|second|1st|2nd|1|2|one|two)\b")
+NAMED_SIDE: Final = re.compile(rf"\b{NOUN} (?P<word>[ab12])(?![\w.])")
 # Each with the side that it names, how strongly, and what else it says of the other side.
 FOR_SIDE: Final = tuple(
     re.compile(pattern)
@@ -95,6 +101,15 @@ LABEL_WORDS: Final = frozenset(
 )
 
 
+# What such columns are called in other languages, or begin with.
+LABELS_ELSEWHERE: Final = re.compile(
+    "bewertung|urteil|praferenz|gewinner|sieger|besser|beurteilung|preferenc|preferit|prefer[eé]|gagnant|vainqueur"
+    "|ganador|evaluac|avaliac|vencedor|vincitore|giudizio|voto|eleccion|escolha|choix|auswahl|keuze|winnaar"
+    "|оценк|выбор|победител|предпочт|лучш|голос|评价|選択|选择|偏好|标签|標籤|标注|評価|评分|评判|胜者|勝者|更好|判定"
+    "|ラベル|선호|평가|승자|선택|تقييم|الفائز|اختيار|मूल्यांकन|पसंद|विजेता|ผู้ชนะ|คะแนน"
+)
+
+
 @dataclass(frozen=True)
 class ParsedLabel:
     """``strength``: how much better, in the label's own words or signs. ``by_place``: it says left or right."""
@@ -120,15 +135,27 @@ def parse_label(text: str, names_a: Collection[str] = (), names_b: Collection[st
 
 
 def holds_doubtful_name(label: str, names_a: Collection[str], names_b: Collection[str]) -> bool:
-    """Whether a word in a label is the name of one side and means another: “B is better”, where A is called B."""
-    doubtful = [
-        name
+    """Whether a label speaks of a side as the name of the other one does.
+
+    So does “B is better” where A is called B, and “Model A” or “A” where B is called “Model A (new)”.
+    """
+    doubtful = {
+        word
         for side, names in ((Choice.A, names_a), (Choice.B, names_b))
         for name in names
-        if (meant := parse_words(name)) and meant.choice != side
-    ]
+        for word in words_for_other_side(name, side)
+    }
     words = plain_words(label) if doubtful else ""
-    return any(re.search(rf"\b{re.escape(plain_words(name))}\b", words) for name in doubtful)
+    return any(re.search(rf"\b{re.escape(word)}\b", words) for word in doubtful)
+
+
+@lru_cache(maxsize=4_096)
+def words_for_other_side(name: str, side: Choice) -> tuple[str, ...]:
+    """The words in a candidate's name by which labels call the other side, or a tie."""
+    words = plain_words(name)
+    if (meant := parse_words(name)) and meant.choice != side:
+        return tuple(WORD_OF_SIDE.findall(words)) or (words,)
+    return tuple(found["word"] for found in NAMED_SIDE.finditer(words) if side_of(found.group()) != side)
 
 
 AMBIGUOUS: Final = "both"
@@ -144,6 +171,11 @@ def named_side(label: str, names_a: Collection[str], names_b: Collection[str]) -
     return ""
 
 
+def is_other_name(label: str, choice: str, names_a: Collection[str], names_b: Collection[str]) -> bool:
+    """Whether a label is one side's name and nothing else, and is said to mean something else."""
+    return named_side(label, names_a, names_b) in {Choice.A, Choice.B} - {choice} and parse_words(label) is None
+
+
 def folded(name: str) -> str:
     """A name without its case; every other character stays, so that gpt-3.5 is not gpt-35."""
     return unicodedata.normalize("NFC", name).strip().casefold()
@@ -152,7 +184,7 @@ def folded(name: str) -> str:
 @lru_cache(maxsize=4_096)
 def parse_words(label: str) -> ParsedLabel | None:
     words = plain_words(label) if len(label) <= LONGEST else ""
-    if not words:
+    if not words or TWO_MEANINGS.fullmatch(words):
         return None
     if BOTH_BAD.fullmatch(words):
         return ParsedLabel(Choice.BOTH_BAD)
@@ -208,7 +240,9 @@ def unwrapped(text: str) -> str:
 @lru_cache(maxsize=1_000)
 def is_label_column(column: str) -> bool:
     """Whether a column is called like labels, on its own or with an aspect: ``choice_style``."""
-    return not LABEL_WORDS.isdisjoint(NOT_LETTERS.split(column.lower()))
+    letters = unicodedata.normalize("NFKD", column.lower())
+    plain = unicodedata.normalize("NFC", "".join(one for one in letters if not "\u0300" <= one <= "\u036f"))
+    return not LABEL_WORDS.isdisjoint(NOT_LETTERS.split(plain)) or LABELS_ELSEWHERE.search(plain) is not None
 
 
 def with_strength(note: str, strength: str) -> str:

@@ -127,11 +127,13 @@ def pairs_from(told: list[str], option: str, form: str) -> dict[str, str]:
 
 
 def choices_from(told: list[str]) -> dict[str, str]:
-    meant = pairs_from(told, "--choice", "WORD=CHOICE")
-    for word, choice in meant.items():
+    meant: dict[str, str] = {}
+    for word, choice in pairs_from(told, "--choice", "WORD=CHOICE").items():
         if choice not in CHOICES:
             raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICES)}.")
-    return {word.strip().lower(): choice for word, choice in meant.items()}
+        if meant.setdefault(word.strip().lower(), choice) != choice:
+            raise CommandError(f"--choice {word}={choice}: this word means {meant[word.strip().lower()]} already.")
+    return meant
 
 
 def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str = "all") -> None:

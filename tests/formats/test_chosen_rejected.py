@@ -1,12 +1,13 @@
 """Preference data: chosen and rejected."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.domain import ComparisonRow, RaterKind, VerdictRow
+from evaluations.domain import ComparisonRow, InputRefused, RaterKind, VerdictRow
 from tests.reading import contents, only, reason, rows
 
 PLAIN: dict[str, Any] = {"prompt": "Add 1 and 1.", "chosen": "2", "rejected": "3"}
@@ -223,10 +224,48 @@ def test_a_prompt_that_two_texts_begin_with_ends_where_trl_ends_it(
             {"chosen": "I say yes", "rejected": "I say no", "frage": "Is it so?"},
             "has no prompt, and chosen and rejected",
         ),
+        *(
+            ({"chosen": "The cat", "rejected": "The dog", **column}, "has no prompt, and chosen and rejected")
+            for column in ({"text": "Why?"}, {"frage": "Warum?"}, {"问题": "为什么天空是蓝的？"}, {"text": "Pets"})
+        ),
     ],
 )
 def test_where_the_prompt_is_not_clear_nothing_is_guessed(record: dict[str, Any], because: str) -> None:
     assert reason(record).startswith(because)
+
+
+@pytest.mark.parametrize("column", ["input", "query"])
+def test_a_prompt_is_read_under_every_name_that_trainers_give_it(column: str) -> None:
+    comparison, _, text = pair({column: "Pets?", "chosen": "The cat", "rejected": "The dog"})
+    assert comparison.query.messages == [{"role": "user", "content": "Pets?"}]
+    assert set(text.values()) == {"The cat", "The dog"}
+
+
+def test_columns_that_repeat_one_response_or_name_the_chosen_one_are_no_metadata() -> None:
+    record = {"prompt": "Pets?", "chosen": "A cat.", "rejected": "A dog.", "response": " A cat.", "both": "A pet."}
+    telling = {"order": ["rejected", "chosen"], "better": "chosen", "kept": ["A dog.", "A cat."]}
+    (entry,) = contents([{**record, **telling}]).entries
+    comparison = only(ComparisonRow, entry.rows)[0]  # type: ignore[union-attr]
+    assert comparison.metadata == {"both": "A pet.", "kept": ["A dog.", "A cat."]}
+    assert [one.what for one in entry.notices] == ["response", "order", "better"]  # type: ignore[union-attr]
+
+
+def test_one_turn_may_be_json_in_the_cells_of_a_table() -> None:
+    told = {
+        "conversations": json.dumps([{"from": "human", "value": "Pets?"}]),
+        "chosen": json.dumps({"from": "gpt", "value": "A cat."}),
+        "rejected": json.dumps({"from": "gpt", "value": "A dog."}),
+    }
+    comparison, _, text = pair(told)
+    assert comparison.query.messages == [{"role": "user", "content": "Pets?"}]
+    assert set(text.values()) == {"A cat.", "A dog."}
+
+
+@pytest.mark.parametrize("between", [", ", " ", "\n "])
+def test_chat_messages_as_python_prints_them_are_refused_by_column(between: str) -> None:
+    printed = between.join(["[{'role': 'user', 'content': 'Q'}", "{'role': 'assistant', 'content': 'x'}]"])
+    with pytest.raises(InputRefused, match=r"The column “chosen” of rows\.jsonl holds chat messages as Python prints"):
+        contents([{"prompt": "Q", "chosen": printed, "rejected": printed}])
 
 
 def test_a_dialogue_that_was_asked_for_is_a_text() -> None:

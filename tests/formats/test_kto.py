@@ -35,6 +35,8 @@ def parts(record: dict[str, Any], **reading: Any) -> tuple[ResponseRow, ScoreRow
         {"instruction": "1 + 1?", "output": "2", "kto_tag": True},
         {"conversations": [{"from": "human", "value": "1 + 1?"}, {"from": "gpt", "value": "2"}], "kto_tag": True},
         {"messages": [USER, ANSWER], "kto_tag": True},
+        {"prompt": json.dumps([USER]), "completion": json.dumps([ANSWER]), "label": "True"},  # in the cells of a table
+        {"messages": json.dumps([USER, ANSWER]), "kto_tag": "True"},
     ],
 )
 def test_every_layout_is_a_response_with_a_score(record: dict[str, Any]) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from evaluations.domain import ComparisonRow
+from evaluations.formats.notices import Notices
+from evaluations.formats.reading import Entry
 from tests.formats.test_arena import BATTLE
 from tests.importing import COMPARISON
-from tests.reading import only, reason, rows
+from tests.reading import contents, only, reason, rows
 
 ASKED = {"role": "user", "content": "Weather in Oslo?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
@@ -49,6 +51,10 @@ TURNS: list[tuple[dict[str, Any], str]] = [
     (answer(content=None, refusal="No."), "a refusal"),
     (answer(reasoning_content="Hm."), "reasoning"),
     (answer(audio={"id": "a"}), "audio"),
+    (answer(additional_kwargs={"tool_calls": [CALL]}), "a tool call"),
+    (answer(additional_kwargs={"reasoning_content": "Hm."}), "reasoning"),
+    ({"type": "web_search_call", "id": "w"}, "a tool call"),
+    (answer(content={"content_type": "code", "text": "weather()"}), "a part of the type “code”"),
     (answer(channel="analysis"), "reasoning"),
     (answer(recipient="functions.weather"), "a tool call"),
     ({"role": "model", "parts": [{"functionCall": {"name": "weather"}}]}, "a tool call"),
@@ -120,6 +126,9 @@ def test_every_format_refuses_turns_with_more_than_text(name: str) -> None:
         ("images", '["a.png"]', "an image"),
         ("image", {"bytes": None, "path": "a.png"}, "an image"),
         ("image", "https://example.org/a.png", "an image"),
+        ("image_path", "coco/a.jpg", "an image"),
+        ("img", "data:image/png;base64,iVBO", "an image"),
+        ("video_url", "https://example.org/a.mp4", "a video"),
         ("videos", ["a.mp4"], "a video"),
         ("audios", ["a.wav"], "audio"),
         ("tools", '[{"name": "weather"}]', "tools"),
@@ -153,6 +162,7 @@ def test_columns_of_media_that_hold_none_are_metadata(column: str, value: object
         {"role": "assistant", "parts": [{"type": "text", "content": "It rains."}]},
         {"role": "assistant", "content": "", "parts": [{"type": "text", "text": "It rains."}]},
         {"from": "gpt", "value": "It rains.", "weight": 1},
+        {"role": "model", "parts": [{"text": "It rains.", "thoughtSignature": "CpcB"}]},
         {"author": {"role": "assistant"}, "content": {"content_type": "text", "text": "It rains."}},
     ],
 )
@@ -170,6 +180,32 @@ def test_a_turn_without_a_text_is_no_empty_text() -> None:
 def test_a_conversation_without_an_answer_has_no_empty_response() -> None:
     because = reason({**BATTLE, "conversation_b": BATTLE["conversation_b"][:1], "turn": 1})
     assert because == 'conversation_b has no response after the question (an empty one is a turn with the content "")'
+
+
+def test_a_turn_of_the_user_is_no_response() -> None:
+    for prompt, chosen in (("Why?", ASKED), ([ASKED], [ASKED, ASKED])):
+        because = reason({"prompt": prompt, "chosen": chosen, "rejected": answer()})
+        assert because == "chosen holds turns of the user alone: the answer is missing"
+    assert reason({**COMPARISON, "response_a": [ASKED]}).startswith("response_a holds turns of the user alone")
+
+
+def test_what_turns_hold_beside_their_texts_is_named() -> None:
+    turn = answer(content="It rains.", name="weather bot", steps=["look", "say"], weight=1)
+    found = Notices()
+    for entry in contents([{"prompt": [ASKED], "chosen": [turn], "rejected": [answer(content="")]}]).entries:
+        assert isinstance(entry, Entry)
+        found.count(entry.rows, entry.notices)
+    assert found.sentences() == [
+        "Not stored: “name” of turns in “chosen” (1); “steps” of turns in “chosen” (1) (line 1)."
+    ]
+
+
+def test_two_responses_that_are_files_are_refused_and_one_link_is_a_text() -> None:
+    task = {"data": {"prompt": "Which?", "answer1": "s3://voices/1.wav", "answer2": "s3://voices/2.wav"}}
+    assert reason({**task, "annotations": []}) == f"answer1 and answer2 hold addresses of files: {SO_FAR}"
+    told = {"prompt": "Which?", "answer1": "https://example.org/1.png", "answer2": "None."}
+    (row,) = only(ComparisonRow, rows({"data": told, "annotations": []}))
+    assert row.response_a == [answer(content="https://example.org/1.png")]
 
 
 def test_a_turn_with_two_texts_is_refused() -> None:

@@ -12,7 +12,7 @@ from evaluations.domain import BadRow, ComparisonRow, NoticeKind, ScoreRow, Verd
 from evaluations.formats.notices import Notices
 from evaluations.formats.reading import Entry
 from tests.importing import comparison, verdict
-from tests.reading import contents, only, rows
+from tests.reading import contents, only, reason, rows
 
 
 def told(*records: dict[str, Any], **reading: Any) -> list[str]:
@@ -54,6 +54,29 @@ def test_labels_that_are_not_understood_are_listed_with_their_words() -> None:
 def test_what_a_label_means_can_be_said_of_the_whole_file() -> None:
     found = rows(task(chose("A更差")), choices={"a更差": "B"})
     assert [row.choice for row in only(VerdictRow, found)] == ["B"]
+
+
+def test_a_model_s_name_never_means_the_other_model_whatever_was_said_of_an_earlier_file() -> None:
+    one = task(chose("gpt"))
+    one["data"] |= {"model_1": "llama", "model_2": "gpt"}
+    assert not only(VerdictRow, rows(one, choices={"gpt": "A"}))
+    vote = {"query_id": "q", "candidate_a": "llama", "candidate_b": "gpt", "choice": "GPT", **SAID}
+    assert reason(vote, choices={"gpt": "A"}) == "choice “GPT” is the name of candidate B, and was said to mean A"
+    (found,) = only(VerdictRow, rows({**vote, "candidate_b": "A", "choice": "A"}, choices={"a": "A"}))
+    assert found.choice == "A"  # a word for a side that is a name too means what was said
+
+
+def test_choices_under_each_text_apart_compare_nothing() -> None:
+    under = [{**chose("A"), "to_name": side, "from_name": f"grade of {side}"} for side in ("answer1", "answer2")]
+    (line,) = told(task(*under))
+    assert line.startswith("Not stored: choices of “grade of answer1” about one response (1); choices of")
+    assert not only(VerdictRow, rows(task(*under)))
+    assert len(only(VerdictRow, rows(task(under[0])))) == 1
+
+
+def test_an_annotator_s_notes_on_an_answer_are_named() -> None:
+    (line,) = told(task({**chose("A"), "meta": {"text": ["unsure"]}}))
+    assert line == "Not stored: notes on answers to “preference” (1) (line 1)."
 
 
 def test_several_choices_are_no_choice() -> None:
@@ -279,6 +302,24 @@ def test_words_of_a_scale_that_mean_the_same_choice_are_kept_as_its_strength() -
     ]
 
 
+def test_words_for_a_missing_value_and_cells_as_long_as_a_spreadsheet_has_are_named() -> None:
+    odd = comparison("q1", candidate_a="nan", response_a="NaN", response_b="#NAME?")
+    assert told(odd, comparison("q2", response_a="None of them."), comparison("q3", response_b="x" * 32_767)) == [
+        "1 value of “response_b” as long as can be kept, and cut off if longer (line 3).",
+        *(
+            f"1 value of “{field}” kept as the text that stands here, which programs write for a missing or broken "
+            f"value: “{word}” 1 (line 1)."
+            for field, word in (("candidate_a", "nan"), ("response_a", "NaN"), ("response_b", "#NAME?"))
+        ),
+    ]
+
+
+@pytest.mark.parametrize("column", ["Bewertung", "Präferenz", "Évaluación", "Оценка", "评价", "評価"])
+def test_columns_that_are_called_like_labels_in_other_languages_are_named(column: str) -> None:
+    (line,) = told(comparison(**{column: "A besser"}, **SAID))
+    assert line.startswith(f"The column “{column}” looks like labels and is kept as metadata: “A besser” 1.")
+
+
 def test_equal_responses_are_counted() -> None:
     assert told(comparison(response_a="Same.", response_b="Same.")) == ["1 comparison of two equal responses (line 1)."]
 
@@ -288,6 +329,12 @@ def test_labels_of_an_export_are_said_not_to_come_with_its_comparisons() -> None
     (line,) = told({**comparison(), **labels})
     assert line == "Not stored: labels and reviews of an export, which “verdicts” brings (1) (line 1)."
     assert told({**comparison(), **labels, "labels": {}}) == []
+
+
+def test_long_lists_of_things_say_how_many_more_there_are() -> None:
+    turn = {"role": "assistant", "content": "x", **{f"key{number}": "y" for number in range(10)}}
+    (line,) = told({"prompt": "Q", "chosen": [turn], "rejected": "z"})
+    assert line.endswith("“key7” of turns in “chosen” (1); and 2 more (line 1).")
 
 
 def test_long_lists_of_words_are_cut_and_say_how_many_more_there_are() -> None:
@@ -380,6 +427,40 @@ BATTLE: dict[str, Any] = {
 def test_a_winner_may_be_a_model_or_any_label(winner: str, choice: str, note: str) -> None:
     (found,) = only(VerdictRow, rows({**BATTLE, "winner": winner}))
     assert (found.choice, found.note) == (choice, note)
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind"),
+    [
+        *((name, "judge") for name in ("gpt4_pair", "deepseek-v3", "Qwen/Qwen3-32B", "o3-mini", "yi-34b", "GPT-4")),
+        *((name, "human") for name in ("expert_3", "arena_user_17", "Claudette", "Yi", "oscar", "author_0")),
+    ],
+)
+def test_a_judge_is_one_that_is_called_like_a_model(judge: str, kind: str) -> None:
+    (found,) = only(VerdictRow, rows({**BATTLE, "judge": judge}))
+    assert found.rater_kind == kind
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "when"),
+    [
+        ("tstamp", 1682351591.5, "2023-04-24T15:53:11.500000+00:00"),
+        ("tstamp", 1682351591500, "2023-04-24T15:53:11.500000+00:00"),
+        ("timestamp", "2025-06-10 10:00:00", "2025-06-10 10:00:00"),
+    ],
+)
+def test_the_time_of_a_vote_is_kept_in_every_form(column: str, value: object, when: str) -> None:
+    (found,) = only(VerdictRow, rows({**BATTLE, column: value}))
+    assert found.created_at == when
+    assert told({**BATTLE, column: "yesterday"}) == [f"Columns not stored: “{column}” 1 (line 1)."]
+
+
+def test_scores_and_decisions_of_a_judge_that_are_not_understood_are_counted() -> None:
+    games = {"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": [{"score": "A>B"}, {"score": "8/10"}]}
+    assert told(games) == ["1 label of “score” not understood and not stored: “8/10” 1 (line 1)."]
+    pair = {"pair_id": "p", "question": "Why?", "response_A": "x", "response_B": "y", "label": "A>B"}
+    judged = {**pair, "judge_model": "j", "judgments": [{"decision": "A?"}, {"decision": "B>A"}]}
+    assert told(judged) == ["1 label of “decision” not understood and not stored: “A?” 1 (line 1)."]
 
 
 def test_a_conversation_without_a_turn_is_kept_whole() -> None:

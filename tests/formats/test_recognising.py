@@ -96,6 +96,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "prompts and completions": ({"prompt": "Why?", "completion": "x"}, UNKNOWN),
     "Arena's table": (BATTLE, "arena"),
     "a table without a tie": ({key: value for key, value in BATTLE.items() if key != "winner_tie"}, UNKNOWN),
+    "a table with a winner": ({**{key: BATTLE[key] for key in list(BATTLE)[:5]}, "winner": "model_a"}, "arena"),
     "AlpacaEval's annotations": (ALPACA, "alpaca-eval"),
     "AlpacaEval's tie": ({**ALPACA, "preference": 0, "annotator_index": 1}, "alpaca-eval"),
     "preferences of 0": ({**ALPACA, "preference": 0}, UNKNOWN),

@@ -84,6 +84,8 @@ def test_a_known_label_chooses_a_side_and_keeps_how_strongly(text: str, choice: 
         # An option's own letter before what it says.
         *("(B) Response A is better", "A: B is better", "1. A"),
         *("A little better", "A lot better", "A slight preference"),
+        # Ranks, and what is correct.
+        *("second best", "First choice", "the right answer", "The right choice"),
     ],
 )
 def test_a_label_with_anything_unknown_in_it_is_not_understood(text: str) -> None:
@@ -122,6 +124,12 @@ def test_a_label_with_anything_unknown_in_it_is_not_understood(text: str) -> Non
         ("It is a tie", ["tie"], ["other"], None),
         ("Model 2 is better", ["model 2"], ["model 3"], None),
         ("A", ["model 2"], ["model 3"], "A"),
+        ("A", ["System B"], ["System A"], None),
+        ("first", ["Second model"], ["First model"], None),
+        ("Model A", ["Model B (new)"], ["Model A (old)"], None),
+        ("Version 2", ["Llama version 2"], ["Llama version 3"], None),
+        ("B is better", ["Model A (new)"], ["Model B (old)"], "B"),
+        ("Model 1", ["Model 1.5 of B"], ["other"], "A"),
         ("left", ["B"], ["A"], "A"),
         ("A is better", ["A"], ["B"], "A"),
     ],
