@@ -37,7 +37,7 @@ from evaluations.formats.messages import response, words
 from evaluations.formats.mt_bench import MAX_TURNS, judge_of, turn_of, when
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, from_json, optional_text, required_text
+from evaluations.formats.values import RowRefused, from_json, optional_text, required_name, required_text
 from evaluations.formats.wording import parse_label, with_strength
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
@@ -156,9 +156,9 @@ def compared(
     comparison = ComparisonRow(
         line=record.line,
         query=query_of(question, reading, key=question_key(own, turn_of(values)), cluster=own),
-        candidate_a=required_text(values, "model_a", MAX_KEY),
+        candidate_a=required_name(values, "model_a"),
         response_a=responses[0],
-        candidate_b=required_text(values, "model_b", MAX_KEY),
+        candidate_b=required_name(values, "model_b"),
         response_b=responses[1],
         metadata=remainder(values, KNOWN),
     )

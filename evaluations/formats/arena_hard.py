@@ -28,7 +28,7 @@ from evaluations.formats.messages import optional_messages
 from evaluations.formats.mt_bench import judge_of, when
 from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_name, required_text
 from evaluations.formats.wording import parse_label, with_strength
 
 ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED)
@@ -63,7 +63,7 @@ def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
             line=record.line,
             query_key=key,
             candidate_a=optional_text(values, "baseline", MAX_KEY).strip() or None,
-            candidate_b=required_text(values, "model", MAX_KEY),
+            candidate_b=required_name(values, "model"),
             rater=judge_of(values, reading),
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,

@@ -23,19 +23,17 @@ NO_NAME: Final = "the file does not name its model: give the candidate a name fo
 
 def named_for_the_whole_file(reading: Reading) -> Reading:
     """A value for all rows of the column `candidate` is the name given for the whole file."""
-    if CANDIDATE not in reading.constants:
-        return reading
     others = {field: value for field, value in reading.constants.items() if field != CANDIDATE}
-    return replace(reading, candidate=reading.constants[CANDIDATE], constants=others)
+    return replace(reading, candidate=reading.constants.get(CANDIDATE, reading.candidate).strip(), constants=others)
 
 
 def candidate_of(record: Record, reading: Reading, column: str = CANDIDATE) -> tuple[str, str]:
     """The model's name, and the other one that the column says and that is not used. Raises RowRefused."""
     values = record.values
-    given = optional_text(values, column, MAX_KEY)
+    given = optional_text(values, column, MAX_KEY).strip()
     if reading.candidate:
-        return reading.candidate, given if given.strip() not in ("", reading.candidate) else ""
-    if given.strip():
+        return reading.candidate, given if given not in ("", reading.candidate) else ""
+    if given:
         return given, ""
     if column in values or not reading.file_name:
         raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")

@@ -26,7 +26,14 @@ from evaluations.formats.conversing import asked, candidate, query_of, remainder
 from evaluations.formats.messages import response
 from evaluations.formats.rows import DEFAULT_ASPECT
 from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, aspect_key, optional_text, required_number, required_text
+from evaluations.formats.values import (
+    RowRefused,
+    aspect_key,
+    optional_text,
+    required_name,
+    required_number,
+    required_text,
+)
 from evaluations.formats.wording import parse_label, with_strength
 
 # What is asked of two responses in the mode of several aspects: a failure is one on all of them.
@@ -66,9 +73,9 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     comparison = ComparisonRow(
         line=record.line,
         query=query_part(values, "input", reading),
-        candidate_a=required_text(values, "generator_A", MAX_KEY),
+        candidate_a=required_name(values, "generator_A"),
         response_a=response(values, "output_A"),
-        candidate_b=required_text(values, "generator_B", MAX_KEY),
+        candidate_b=required_name(values, "generator_B"),
         response_b=response(values, "output_B"),
     )
     if comparison.candidate_a == comparison.candidate_b:

@@ -37,6 +37,7 @@ from evaluations.formats.values import (
     RowRefused,
     moment,
     optional_text,
+    required_name,
     required_number,
     required_text,
     whole_number,
@@ -149,8 +150,8 @@ def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
         yield VerdictRow(
             line=record.line,
             query_key=prefixed(question_key(question, turn_of(values)), reading),
-            candidate_a=required_text(values, "model_1", MAX_KEY),
-            candidate_b=required_text(values, "model_2", MAX_KEY),
+            candidate_a=required_name(values, "model_1"),
+            candidate_b=required_name(values, "model_2"),
             rater=judge_of(values, reading),
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,

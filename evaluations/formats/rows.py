@@ -30,6 +30,7 @@ from evaluations.formats.values import (
     metadata,
     moment,
     optional_text,
+    required_name,
     required_number,
     required_text,
     whole_number,
@@ -87,9 +88,9 @@ def comparison_row(record: Record, reading: Reading) -> tuple[Row, ...]:
     row = ComparisonRow(
         line=record.line,
         query=query_part(values, reading),
-        candidate_a=required_text(values, "candidate_a", MAX_KEY),
+        candidate_a=required_name(values, "candidate_a"),
         response_a=response(values, "response_a", strict=True),
-        candidate_b=required_text(values, "candidate_b", MAX_KEY),
+        candidate_b=required_name(values, "candidate_b"),
         response_b=response(values, "response_b", strict=True),
         metadata=metadata(values, COMPARISON_COLUMNS),
         sample=sample_of_response(values),
@@ -136,8 +137,8 @@ def verdict_row(record: Record, reading: Reading) -> tuple[Row, ...]:
         VerdictRow(
             line=record.line,
             query_key=query_key(values, reading),
-            candidate_a=required_text(values, "candidate_a", MAX_KEY),
-            candidate_b=required_text(values, "candidate_b", MAX_KEY),
+            candidate_a=required_name(values, "candidate_a"),
+            candidate_b=required_name(values, "candidate_b"),
             rater=rater_name(values, reading),
             rater_kind=kind,
             aspect=aspect_key(values, DEFAULT_ASPECT),
@@ -189,7 +190,7 @@ def failure_told(values: Mapping[str, Any], kind: RaterKind) -> str:
 
 
 def rater_name(values: Mapping[str, Any], reading: Reading) -> str:
-    name = optional_text(values, "rater", MAX_KEY) or reading.rater
+    name = optional_text(values, "rater", MAX_KEY).strip() or reading.rater
     if not name.strip():
         raise RowRefused("rater is missing: name one in the row or for the whole file")
     return name

@@ -20,6 +20,8 @@ NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
+POINT_ZERO: Final = re.compile(r"(?<=[0-9])\.0+$")  # as tables write a whole number beside empty cells
+
 Values = Mapping[str, Any]
 
 
@@ -75,6 +77,11 @@ def required_text(values: Values, field: str, limit: int | None = None) -> str:
     return text
 
 
+def required_name(values: Values, field: str) -> str:
+    """The name of a model or of a rater, without the blank space around it: it would make another one."""
+    return required_text(values, field, MAX_KEY).strip()
+
+
 def key_said_twice(pairs: Sequence[tuple[str, object]]) -> str:
     """What is to be said of the members of one object of which two have the same key."""
     key = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -127,7 +134,7 @@ def aspect_key(values: Values, default: str) -> str:
 
 
 def whole_number(values: Values, field: str, most: int) -> int | None:
-    text = optional_text(values, field).strip()
+    text = POINT_ZERO.sub("", optional_text(values, field).strip())
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) > most:

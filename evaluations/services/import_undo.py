@@ -177,16 +177,17 @@ def said_by(importing: Import, path: str = "comparison") -> QuerySet[Verdict]:
 
 
 def later_duplicates(importing: Import) -> str:
-    """Files that came later may have held some of the same rows, which were here already and now are not."""
-    later = Import.objects.filter(evaluation=importing.evaluation_id, state=ImportState.DONE, rows_unchanged__gt=0)
+    """Files that came later may have held some of the same rows, or others that were skipped for these."""
+    left_out = Q(rows_unchanged__gt=0) | Q(rows_skipped__gt=0)
+    later = Import.objects.filter(left_out, evaluation=importing.evaluation_id, state=ImportState.DONE)
     found = list(later.filter(finished_at__gt=importing.stored_at).order_by("pk"))
     if not found:
         return ""
     named = [f"{one.pk} ({one.file_name})" for one in found[:NAMED_AT_MOST]]
     more = [f"{len(found) - len(named)} more"] if len(found) > len(named) else []
     return (
-        f"Rows of {'import' if len(found) == 1 else 'imports'} {listed([*named, *more])} were here already: "
-        "if they came with this file, import theirs again."
+        f"Rows of {'import' if len(found) == 1 else 'imports'} {listed([*named, *more])} were here already, or "
+        "skipped: if that was for this file's rows, import theirs again."
     )
 
 

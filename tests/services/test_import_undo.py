@@ -11,7 +11,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import ImportState, InputRefused, PickedBy, RaterKind, Role
+from evaluations.domain import ImportState, InputRefused, NewResponse, PickedBy, RaterKind, Role
 from evaluations.domain.searching import Search
 from evaluations.models import (
     Adjudication,
@@ -400,8 +400,17 @@ def test_files_that_came_later_with_the_same_rows_are_named(evaluation: Evaluati
     second = bring(evaluation, comparison("q1"), comparison("q2"))
     first.refresh_from_db()
     assert later_duplicates(first) == (
-        f"Rows of import {second.pk} (rows.jsonl) were here already: if they came with this file, import theirs again."
+        f"Rows of import {second.pk} (rows.jsonl) were here already, or skipped: "
+        "if that was for this file's rows, import theirs again."
     )
+
+
+def test_files_whose_rows_were_skipped_for_its_own_are_named(evaluation: Evaluation) -> None:
+    answers = [{"query_id": "q1", "query": "Why?", "candidate": "alpha", "response": text} for text in ("x", "y")]
+    first = bring(evaluation, answers[0])
+    second = bring(evaluation, answers[1], new_response=NewResponse.SKIP)
+    first.refresh_from_db()
+    assert later_duplicates(first).startswith(f"Rows of import {second.pk} (rows.jsonl) were here already, or skipped")
 
 
 # ---- at once, and over crashes -------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evaluations.domain import ColumnsUnknown, ImportState, NamesMissing, RaterKind, Reading
-from evaluations.models import ColumnMapping, Comparison, Evaluation, Import, Response, Score
+from evaluations.models import Candidate, ColumnMapping, Comparison, Evaluation, Import, Response, Score, Verdict
 from evaluations.services.importing.fetching import opened
 from evaluations.services.importing.fitting import fit, take
 from evaluations.services.importing.importing import begin, store
@@ -209,6 +209,24 @@ def test_a_name_that_names_nothing_is_reported(evaluation: Evaluation) -> None:
     assert importing.summary["warnings"] == [
         "The name “omega” is not used: the rows of this file name their own models."
     ]
+    assert importing.models_in_words == "Models: alpha (1 comparison), beta (1 comparison)."
+
+
+def test_blank_space_round_a_name_makes_no_other_model(evaluation: Evaluation) -> None:
+    bring(evaluation, comparison(candidate_a=" alpha", candidate_b="beta\u00a0"))
+    bring(evaluation, answer("q2", candidate="alpha "))
+    bring(evaluation, verdict(candidate_a="alpha ", rater=" ann "))
+    assert set(Candidate.objects.values_list("name", flat=True)) == {"alpha", "beta"}
+    assert Verdict.objects.get().rater.name == "ann"
+
+
+@pytest.mark.parametrize("name", ["Alpha", "alpha\u200b", "ａｌｐｈａ", "al pha"])
+def test_names_that_look_alike_are_named_also_where_one_is_here_already(evaluation: Evaluation, name: str) -> None:
+    bring(evaluation, comparison())
+    first, second = sorted(("alpha", name))
+    told = f"“{first}” and “{second}” look alike and are different models. Give them one name if they are one."
+    assert told in check(evaluation, jsonl([comparison("q2", candidate_a=name)])).summary["warnings"]
+    assert told not in check(evaluation, jsonl([comparison("q2")])).summary["warnings"]
 
 
 def test_a_blank_cell_is_not_filled_in_by_the_files_name(evaluation: Evaluation) -> None:

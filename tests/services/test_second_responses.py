@@ -88,7 +88,7 @@ def test_candidates_that_a_file_does_not_name_are_no_models_with_two_responses(e
 # ---- samples -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [str, int])
+@pytest.mark.parametrize("number", [str, int, float, lambda place: f"{place}.0"])
 def test_numbered_samples_are_different_responses_of_one_candidate(evaluation: Evaluation, number: Any) -> None:
     rows = [answer(f"Answer {place}.", sample=number(place)) for place in range(3)]
     assert bring(evaluation, *rows, answer("B.", candidate="beta")).rows_stored == 4
@@ -111,7 +111,18 @@ def test_a_sample_with_another_text_under_the_same_number_is_bad(evaluation: Eva
 
 
 def test_a_response_without_a_number_is_no_sample_beside_numbered_ones(evaluation: Evaluation) -> None:
-    assert [line for line, _ in bad(check(evaluation, jsonl([answer("One.", sample=1), answer("Two.")])))] == [2]
+    numbers: list[tuple[dict[str, Any], dict[str, Any]]] = [({"sample": 1}, {}), ({}, {"sample": 1})]
+    for one, other in (*numbers, ({"sample": -1}, {"sample": 0})):
+        importing = check(evaluation, jsonl([answer("One.", **one), answer("Two.", **other)]))
+        assert [line for line, _ in bad(importing)] == [2]
+    bring(evaluation, answer("One."))
+    assert [line for line, _ in bad(check(evaluation, jsonl([answer("Two.", sample=1)])))] == [1]
+
+
+def test_texts_that_look_alike_are_said_to() -> None:
+    rows = [answer("One."), answer("One. ")]
+    ((_, reason),) = bad(check(make_evaluation(), jsonl(rows)))
+    assert "in line 1 (“One.”): not “One.”, which begins alike or differs in blank space." in reason
 
 
 def test_samples_of_comparisons_are_numbered_too(evaluation: Evaluation) -> None:

@@ -1,7 +1,8 @@
 """Which models the rows of a file are about: counted while it is checked, for the first line of its preview."""
 
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -48,8 +49,13 @@ class ModelCounts:
             {"name": name, **{kind: self.rows[name, kind] for kind in KINDS if self.rows[name, kind]}} for name in most
         ]
 
-    def warnings(self, asked: str) -> Iterator[str]:
-        """``asked``: the name that was given for the whole file."""
+    def named_as(self, asked: str) -> NamedBy:
+        """What names the models, after all rows: a name for the whole file is none of rows that name their own."""
+        is_unused = self.named_by == NamedBy.FORM and self.rows and asked not in self.names
+        return NamedBy.COLUMN if is_unused else self.named_by
+
+    def warnings(self, asked: str, known: Collection[str] = ()) -> Iterator[str]:
+        """``asked``: the name that was given for the whole file. ``known``: models that are here already."""
         if self.overruled:
             most = [f"“{name}” ({rows(number)})" for name, number in self.overruled.most_common(IN_A_SENTENCE)]
             more = len(self.overruled) - len(most)
@@ -57,6 +63,19 @@ class ModelCounts:
             yield f"The model is “{asked}”, as given for the whole file. The file's own column names {names}: not used."
         if asked and self.rows and asked not in self.names:
             yield f"The name “{asked}” is not used: the rows of this file name their own models."
+        alike: dict[str, set[str]] = {}
+        for name in {*self.names, *known}:
+            alike.setdefault(looks_of(name), set()).add(name)
+        doubtful = [sorted(some) for some in alike.values() if len(some) > 1 and not self.names.isdisjoint(some)]
+        for some in sorted(doubtful)[:IN_A_SENTENCE]:
+            listed = " and ".join(f"“{name}”" for name in some[:IN_A_SENTENCE])
+            yield f"{listed} look alike and are different models. Give them one name if they are one."
+
+
+def looks_of(name: str) -> str:
+    """A name without what is hardly seen of it: case, blank space, width, accents written apart, invisible signs."""
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
 
 
 def names_in(row: Row) -> list[tuple[str, str]]:

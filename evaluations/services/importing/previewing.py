@@ -27,7 +27,7 @@ from evaluations.formats.reading import Entry, NamedBy, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
 from evaluations.formats.streams import Blank
-from evaluations.models import Evaluation, Import, User
+from evaluations.models import Candidate, Evaluation, Import, User
 from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
 from evaluations.services.importing.counting import CONFIRMED_ABOVE
@@ -300,7 +300,7 @@ def tell(importing: Import, checked: Checked) -> None:
     importing.summary = {
         "models": checked.models.listed(),
         "models_number": len(checked.models.names),
-        "named_by": str(checked.models.named_by),
+        "named_by": str(checked.models.named_as(name_asked(importing))),
         "brings": checked.brings,
         "pairs": checked.pairs,
         "new": +(checked.new + Counter(comparisons=checked.paired)),
@@ -386,12 +386,18 @@ def refuse_unknown_baseline(pairing: Pairing, checked: Checked, around: Around) 
         )
 
 
+def name_asked(importing: Import) -> str:
+    """The model's name that was given for the whole file."""
+    return names_for_all_rows(reading_of(importing)).get("candidate", "").strip()
+
+
 def warnings(importing: Import, checked: Checked) -> Iterator[str]:
     stored = Import.objects.filter(evaluation=importing.evaluation, state=ImportState.DONE)
     before = stored.filter(sha256=importing.sha256).first()
     if before is not None and before.finished_at is not None:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
-    yield from checked.models.warnings(names_for_all_rows(reading_of(importing)).get("candidate", ""))
+    known = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
+    yield from checked.models.warnings(name_asked(importing), list(known))
     if checked.elsewhere:
         queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
         yield f"{queries} here already under another id, but for case, blank space and punctuation at most."

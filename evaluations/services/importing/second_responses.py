@@ -14,6 +14,8 @@ from evaluations.services.importing.sketching import ResponseSketch
 
 EXCERPT: Final = 40  # characters of either text in a sentence
 SUM: Final = 64  # letters of a SHA-256
+# Whether a response has a number, behind its sum.
+NUMBERED, UNNUMBERED = "+", "-"
 
 
 class RowSkipped(Exception):
@@ -38,7 +40,8 @@ def is_new_response(added: Addition, response: ResponseSketch) -> bool:
 
 def remember_response(added: Addition, response: ResponseSketch) -> None:
     query, name = response.query, response.candidate.name
-    word = response.sha256 + response.messages[-1]["content"][:EXCERPT]
+    numbered = UNNUMBERED if response.sample is None else NUMBERED
+    word = response.sha256 + numbered + response.messages[-1]["content"][:EXCERPT]
     added.remember(query, ("response", name), word)
     if response.sample is not None:
         added.remember(query, ("sample", name, response.sample), word)
@@ -72,9 +75,11 @@ def settle_second_response(added: Addition, response: ResponseSketch) -> None:
 
 def told(response: ResponseSketch, where: str) -> str:
     which = "" if response.sample is None else f"sample {response.sample} of "
+    words = f"“{excerpt(response.messages)}”"
+    alike = ", which begins alike or differs in blank space" if words in where else ""
     return (
         f"{which}“{response.candidate.name}” already has another response to query “{response.query.key}”, {where}: "
-        f"not “{excerpt(response.messages)}”"
+        f"not {words}{alike}"
     )
 
 
@@ -82,19 +87,28 @@ def in_this_file(added: Addition, response: ResponseSketch) -> str:
     """Where in the file the other one stands and how it begins, or ""."""
     name, query, sample = response.candidate.name, response.query, response.sample
     for one in query.responses.values():
-        if one.candidate.name == name and one.line is not None and (sample is None or one.sample == sample):
+        if one.candidate.name == name and one.line is not None and is_same_sample(one.sample, sample):
             return f"in line {one.line:,} (“{excerpt(one.messages)}”)"
     key = ("response", name) if sample is None else ("sample", name, sample)
-    if (before := added.batch.before(query, key)) and before[0][:SUM] != response.sha256:
-        return f"in line {before[1]:,} (“{shortened(before[0][SUM:])}”)"
+    before = added.batch.before(query, key)
+    first = added.batch.before(query, ("response", name))
+    if before is None and first and first[0][SUM] == UNNUMBERED:
+        before = first
+    if before and before[0][:SUM] != response.sha256:
+        return f"in line {before[1]:,} (“{shortened(before[0][SUM + 1 :])}”)"
     return ""
+
+
+def is_same_sample(one: int | None, other: int | None) -> bool:
+    """Whether two different responses are not two samples: each must have a number, and another one."""
+    return one is None or other is None or one == other
 
 
 def stored_already(response: ResponseSketch) -> list[Response]:
     known = [one.pk for one in response.query.responses.values() if one.candidate.name == response.candidate.name]
     ids = [pk for pk in known if pk is not None]
     found = Response.all_rows.filter(pk__in=ids).order_by("pk") if ids else ()
-    return [one for one in found if response.sample is None or one.metadata.get(SAMPLE) == response.sample]
+    return [one for one in found if is_same_sample(one.metadata.get(SAMPLE), response.sample)]
 
 
 def place_of(stored: Response) -> str:
