@@ -43,7 +43,7 @@ def candidate_of(record: Record, reading: Reading, column: str = CANDIDATE) -> t
 def model_of_file(name: str) -> str:
     """gpt-3.5.csv.gz holds the responses of gpt-3.5. Raises RowRefused."""
     stem = stem_of(name)
-    if not stem or len(stem) > MAX_KEY or name == NO_FILE_NAME:
+    if PIECE.fullmatch(stem) or len(stem) > MAX_KEY or name == NO_FILE_NAME:
         raise RowRefused(NO_NAME)
     return stem
 

@@ -56,6 +56,7 @@ OF_INSTRUCTION: Final = ("input", "history")
 OF_EXPORTS: Final = ("votes", "agreement", "label_by", "label_source", "split")
 TELLING: Final = ("messages", "margin", *OF_EXPORTS)
 SIDES: Final = ("chosen", "rejected")
+RESPONSES: Final = ("chosen_response", "rejected_response")
 OUTPUTS: Final = ("preferred_output", "non_preferred_output")
 KNOWN: Final = frozenset({*IDS, *SIDES, *OUTPUTS, *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
 TRANSCRIPT: Final = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
@@ -114,6 +115,14 @@ def preference_rows(record: Record, reading: Reading, encoded: Set[str] = frozen
     values = with_decoded(record.values, encoded)
     rows = (row for one in pairs_in(values) for row in pair_rows(record, one, reading))
     return *rows, *left_out(values, unread_columns(values), record.line)
+
+
+def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+    """The same under other names, as Axolotl has them."""
+    told = dict(zip(RESPONSES, SIDES, strict=True))
+    return preference_rows(
+        replace(record, values={told.get(name, name): one for name, one in record.values.items()}), reading
+    )
 
 
 def fine_tuning_rows(record: Record, reading: Reading) -> tuple[Row, ...]:

@@ -22,6 +22,7 @@ from evaluations.formats.streams import (
 from evaluations.formats.values import key_said_twice
 
 # Under which keys of an object rows are looked for first.
+NUMBERED: Final = re.compile(r'\{\s*"0"\s*:\s*[^{\[\s]')  # the rows of one column of a table that pandas wrote
 USUAL_KEYS: Final = frozenset({"data", "examples", "rows", "records", "items", "instances"})
 MAX_COLUMNWISE_BYTES: Final = 32 * MB
 # Where a long file is looked at beyond its beginning.
@@ -304,13 +305,18 @@ def past_blank(text: str, at: int) -> int:
 
 
 def may_be_columnwise(head: str) -> bool:
-    """Whether the first value of an object is a list of single values."""
+    """Whether the first value of an object is a list of single values, or an object of them by their numbers."""
     _, value = next(members(head), ("", ""))
+    if NUMBERED.match(value):
+        return True
     return value.startswith("[") and not value[1:].lstrip().startswith(("{", "["))
 
 
 def columns_of(content: bytes, name: str) -> Mapping[str, list[Any]] | None:
-    """The columns of an object that holds a list of one length for each; None where it does not."""
+    """The columns of an object that holds a list of one length for each; None where it does not.
+
+    Or, as pandas writes a table, an object with the same numbers of rows for each.
+    """
     strict = Strict()
     try:
         text = content.decode("utf-8-sig").strip()
@@ -321,5 +327,8 @@ def columns_of(content: bytes, name: str) -> Mapping[str, list[Any]] | None:
         return None
     if strict.twice:
         raise InputRefused(f"{name} is one JSON object, and {strict.why_bad()}.")
+    if isinstance(values, dict) and all(isinstance(column, dict) for column in values.values()):
+        is_table = len({tuple(column) for column in values.values()}) == 1
+        values = {name: list(column.values()) for name, column in values.items()} if is_table else None
     lists = isinstance(values, dict) and all(isinstance(column, list) for column in values.values())
     return values if lists and len({len(column) for column in values.values()}) == 1 else None

@@ -181,6 +181,14 @@ FORMATS: Final[Sequence[Format]] = (
     Format(
         FileFormat.PREFERENCES,
         COMPARISONS,
+        chosen_rejected.RESPONSES,
+        chosen_rejected.response_rows,
+        also=(VERDICTS,),
+        note=WITHOUT_NAMES,
+    ),
+    Format(
+        FileFormat.PREFERENCES,
+        COMPARISONS,
         ("input", "preferred_output", "non_preferred_output"),
         chosen_rejected.fine_tuning_rows,
         also=(VERDICTS,),

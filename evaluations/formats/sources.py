@@ -28,6 +28,7 @@ from evaluations.formats.json_text import (
 from evaluations.formats.streams import BLOCK_BYTES, Blank, Record, Source, from_pieces, no_rows, pieces_of
 from evaluations.formats.unpacking import Meter, is_compressed, is_wide, narrowed, unpacked
 
+VIEWED: Final = {"row_idx", "row", "truncated_cells"}
 HEAD_BYTES: Final = BLOCK_BYTES
 USUAL: Final = Limits()
 # So many unreadable records at the start, or later without a good one between: it is the wrong file.
@@ -59,8 +60,20 @@ def open_source(file: BinaryIO, name: str, limits: Limits = USUAL) -> Source:
     Raises InputRefused where the file as a whole cannot be read; then or while it is read.
     """
     source = source_of(file, name, limits)
-    records = without_blank_rows(source.records, source.blank)
+    records = out_of_viewer(without_blank_rows(source.records, source.blank))
     return replace(source, records=without_hope_refused(records, name, limits))
+
+
+def out_of_viewer(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:
+    """The rows that the viewer of data sets on the hub of Hugging Face puts into objects of its own."""
+    for record in records:
+        if isinstance(record, BadRow) or record.values.keys() != VIEWED or not isinstance(record.values["row"], dict):
+            yield record
+        elif cut := record.values["truncated_cells"]:
+            columns = quoted([str(column) for column in cut])
+            yield BadRow(record.line, f"the viewer of data sets cut off {columns}: download the data set's own files")
+        else:
+            yield replace(record, values=record.values["row"])
 
 
 def source_of(file: BinaryIO, name: str, limits: Limits) -> Source:

@@ -73,6 +73,8 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "preferences": (PREFERENCE, "preferences"),
     "Alpaca's preferences": ({"instruction": "Why?", "input": "", "chosen": "x", "rejected": "y"}, "preferences"),
+    "Axolotl's preferences": ({"instruction": "Why?", "chosen_response": "x", "rejected_response": "y"}, "preferences"),
+    "a page of the hub's viewer": ({"row_idx": 0, "row": PREFERENCE, "truncated_cells": []}, "preferences"),
     "ShareGPT's preferences": (
         {
             "conversations": [{"from": "human", "value": "Why?"}],
@@ -182,6 +184,19 @@ def test_a_column_of_late_rows_alone_is_found_in_a_long_file() -> None:
     entries = list(found.entries)
     assert [entry.line for entry in entries[-2:]] == [89_999, 90_000]  # looking ahead has lost no row
     assert sum(isinstance(entry, Entry) for entry in entries) == 30_000
+
+
+def test_rows_of_the_hubs_viewer_are_read_and_those_it_cut_off_are_bad() -> None:
+    whole = {"row_idx": 0, "row": PREFERENCE, "truncated_cells": []}
+    good, bad = contents([whole, {**whole, "truncated_cells": ["chosen"]}]).entries
+    assert isinstance(good, Entry)
+    assert bad == BadRow(2, "the viewer of data sets cut off “chosen”: download the data set's own files")
+
+
+def test_a_table_that_pandas_wrote_by_columns_is_read_by_rows() -> None:
+    table = {"prompt": {"0": "Why?", "1": "How?"}, "chosen": {"0": "x", "1": "x"}, "rejected": {"0": "y", "1": "y"}}
+    found = only(ComparisonRow, rows(table))
+    assert [row.query.messages[0]["content"] for row in found] == ["Why?", "How?"]
 
 
 def test_an_array_and_nested_fields_are_looked_at_beyond_their_first_object() -> None:

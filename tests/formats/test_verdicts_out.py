@@ -20,6 +20,7 @@ Row = Mapping[str, Any]
 # A name is no blank, and a spreadsheet may take it for a formula. NUL and surrogates are in no database.
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
 NAMES = TEXTS.filter(str.strip)
+CALLED = NAMES.map(str.strip).filter(bool)  # models and raters
 KEYS = st.text(string.ascii_lowercase + string.digits + "_-", min_size=1, max_size=9)
 SHOWN: dict[Any, Shown] = {
     True: Shown.SWAPPED,
@@ -31,9 +32,9 @@ OF_RATER = {"rubric": st.none() | TEXTS, "judge_kind": st.none(), "model": st.no
 VERDICTS = st.fixed_dictionaries(
     {
         "query_id": NAMES,
-        "candidate_a": NAMES,
-        "candidate_b": NAMES,
-        "rater": NAMES,
+        "candidate_a": CALLED,
+        "candidate_b": CALLED,
+        "rater": CALLED,
         "rater_kind": st.just("judge"),
         "aspect": KEYS,
         "choice": st.sampled_from([*map(str, Choice), *map(str, FAILURE_STATES), INCONSISTENT]),
@@ -51,8 +52,8 @@ VERDICTS = st.fixed_dictionaries(
 SCORES = st.fixed_dictionaries(
     {
         "query_id": NAMES,
-        "candidate": NAMES,
-        "rater": NAMES,
+        "candidate": CALLED,
+        "rater": CALLED,
         "rater_kind": st.just("human"),
         "aspect": KEYS,
         "value": st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),

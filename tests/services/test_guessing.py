@@ -43,6 +43,16 @@ def test_two_responses_called_after_their_candidates_name_them() -> None:
     assert guessed_kind(sheet("Prompt text", "GPT answer", "Claude answer", "winner")) == "comparisons"
 
 
+def test_which_response_was_chosen_is_never_a_candidates_name() -> None:
+    for columns in (
+        ("prompt", "responses", "chosen", "rejected"),
+        ("prompt", "best_answer", "worse_answer", "winner_output"),
+    ):
+        found = guess(sheet(*columns), "comparisons")
+        assert "response_a" not in found.columns
+        assert "candidate_a" not in found.constants
+
+
 def test_a_column_of_words_for_choices_is_one_whatever_it_is_called() -> None:
     found = guess(sheet("prompt", "output_a", "output_b", "col7", col7=("a", "b", "tie")), "comparisons")
     assert found.columns["choice"] == "col7"

@@ -236,6 +236,12 @@ def test_a_blank_cell_is_not_filled_in_by_the_files_name(evaluation: Evaluation)
     ]
 
 
+@pytest.mark.parametrize("name", ["train-00000-of-00001.parquet", "part-3.jsonl", "data.csv", "0001.jsonl"])
+def test_a_piece_of_a_file_names_no_model(evaluation: Evaluation, name: str) -> None:
+    importing = check(evaluation, jsonl([answer()]), name=name)
+    assert importing.bad_rows[0]["reason"].startswith("the file does not name its model")
+
+
 def test_a_column_that_may_name_the_models_comes_before_the_files_name(evaluation: Evaluation) -> None:
     with pytest.raises(ColumnsUnknown) as refused:
         check(evaluation, jsonl([answer(model_name="alpha")]), name="gpt-4.jsonl")

@@ -45,6 +45,9 @@ PER_KIND: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERD
 
 SIDE_WORDS: Final = frozenset(word for pair in SIDES for word in pair)
 RESPONSES: Final = frozenset(NAMES["response"].split())
+TELLING: Final = re.compile(
+    "chosen|reject|prefer|winn|los[et]|best|better|wors"
+)  # as a candidate's name it would be a label
 KNOWN: Final = frozenset(word for names in NAMES.values() for word in names.split())
 
 
@@ -100,8 +103,6 @@ def in_pairs(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
             if first in free and second in free and free[first] not in found.values():
                 found[f"{field}_a"], found[f"{field}_b"] = free[first], free[second]
                 break
-    if "response_a" in wanted and "response_a" not in found and {"chosen", "rejected"} <= free.keys():
-        found["response_a"], found["response_b"] = free["chosen"], free["rejected"]
     if "response_a" in wanted and "response_a" not in found and len(those := with_owners(columns)) == 2:
         found["response_a"], found["response_b"] = those
     return found
@@ -109,7 +110,11 @@ def in_pairs(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 def with_owners(columns: Sequence[str]) -> list[str]:
     """Columns that are called after a response and whose it is: ``gpt4_answer``."""
-    return [column for column in columns if owner(column) != column and plain(column) not in KNOWN]
+    return [
+        column
+        for column in columns
+        if owner(column) != column and plain(column) not in KNOWN and not TELLING.search(column.lower())
+    ]
 
 
 def chosen_between(sheet: Sheet) -> dict[str, str]:
