@@ -84,4 +84,4 @@ def refuse_unclear_model(columns: Sequence[str], column: str, name: str) -> None
 
 
 def plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"[\W_]", "", name.lower())

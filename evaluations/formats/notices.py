@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from evaluations.domain import (
     ComparisonRow,
-    Messages,
     Notice,
     NoticeKind,
     QueryRow,
@@ -33,8 +32,9 @@ LONGEST_WORD: Final = 60
 OTHERS: Final = "others"
 # The names and the texts in each row that are looked at.
 LOOKED_AT: Final[Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    ComparisonRow: (("candidate_a", "candidate_b"), ("response_a", "response_b")),
-    ResponseRow: (("candidate",), ("response",)),
+    ComparisonRow: (("candidate_a", "candidate_b"), ("response_a", "response_b", "query")),
+    ResponseRow: (("candidate",), ("response", "query")),
+    QueryRow: ((), ("query",)),
     VerdictRow: (("rater",), ()),
     ScoreRow: (("rater",), ()),
 }
@@ -95,18 +95,12 @@ class Notices:
             if getattr(row, field) in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, getattr(row, field), field))
         for field in texts:
-            self._look_at_text(row.line, field, getattr(row, field))
-        if isinstance(row, (ComparisonRow, ResponseRow, QueryRow)):
-            self._look_at_text(row.line, "query", row.query.messages)
-
-    def _look_at_text(self, line: int, field: str, said: Messages) -> None:
-        if len(said) != 1:
-            return
-        length = len(text := said[0]["content"])
-        if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
-            self._add(Notice(line, NoticeKind.NO_VALUE, text, field))
-        elif length == LONGEST_CELL:
-            self._add(Notice(line, NoticeKind.SHORTENED, text, field))
+            said = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
+            length = len(text := said[0]["content"]) if len(said) == 1 else LONGEST_NO_VALUE + 1
+            if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
+                self._add(Notice(row.line, NoticeKind.NO_VALUE, text, field))
+            elif length == LONGEST_CELL:
+                self._add(Notice(row.line, NoticeKind.SHORTENED, text, field))
 
     def sentences(self) -> list[str]:
         """What is lost comes first."""

@@ -125,15 +125,18 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
     try:
         told = material(record.values)
         values = mapped_values(told, record.index, reading)
+        has_turns = False
         for column, value in values.items():
             refuse_unstorable_name(column)
             refuse_unstorable(value, column)
+            has_turns = has_turns or type(value) in (list, dict)
         refuse_media_columns(values)
         unread = said_in(record) if told is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)
         rows = rows_meant(found.name, found.meaning, record, reading)
-        unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in in_turns(values))
+        if has_turns:
+            unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in in_turns(values))
         return told_apart(record.line, (*rows, *unread) if unread else rows)
     except RowRefused as refused:
         return BadRow(record.line, str(refused))

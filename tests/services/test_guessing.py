@@ -53,6 +53,20 @@ def test_which_response_was_chosen_is_never_a_candidates_name() -> None:
         assert "candidate_a" not in found.constants
 
 
+@pytest.mark.parametrize(
+    ("query", "response", "choice"),
+    [
+        ("Frage", "Antwort ", "Bewertung"),
+        ("问题", "回答", "偏好"),
+        ("質問", "回答_", "勝者"),
+        ("Pregunta", "Respuesta ", "Ganador"),
+    ],
+)
+def test_names_in_other_languages_are_known(query: str, response: str, choice: str) -> None:
+    found = guess(sheet(query, f"{response}A", f"{response}B", choice), "comparisons").columns
+    assert found == {"query": query, "response_a": f"{response}A", "response_b": f"{response}B", "choice": choice}
+
+
 def test_a_column_of_words_for_choices_is_one_whatever_it_is_called() -> None:
     found = guess(sheet("prompt", "output_a", "output_b", "col7", col7=("a", "b", "tie")), "comparisons")
     assert found.columns["choice"] == "col7"

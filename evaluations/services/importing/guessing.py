@@ -16,7 +16,8 @@ from evaluations.services.importing.mapping import Sheet
 NAMES: Final[Mapping[str, str]] = {
     "query_id": "queryid questionid promptid instructionid qid exampleid itemid sampleid id uid uuid idx index",
     "query": (
-        "query prompt question instruction userprompt usermessage userquery querytext questiontext prompttext input"
+        "query prompt question instruction userprompt usermessage userquery querytext questiontext prompttext input "
+        "frage aufgabe pregunta pergunta domanda вопрос 问题 問題 提示 指令 質問 질문"
     ),
     "messages": "messages conversation dialogue turns chat history",
     "context": "context passage document article background systemprompt source",
@@ -25,7 +26,8 @@ NAMES: Final[Mapping[str, str]] = {
     "cluster": "cluster group groupid passageid documentid docid topicid",
     "choice": (
         "choice winner preference preferred preferredresponse label verdict vote result annotation "
-        "overallpreference judgment judgement"
+        "overallpreference judgment judgement "
+        "bewertung gewinner urteil préférence gagnant ganador vencedor vincitore выбор 偏好 选择 胜者 勝者 選択 선택"
     ),
     "value": "value score rating stars grade points",
     "rater": "rater annotator annotatorid judge judgename worker workerid user userid evaluator reviewer rateruid",
@@ -37,7 +39,8 @@ NAMES: Final[Mapping[str, str]] = {
     "shown_swapped": "shownswapped swapped reversed flipped isswapped",
     "sample": "sample samplenumber round",
     "candidate": MODEL_COLUMNS,
-    "response": "response output answer completion text generation reply modeloutput generatedtext prediction",
+    "response": "response output answer completion text generation reply modeloutput generatedtext prediction "
+    "antwort réponse respuesta resposta risposta ответ 回答 答案 回复 応答 답변",
 }
 SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
 PER_KIND: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
