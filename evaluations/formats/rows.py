@@ -232,7 +232,10 @@ def label_meant(given: str, own: str | None, values: Mapping[str, Any], reading:
         return label.choice, label.strength
     if has_name:
         raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
-    raise LabelUnknown(f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}")
+    raise LabelUnknown(
+        f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
+        f'say what it means, as --choice "{given[:40]}=A", or on the page of its columns'
+    )
 
 
 def strength_of(given: str, choice: str, reading: Reading) -> str:

@@ -218,7 +218,7 @@ def test_an_inconsistent_choice_is_folded_from_both_orders() -> None:
         (
             {"choice": "C"},
             "choice “C” is none of A, B, tie, both_bad, unreadable, suspect, refused, truncated, too_long, failed, "
-            "inconsistent",
+            'inconsistent, and no known label: say what it means, as --choice "C=A", or on the page of its columns',
         ),
         ({"choice": ""}, "choice is missing"),
         ({"choice": "refused"}, "choice “refused” can be a judge's only"),
