@@ -21,6 +21,7 @@ from evaluations.stats.references import JudgeGold, JudgeHuman, Reference, in_te
 
 MAJORITY: Final = "majority of people"
 PANEL: Final = "panel"
+NO_STATES: Final = ("calls", "incomplete", "asked", "elsewhere")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class JudgeMaterial:
 
     ``derived``: where its choices come from, if no call gave them. ``states``: that of each call without an answer
     on this aspect, once. ``single``: the verdicts one by one, with failed calls as ties where the rules say so.
-    ``selected``: the comparisons that it was to judge. A panel has no rater.
+    ``selected``: the comparisons that it was to judge. ``elsewhere``: as `Failed` has it. A panel has no rater.
     """
 
     name: str
@@ -43,6 +44,7 @@ class JudgeMaterial:
     selected: BoolArray
     repaired: int = 0
     derived: Derived | None = None
+    elsewhere: int = 0
 
     @property
     def has_answers(self) -> bool:
@@ -55,7 +57,8 @@ class Failed:
     """Calls without a verdict by state, and ``incomplete``: comparisons that therefore have none.
 
     ``calls``: those that failed for good; a call that waits or was cancelled may still be asked. ``asked``: all calls,
-    answered or not; None where they asked for scores of single responses.
+    answered or not; None where they asked for scores of single responses. ``elsewhere``: calls that a file says failed,
+    on none of the aspects on which the judge has a verdict; a file's call does not say on which.
     """
 
     unreadable: int
@@ -69,12 +72,12 @@ class Failed:
     cancelled: int
     incomplete: int
     asked: int | None = None
+    elsewhere: int = 0
 
     @property
     def by_state(self) -> dict[str, int]:
         """The states that occur, with how many calls are in each."""
-        told = {name: count for name, count in asdict(self).items() if name not in ("calls", "incomplete", "asked")}
-        return {name: count for name, count in told.items() if count}
+        return {name: count for name, count in asdict(self).items() if name not in NO_STATES and count}
 
     @property
     def in_words(self) -> str:
@@ -191,4 +194,5 @@ def failures(judge: JudgeMaterial) -> Failed:
         cancelled=calls[CallState.CANCELLED],
         incomplete=int(judge.own.incomplete.sum()),
         asked=judge.verdicts.n + len(judge.states) if judge.derived is None else None,
+        elsewhere=judge.elsewhere,
     )

@@ -17,21 +17,20 @@ SPLIT: Final = {
     SplitRule.FIRST: "decided by the leading choice that was made first",
 }
 VOTES: Final = {
-    Seen.NOTHING: "Choices were recorded before the judge's verdict was shown; imported labels, of which this is not "
-    "known, count too.",
     Seen.BLIND: "Only choices recorded before the judge's verdict was shown were used.",
     Seen.JUDGE: "Only choices recorded after the judge's verdict was shown were used.",
 }
 SCORES: Final = {
-    Seen.NOTHING: "Scores were recorded before the judge's answer was shown; imported scores, of which this is not "
-    "known, count too.",
     Seen.BLIND: "Only scores recorded before the judge's answer was shown were used.",
     Seen.JUDGE: "Only scores recorded after the judge's answer was shown were used.",
 }
 COEFFICIENTS: Final = (
     "We report raw agreement, Cohen's kappa (Cohen 1960) and Gwet's AC1 (Gwet 2008) with ties as a category and, "
-    "dropping comparisons on which either side is a tie, without; among people also Krippendorff's alpha "
-    "(Krippendorff 2004) and Fleiss' kappa (Fleiss 1971) where every comparison has equally many votes."
+    "dropping comparisons on which either side is a tie, without"
+)
+AMONG_PEOPLE: Final = (
+    "; among people also Krippendorff's alpha (Krippendorff 2004) and Fleiss' kappa (Fleiss 1971) where every "
+    "comparison has equally many votes"
 )
 CEILING: Final = (
     "To compare a judge with people we leave out one person at a time and hold both the judge and that person against "
@@ -102,9 +101,10 @@ def methods(
     """Empty where nobody has given a verdict or score."""
     if not facts:
         return " ".join([*scored_alone(scores), *scored(scores, rules), *intervals(parts)]) if scores else ""
-    measured = [COEFFICIENTS] if Part.AGREEMENT in parts else []
-    if measured and any(one.judges for one in facts.values()):
-        measured.append(CEILING)
+    measured = []
+    if Part.AGREEMENT in parts:
+        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.together for one in facts.values()) else ''}.")
+        measured += [CEILING] * any(one.beside for one in facts.values())
     return " ".join(
         [
             studied(facts, clusters, rules),
@@ -129,7 +129,7 @@ def studied(facts: Mapping[str, AspectFacts], clusters: int, rules: Rules) -> st
     items = next(iter(facts.values())).items
     names = [one.name.lower() for one in facts.values()]
     about = f"on {listed(names)}" if len(names) < 8 else f"on {len(names)} aspects"
-    pairs, groups = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((items, "pair"), (clusters, "cluster")))
+    pairs, groups = counted(items, "pair"), counted(clusters, "cluster")
     part = f", the {rules.part} part of a split by cluster," if rules.part else ""
     return f"We compared {pairs} of responses in {groups}{part} {about}."
 
@@ -142,8 +142,8 @@ def scored_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     names, cluster = [one.name.lower() for one in scores.values()], next(iter(scores.values())).cluster
     clusters = len(np.unique(cluster))
     yield (
-        f"Scores of {responses:,} single response{'s' * (responses != 1)} in {clusters:,} "
-        f"cluster{'s' * (clusters != 1)} on {listed(names)} were compared."
+        f"Scores of {counted(responses, 'single response')} in {counted(clusters, 'cluster')} on {listed(names)} were "
+        f"compared."
     )
 
 
@@ -164,32 +164,79 @@ def derived(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
 
 
 def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
-    """Of people, of judges, and of what became of splits and failures."""
+    """Of people, of gold, of judges, and of what became of splits and failures."""
     people: set[str] = set().union(*(one.people for one in facts.values()))
-    judges = sorted({name for one in facts.values() for name in one.judges})
     sentences = []
     if people:
-        votes = max(one.votes for one in facts.values())
-        sentences.append(
-            f"{how_many(people)} gave up to {votes:,} vote{'s' * (votes > 1)} on an aspect. {VOTES[rules.seen]}"
-        )
-        sentences.append(
-            "The reference is the plurality of their votes; where no choice leads alone the comparison was "
-            f"{SPLIT[rules.split_rule]}."
-        )
-    if judges:
-        failures = max(one.failures for one in facts.values())
-        became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
-        sentences.append(
-            f"The verdict of a judge ({listed(judges)}) is the plurality of its samples in each order; orders that "
-            f"differ make a tie. Verdicts missing because calls failed (up to {failures:,} of a judge) were {became}."
-        )
-    silent = sorted({name for one in facts.values() for name in one.unanswered} - set(judges))
-    if silent:
-        sentences.append(f"Of {listed(silent)} no call was answered.")
+        votes, voted = max(one.votes for one in facts.values()), max(one.voted for one in facts.values())
+        on = f" of up to {counted(voted, 'pair')}" if voted < next(iter(facts.values())).items else ""
+        sentences.append(f"{how_many(people)} gave up to {counted(votes, 'vote')} on an aspect{on}.")
+        sentences += recorded([(one.blind, one.votes - one.blind) for one in facts.values()], "choice", rules, VOTES)
+        sentences += reference(facts, rules)
+    if any(one.labels for one in facts.values()):
+        labels = max(one.labels for one in facts.values())
+        sentences.append(f"Judges are also held against gold labels, on up to {counted(labels, 'pair')} an aspect.")
+    sentences += of_judges(facts, rules)
     if rules.coding is Coding.SHOWN:
         sentences.append("Sides are the first and the second response shown.")
     return sentences
+
+
+def recorded(counts: list[tuple[int, int]], what: str, rules: Rules, by_rule: Mapping[Seen, str]) -> list[str]:
+    """What people knew of the judge. ``counts``: how many are known to be blind, and how many are not."""
+    if rules.seen in by_rule:
+        return [by_rule[rules.seen]]
+    blind, unknown = (sum(column) for column in zip(*counts, strict=True))
+    found = [f"{what.capitalize()}s were recorded before a judge's answer was shown."] if blind else []
+    if unknown:
+        too = " too" if blind else ""
+        found.append(f"Of imported {what}s it is not known whether a judge's answer was seen first; they count{too}.")
+    return found
+
+
+def reference(facts: Mapping[str, AspectFacts], rules: Rules) -> Iterator[str]:
+    """The majority, and what becomes of a split, aspect by aspect where a rubric offers no tie."""
+    dropped = [one.name.lower() for one in facts.values() if one.splits_are_dropped and one.people]
+    voted = sum(bool(one.people) for one in facts.values())
+    became = SPLIT[rules.split_rule]
+    if dropped and rules.split_rule is SplitRule.TIE:
+        without = SPLIT[SplitRule.DROP]
+        became = f"{became}, and {without} of agreement on {listed(dropped)}, where no tie was offered"
+        if len(dropped) == voted:
+            became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
+    if any(one.together or one.votes > one.voted for one in facts.values()):
+        yield (
+            f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
+        )
+    else:
+        yield "The reference is their vote: no pair has two."
+
+
+def of_judges(facts: Mapping[str, AspectFacts], rules: Rules) -> Iterator[str]:
+    judges = {name for one in facts.values() for name in one.judges}
+    choosing = sorted(set().union(*(one.choosing for one in facts.values())))
+    if choosing:
+        yield (
+            f"The verdict of a judge ({listed(choosing)}) is the plurality of its samples in each order; orders that "
+            "differ make a tie."
+        )
+    if judges and any(one.panels for one in facts.values()):
+        yield "The verdict of a panel is that of more than half of its judges that have one, else a tie."
+    fewest: dict[str, int] = {}
+    for one in facts.values():
+        for name, verdicts in one.partial.items():
+            fewest[name] = min(verdicts, fewest.get(name, verdicts))
+    if fewest:
+        items = next(iter(facts.values())).items
+        told = [f"{verdicts:,} from {name}" for name, verdicts in sorted(fewest.items())]
+        yield f"Not all of the {counted(items, 'pair')} have a verdict: on an aspect as few as {listed(told)}."
+    failures = max(one.failures for one in facts.values())
+    if failures:
+        became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
+        yield f"Up to {counted(failures, 'call')} of a judge failed; verdicts that are missing for that were {became}."
+    silent = sorted({name for one in facts.values() for name in one.unanswered} - judges)
+    if silent:
+        yield f"Of {listed(silent)} no call was answered."
 
 
 def scored(scores: Mapping[str, AspectScores], rules: Rules) -> list[str]:
@@ -198,10 +245,16 @@ def scored(scores: Mapping[str, AspectScores], rules: Rules) -> list[str]:
     if not people:
         return []
     most = max(len(one.people.value) for one in scores.values())
+    known = recorded([(one.counts.blind, one.counts.unknown) for one in scores.values()], "score", rules, SCORES)
     return [
-        f"{how_many(people)} gave up to {most:,} score{'s' * (most > 1)} of single responses on an aspect. "
-        f"{SCORES[rules.seen]} Several scores that one person gave a response count as their mean."
+        f"{how_many(people)} gave up to {counted(most, 'score')} of single responses on an aspect.",
+        *known,
+        "Several scores that one person gave a response count as their mean.",
     ]
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def how_many(people: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from evaluations.stats.coding import IntArray
 from evaluations.stats.contributions import FloatArray
 from evaluations.stats.distributions import t_975
 from evaluations.stats.intervals import ONE_CLUSTER
-from evaluations.stats.numbers import Number, settled, undefined
+from evaluations.stats.numbers import NO_INTERVAL, Number, settled, undefined
 
 NOT_SCORED: Final = "No response of this candidate has a score."
 
@@ -58,5 +58,7 @@ def mean_of(value: FloatArray, cluster: IntArray) -> Number:
     if clusters < 2:
         return number.without_interval(ONE_CLUSTER)
     squares = float((np.bincount(of, value - value.mean()) ** 2).sum())
+    if not settled(np.sqrt(squares)):
+        return number.without_interval(NO_INTERVAL)
     margin = t_975(clusters - 1) * sqrt(squares * clusters / (clusters - 1)) / len(value)
     return number.within(mean - margin, mean + margin, f"t over {clusters:,} clusters")

@@ -45,8 +45,9 @@ def signed(value: float, places: int) -> str:
 
 @register.filter
 def in_points(value: float) -> str:
-    """A difference of shares in percentage points."""
-    return signed(100 * value, 0)
+    """A difference of shares in percentage points, with as many decimals as it takes to be seen beside 0."""
+    places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)
+    return signed(100 * value, places)
 
 
 # How a value of each kind is said alone, and at the ends of its interval.

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from evaluations.models import Comparison, Evaluation, Rater, Run
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import judge_says, make_scorer, person_says, scorer_says
+from tests.saying import another_version, judge_says, make_scorer, person_says, scorer_says
 
 pytestmark = pytest.mark.django_db
 
@@ -71,8 +71,14 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
     assert lines[0] == "study: 1 comparisons"
     row = lines[lines.index("Clarity") + 2]
     assert row.startswith("longest (baseline, not an LLM), people")
-    assert row.split()[-8:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "0", "0"]
+    assert row.split()[-9:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "1", "0", "0"]
     assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
+    assert "no CI: An interval needs two clusters or more." in lines
+    assert "rubric: six-aspect, version 1" in lines
+    another_version(evaluation)
+    person_says(make_human(evaluation), make_comparison(evaluation), {"clarity": "A"})
+    call_command("report", "study")
+    assert "Verdicts were given under 2 different definitions of this aspect." in capsys.readouterr().out
 
 
 def test_derived_choices_panels_and_repairs_are_named_as_what_they_are(
@@ -113,10 +119,10 @@ def test_columns_stay_apart_at_100_percent_and_under_long_names(
     lines = capsys.readouterr().out.splitlines()
     head = lines.index("Clarity") + 1
     table = [re.split(r" {2,}", line.strip()) for line in lines[head : head + 4]]
-    assert table[0] == ["agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing"]
+    assert table[0] == ["agree", "n", "agreement", "kappa", "AC1", "without ties", "n", "failed", "missing"]
     (wide,) = (row for row in table if row[0].startswith(name))
     assert wide[1:4] == ["60", "60", "100.0% [94%–100%]"]
-    assert [len(row) for row in table[1:]] == [9, 9, 7]  # people have no failed calls
+    assert [len(row) for row in table[1:]] == [10, 10, 8]  # people have no failed calls
 
 
 def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

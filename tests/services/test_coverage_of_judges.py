@@ -88,6 +88,21 @@ def test_the_sentence_of_a_judge_names_its_failures_by_kind_and_what_it_covers(e
     assert said.endswith("It has a verdict on 2 of 5 comparisons. 1 of 3 calls failed (1 too long).")
 
 
+def test_failures_on_an_aspect_without_any_verdict_are_told(evaluation: Evaluation) -> None:
+    bring(evaluation, *[comparison(f"q{number}") for number in range(4)])
+    bring(evaluation, *[verdict(f"q{number}", aspect=key) for number in range(4) for key in ("tone", "depth")])
+    of_judge = {"rater": "gpt", "rater_kind": "judge"}
+    bring(evaluation, *[verdict(f"q{number}", aspect="tone", **of_judge) for number in range(4)])
+    bring(evaluation, *[verdict(f"q{number}", aspect="depth", choice="truncated", **of_judge) for number in range(3)])
+    found = reported(evaluation)
+    assert "3 calls failed on aspects on which it has no verdict." in found.judges["gpt"].sentence
+    failed = found.aspects["tone"].judges["gpt"].failed
+    assert (failed.calls, failed.elsewhere, failed.in_words) == (0, 3, "")
+    out = StringIO()
+    call_command("report", "study", stdout=out)
+    assert "gpt: 3 calls failed on aspects on which it has no verdict" in out.getvalue()
+
+
 # ---- coverage ----------------------------------------------------------------------------------
 
 

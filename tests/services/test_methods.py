@@ -2,8 +2,9 @@ import pytest
 
 from evaluations.domain import FailedRule, Part, Rules, SplitRule
 from evaluations.services.reporting.reporting import make_report
+from tests.importing import bring, comparison, score, verdict
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import judge_says, person_says
+from tests.saying import import_votes, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -18,8 +19,10 @@ def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:
     told = make_report(evaluation, None, rules, parts=(Part.AGREEMENT,)).methods
     assert told.startswith("We compared 1 pair of responses in 1 cluster on helpfulness,")
     assert "2 people gave up to 2 votes" in told
-    assert "the comparison was left out" in told
-    assert "(up to 1 of a judge) were counted as ties" in told
+    assert "the comparison was left out." in told
+    assert "Choices were recorded before a judge's answer was shown." in told
+    assert "imported" not in told
+    assert "Up to 1 call of a judge failed; verdicts that are missing for that were counted as ties." in told
     assert "2,000 resamples" in told
 
 
@@ -29,7 +32,7 @@ def test_failures_are_told_whatever_the_part() -> None:
     judge_says(comparison, as_stored={"clarity": "A"}, swapped="unreadable")
     for part in Part:
         told = make_report(evaluation, None, Rules(), parts=(part,)).methods
-        assert "(up to 1 of a judge) were left out" in told
+        assert "Up to 1 call of a judge failed; verdicts that are missing for that were left out." in told
 
 
 def test_a_judge_that_answered_nothing_is_named_and_no_verdict_is_claimed_of_it() -> None:
@@ -70,6 +73,45 @@ def test_each_part_says_how_its_own_intervals_were_made() -> None:
     assert "one-sided t test" in told[Part.PEOPLE]
     every = make_report(evaluation, None, Rules()).methods
     assert every.count("The bootstrap is of clusters") == every.count("Wilson 1927") == 1
+
+
+def test_the_paragraph_names_only_what_the_material_has() -> None:
+    evaluation = make_evaluation()
+    first, second = (make_comparison(evaluation) for _ in range(2))
+    import_votes(first, "ann", {"overall": "A"})
+    judge_says(first, as_stored={"overall": "A"})
+    told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+    assert "Of imported choices it is not known whether a judge's answer was seen first; they count." in told
+    assert "1 person gave up to 1 vote on an aspect of up to 1 pair." in told
+    assert "The reference is their vote: no pair has two." in told
+    assert "Not all of the 2 pairs have a verdict: on an aspect as few as 1 from longest." in told
+    for absent in ("Krippendorff", "leave out one person", "gold", "failed", "panel", "plurality of their votes"):
+        assert absent not in told
+    import_votes(first, "ben", {"overall": "B"})
+    import_votes(second, "truth", {"overall": "B"}, kind="gold")
+    told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+    for present in ("Krippendorff", "leave out one person", "gold labels, on up to 1 pair an aspect"):
+        assert present in told
+
+
+def test_where_no_tie_is_offered_the_paragraph_says_that_splits_are_left_out() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("q1"))
+    bring(evaluation, verdict("q1"), verdict("q1", rater="ben", choice="B"))
+    left_out = "the comparison was left out of agreement, for no tie was offered, and counted as a tie elsewhere."
+    assert left_out in make_report(evaluation, None, Rules()).methods
+    assert "left out of agreement" not in make_report(evaluation, None, Rules(split_rule=SplitRule.FIRST)).methods
+    bring(evaluation, *[verdict("q1", aspect="tone", choice=choice, rater=choice) for choice in ("tie", "B")])
+    told = make_report(evaluation, None, Rules()).methods
+    assert "counted as a tie, and left out of agreement on overall, where no tie was offered." in told
+
+
+def test_samples_and_orders_are_named_only_of_judges_that_chose() -> None:
+    evaluation = make_evaluation()
+    bring(evaluation, comparison("q1"))
+    scored = [score(candidate=name, rater="gpt", rater_kind="judge") for name in ("alpha", "beta")]
+    bring(evaluation, *scored)
+    assert "plurality of its samples" not in make_report(evaluation, None, Rules()).methods
 
 
 def test_an_empty_evaluation_has_none() -> None:

@@ -59,7 +59,7 @@ def test_it_says_how_often_they_agree_and_how_often_chance_would() -> None:
     # 30 of 40; the judge says A on 20, people on 20: chance is a half.
     found = judged("A" * 20 + "B" * 20, "A" * 15 + "B" * 20 + "A" * 5)
     assert sentence("GPT", {"Overall": found}) == (
-        "GPT agrees with the majority of people on 30 of 40 comparisons (75% [60–87]); "
+        "GPT agrees with the only reviewer of each comparison on 30 of 40 comparisons (75% [60–87]); "
         "choosing blindly as often as they do would give 50%."
     )
 
@@ -67,7 +67,8 @@ def test_it_says_how_often_they_agree_and_how_often_chance_would() -> None:
 def test_a_baseline_is_called_one() -> None:
     found = judged("AB" * 20, "AB" * 20, label="baseline, not an LLM")
     assert sentence("longest", {"Overall": found}) == (
-        "longest (baseline, not an LLM) agrees with the majority of people on 40 of 40 comparisons (100% [91–100])."
+        "longest (baseline, not an LLM) agrees with the only reviewer of each comparison on 40 of 40 comparisons "
+        "(100% [91–100])."
     )
 
 
@@ -78,9 +79,47 @@ def test_over_several_aspects_it_names_the_least_and_the_most() -> None:
         "Safety": judged("A" * 40),
     }
     assert sentence("GPT", by_aspect) == (
-        "GPT agrees with the majority of people on 50% [35–67] of comparisons for clarity, where it agrees least, "
-        "to 100% [91–100] for depth, where it agrees most."
+        "GPT agrees with the only reviewer of each comparison on 50% [35–67] of 40 comparisons for clarity, where it "
+        "agrees least, to 100% [91–100] of 40 for depth, where it agrees most."
     )
+
+
+def test_shares_that_are_equal_have_the_interval_of_the_fewest_comparisons() -> None:
+    # 8 of 10 and 32 of 40 are both 80 %, and nobody knows the first as well as the second.
+    by_aspect = {"Clarity": judged("AB" * 20, "AB" * 16 + "BA" * 4), "Depth": judged("AB" * 5, "AB" * 4 + "BA")}
+    few = by_aspect["Depth"].judge_human.majority.with_ties.agreement.ci95
+    assert few is not None
+    assert (
+        f"on 80% [{100 * few[0]:.0f}–{100 * few[1]:.0f}] of 10 to 40 comparisons for each of 2 aspects. It rests on as "
+        "few as 10 comparisons"
+    ) in sentence("GPT", by_aspect)
+
+
+def test_people_and_gold_are_both_named_with_the_aspect_that_each_is_about() -> None:
+    by_aspect = {"Clarity": judged("AB" * 20, "AB" * 20, "AB" * 20), "Depth": judged("AB" * 20, gold="AB" * 20)}
+    assert sentence("GPT", by_aspect) == (
+        "GPT agrees with the majority of people on 40 of 40 comparisons for clarity (100% [91–100]). It agrees with "
+        "gold on 40 of 40 comparisons for depth (100% [91–100])."
+    )
+
+
+def test_a_judge_that_makes_one_choice_throughout_is_said_to() -> None:
+    assert "It chose A on all 40 of these comparisons." in sentence("GPT", {"Overall": judged("A" * 40, "AB" * 20)})
+    assert "It chose" not in sentence("GPT", {"Overall": judged("A" * 39 + "B", "AB" * 20)})
+    assert "It chose" not in sentence("GPT", {"Overall": judged("A" * 9, "AB" * 4)})
+    both = {"Clarity": judged("t" * 40, "AB" * 20), "Depth": judged("AB" * 20, "AB" * 20)}
+    assert "It chose tie on all 40 of these comparisons for clarity." in sentence("GPT", both)
+
+
+def test_only_all_of_them_are_all_of_them() -> None:
+    found = judged("A" * 400, "A" * 399 + "B")
+    assert "399 of 400 comparisons (99.8% [" in sentence("GPT", {"Overall": found})
+
+
+def test_coverage_names_the_aspect_that_it_is_about() -> None:
+    by_aspect = {"Clarity": judged("AB" * 20, "AB" * 20), "Depth": judged("AB" + "." * 38, "AB" * 20)}
+    said = sentence("GPT", by_aspect)
+    assert "It has a verdict on 2 of 40 comparisons for depth, where it has fewest." in said
 
 
 def test_where_only_gold_is_there_it_speaks_of_gold() -> None:
@@ -101,16 +140,19 @@ def test_the_judge_is_set_beside_reviewers_only_where_both_are_compared_with_the
     level = found.ceiling.s1
     assert [level.judge.value, level.people.value] == pytest.approx([0.35, 0.9])
     assert sentence("GPT", {"Overall": found}, {"Overall": shown(-0.55, 0.1, Claim.BELOW)}).endswith(
-        "Against the same majorities it agrees on 35% [26–44] and a reviewer on 90% [83–95]: below reviewers by 55 "
-        "points (simultaneous 95% CI −65 to −45)."
+        "Against the same majorities it agrees on 35% [26–44] and a reviewer on 90% [83–95], n = 200 votes: below "
+        "reviewers by 55 points (simultaneous 95% CI −65 to −45). It chose B on all 100 of these comparisons."
     )
     alone = judged("B" * 100, "A" * 70 + "B" * 30)
-    assert "reviewer" not in sentence("GPT", {"Overall": alone}, {"Overall": shown(None)})
+    assert "Against the same" not in sentence("GPT", {"Overall": alone}, {"Overall": shown(None)})
 
 
 def test_what_is_not_shown_over_all_differences_is_not_claimed_of_one() -> None:
-    found = judged("B" * 100, "A" * 70 + "B" * 30, "A" * 60 + "B" * 40)
+    found = judged("B" * 99 + "A", "A" * 70 + "B" * 30, "A" * 60 + "B" * 40)
     assert sentence("GPT", {"Overall": found}, {"Overall": shown(-0.05)}).endswith(": difference not significant.")
+    assert sentence("GPT", {"Overall": found}, {"Overall": shown(-0.004, 0.002, Claim.BELOW)}).endswith(
+        "below reviewers by 0.4 points (simultaneous 95% CI −1 to −0.2)."
+    )
     few = Simultaneous(-0.5, None, None, Claim.NONE, 6, None, "Too few clusters for a CI (9 < 40).")
     said = sentence("GPT", {"Overall": found}, {"Overall": few})
     assert said.endswith(": difference not tested. Too few clusters for a CI (9 < 40).")
@@ -118,6 +160,8 @@ def test_what_is_not_shown_over_all_differences_is_not_claimed_of_one() -> None:
     assert sentence("GPT", {"Overall": found}, {"Overall": by_holm}).endswith(
         "below reviewers by 50 points (p = 0.004)."
     )
+    by_holm = Simultaneous(-0.5, None, 0.0002, Claim.BELOW, 6, "cluster t", None)
+    assert sentence("GPT", {"Overall": found}, {"Overall": by_holm}).endswith("by 50 points (p < 0.001).")
     # Without the whole family nothing is claimed.
     for word in ("below", "above", "less", "more"):
         assert word not in sentence("GPT", {"Overall": found})
@@ -125,7 +169,7 @@ def test_what_is_not_shown_over_all_differences_is_not_claimed_of_one() -> None:
 
 def test_over_several_aspects_it_names_every_aspect_on_which_a_difference_is_shown() -> None:
     people = "AB" * 30 + "AAAB" * 10, "AB" * 30 + "ABBB" * 10
-    by_aspect = {name: judged("A" * 100, *people) for name in ("Clarity", "Depth", "Safety", "Tone", "Use")}
+    by_aspect = {name: judged("A" * 99 + "B", *people) for name in ("Clarity", "Depth", "Safety", "Tone", "Use")}
     claims = dict(
         zip(
             by_aspect,
@@ -140,8 +184,9 @@ def test_over_several_aspects_it_names_every_aspect_on_which_a_difference_is_sho
         )
     )
     assert sentence("GPT", by_aspect, claims).endswith(
-        "Against the same majorities, over all 6 differences at once: below reviewers on clarity (12 points) and "
-        "safety (20 points); above reviewers on depth (1 point); difference not significant on 1 aspect."
+        "Against the same majorities, over all 6 differences at once: below reviewers on clarity (12 points, "
+        "95% CI −22 to −2) and safety (20 points, 95% CI −30 to −10); above reviewers on depth (1 point, 95% CI −9 to "
+        "+11); difference not significant on 1 aspect."
     )
 
 
@@ -153,7 +198,7 @@ def test_few_comparisons_and_missing_answers_are_said() -> None:
 
 def test_with_nobody_to_hold_it_against_it_says_that() -> None:
     assert sentence("GPT", {"Overall": judged("ABt")}) == (
-        "GPT has a verdict on 3 comparisons, but none that people or gold have a choice on."
+        "GPT has a verdict on 3 of 3 comparisons. On none of them there is a majority of people or a gold label."
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import zip_longest
@@ -26,8 +26,11 @@ from evaluations.services.reporting.reporting import (
 )
 
 IN_TEXT = (Part.AGREEMENT, Part.SCORES)
-HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "failed", "missing")
+HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "n", "failed", "missing")
 GAP = "  "
+IN_BRACKETS = (
+    "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
+)
 
 
 class Command(BaseCommand):
@@ -115,7 +118,8 @@ def lines(report: Report) -> Iterator[str]:
     yield f"{report.evaluation}: {report.comparisons:,} comparisons"
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
-    yield "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
+    if report.aspects or report.scores:
+        yield IN_BRACKETS
     for aspect in report.aspects.values():
         yield from ("", aspect.name, *aspect_lines(aspect))
     for key, scores in report.scores.items():
@@ -127,24 +131,29 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def score_lines(scores: ScoresReport) -> Iterator[str]:
+    shown: list[Number] = []
     for name, candidate in scores.candidates.items():
         means = {"people": candidate.people, **candidate.judges}
         said = [f"{who} {figure(number)} (n {number.n:,})" for who, number in means.items() if number.n]
+        shown += [number for number in means.values() if number.n]
         yield f"{name}, mean score: {', '.join(said)}"
     multi = scores.human_human.multi
     if multi.units:
-        yield (
-            f"people, all at once: alpha {figure(multi.krippendorff_alpha_interval)}, ordinal "
-            f"{figure(multi.krippendorff_alpha_ordinal)}, ICC {figure(multi.icc_agreement)}, {multi.units:,} responses"
-        )
+        shown += [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]
+        alpha, ordinal, icc = map(figure, shown[-3:])
+        units = f"{multi.units:,} response{'s' * (multi.units != 1)}, ICC over {multi.complete:,}"
+        yield f"people, all at once: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
     compared = {f"{name}, mean of people": judge.people for name, judge in scores.judges.items()}
     for who, found in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
         if found.n:
-            apart = f", mean difference {figure(found.mean_difference)}" if who in compared else ""
-            yield (
-                f"{who}: Pearson {figure(found.pearson)}, Spearman {figure(found.spearman)}, ICC "
-                f"{figure(found.icc_agreement)}{apart}, n {found.n:,}"
-            )
+            shown += [found.pearson, found.spearman, found.icc_agreement]
+            pearson, spearman, icc = map(figure, shown[-3:])
+            apart = ""
+            if who in compared:
+                shown.append(found.mean_difference)
+                apart = f", mean difference {figure(found.mean_difference)}"
+            yield f"{who}: Pearson {pearson}, Spearman {spearman}, ICC {icc}{apart}, n {found.n:,}"
+    yield from reasons(shown)
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
@@ -166,7 +175,9 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
     yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
     yield from told_of_votes(aspect)
-    yield from (f"n/a: {why}" for why in reasons(aspect))
+    yield from reasons(numbers_of(aspect))
+    yield f"rubric: {'; '.join(aspect.rubric_versions)}"
+    yield from aspect.warnings
 
 
 def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
@@ -176,6 +187,8 @@ def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
         yield f"{called}: a verdict on {covered.judged:,} of {covered.comparisons:,} comparisons"
     if both.agree:
         yield f"{called}: inconsistent on {both.agree:,} of {both.n:,} comparisons judged in both orders"
+    if judge.failed.elsewhere:
+        yield f"{called}: {judge.failed.elsewhere:,} calls failed on aspects on which it has no verdict"
     macro = judge.confusion.macro
     if macro.f1.value is not None:
         numbers = (("precision", macro.precision), ("recall", macro.recall), ("F1", macro.f1))
@@ -202,7 +215,7 @@ def told_of_votes(aspect: AspectReport) -> Iterator[str]:
 def cells(block: Block) -> tuple[str, ...]:
     ties, sides = block.with_ties, block.without_ties
     kappa, ac1 = figure(ties.cohen_kappa), figure(ties.gwet_ac1)
-    return str(ties.agree), str(ties.n), percent(ties.agreement), kappa, ac1, percent(sides.agreement)
+    return str(ties.agree), str(ties.n), percent(ties.agreement), kappa, ac1, percent(sides.agreement), str(sides.n)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -225,12 +238,20 @@ def percent(number: Number) -> str:
     return f"{number.value:.1%}{f' [{number.ci95[0]:.0%}–{number.ci95[1]:.0%}]' if number.ci95 else ''}"
 
 
-def reasons(aspect: AspectReport) -> list[str]:
-    """Why numbers are missing, each reason once."""
-    multi = aspect.human_human.multi
-    numbers = [*multi.numbers]
-    blocks = [aspect.human_human.majority, *(judge.judge_human.majority for judge in aspect.answering.values())]
-    for block in blocks:
+def numbers_of(aspect: AspectReport) -> Iterator[Number]:
+    """Those that its lines show."""
+    judges = aspect.answering.values()
+    golden = [judge.judge_gold for judge in judges if judge.judge_gold.with_ties.n]
+    for block in (*(judge.judge_human.majority for judge in judges), *golden, aspect.human_human.majority):
         ties = block.with_ties
-        numbers += [ties.agreement, ties.cohen_kappa, ties.gwet_ac1, block.without_ties.agreement]
-    return list(dict.fromkeys(number.why for number in numbers if number.why))
+        yield from (ties.agreement, ties.cohen_kappa, ties.gwet_ac1, block.without_ties.agreement)
+    multi = aspect.human_human.multi
+    yield from (multi.krippendorff_alpha, multi.fleiss_kappa, multi.gwet_ac1)
+
+
+def reasons(numbers: Iterable[Number]) -> list[str]:
+    """Why numbers or their intervals are missing, each reason once."""
+    shown = list(numbers)
+    missing = [f"n/a: {number.why}" for number in shown if number.why]
+    bare = [f"no CI: {number.ci95_why}" for number in shown if number.value is not None and number.ci95_why]
+    return list(dict.fromkeys([*missing, *bare]))

@@ -132,6 +132,7 @@ def judge_material(rater: Rater, aspect: Aspect, gathered: Gathered, items: Item
         selected=selection(own, None if rater.judge.kind == JudgeKind.IMPORTED else items.shuffle),
         states=gathered.states(rater, unanswered),
         repaired=gathered.repaired(rater),
+        elsewhere=gathered.elsewhere(rater),
         derived=None if rule is None else Derived("scores", margin=rule.margin),
     )
 

@@ -94,6 +94,10 @@ class Gathered:
         """How many of a judge's calls were answered when asked a second time."""
         return self.judges[rater.pk].repaired if rater.pk in self.judges else self.scored.repaired.get(rater.pk, 0)
 
+    def elsewhere(self, rater: Rater) -> int:
+        """How many of a judge's calls without an answer count on none of the aspects on which it chose something."""
+        return self.judges[rater.pk].elsewhere if rater.pk in self.judges else 0
+
     def was_asked(self, rater: Rater) -> bool:
         if rater.pk in self.judges and self.judges[rater.pk].was_asked:
             return True

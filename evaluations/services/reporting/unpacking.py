@@ -103,10 +103,23 @@ class JudgeBallots:
 
     def unanswered(self, place: int) -> Unanswered:
         """The calls without an answer on this aspect: imported verdicts stand aspect by aspect."""
-        if block_of(place) or not self.answered.any():
+        lacking = self.lacking(place)
+        if lacking.all():
             return Unanswered(self.item, self.shown, self.state)
-        lacking = self.answered >> shift_of(place) & ONE == 0
         return Unanswered(self.item[lacking], self.shown[lacking], self.state[lacking])
+
+    def lacking(self, place: int) -> BoolArray:
+        """Of each of these calls whether no choice on this aspect was imported beside it."""
+        if block_of(place):
+            return np.ones(len(self.item), dtype=bool)
+        return np.asarray(self.answered >> shift_of(place) & ONE == 0)
+
+    @property
+    def elsewhere(self) -> int:
+        """Calls without an answer that count on none of the aspects on which it chose something."""
+        if not self.aspects or not self.answered.any():
+            return 0
+        return len(self.item) - int(np.logical_or.reduce([self.lacking(place) for place in self.aspects]).sum())
 
 
 def answers_in(part: PackedChoices, place: int) -> Answers:
