@@ -12,11 +12,13 @@ from django.urls import reverse
 from evaluations.domain import InputRefused, Role, Rules, RunState
 from evaluations.forms.run_new import askable_judges
 from evaluations.models import Evaluation, Event, Judge, Run, User, Verdict
+from evaluations.services.importing.rating import ranking_of
 from evaluations.services.judging import running
 from evaluations.services.judging.archive import archive_judge, restore_judge
 from evaluations.services.labelling import labels
 from evaluations.services.reporting.reporting import report_for
 from evaluations.services.reviewing.picking import judges_of
+from tests.importing import bring, comparison, verdict
 from tests.making import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.saying import ALL_A, judge_says, person_says
 
@@ -132,6 +134,31 @@ def test_the_page_archives_and_restores_and_the_list_shows_it_apart(owner: User,
     assert page in client.get(f"{listed}?archived").content.decode()
     client.post(reverse("judge_restore", args=["study", judge.pk]))
     assert page in client.get(listed).content.decode()
+
+
+def test_whoever_imports_what_it_says_is_told_that_it_is_archived(evaluation: Evaluation) -> None:
+    bring(evaluation, comparison())
+    of_judge = {"rater": "file", "rater_kind": "judge"}
+    line = "The judge “file” is archived: what it says is stored, and in no report or list until it is restored."
+    assert line not in bring(evaluation, verdict(**of_judge)).summary["warnings"]
+    archive_judge(evaluation.judges.get(name="file"), user=None)
+    assert line in bring(evaluation, verdict(**of_judge, sample=1)).summary["warnings"]
+    assert line not in bring(evaluation, verdict()).summary["warnings"]
+
+
+def test_the_page_of_a_comparison_marks_it_and_ratings_for_pairs_leave_it_out(
+    evaluation: Evaluation, owner: User, judge: Judge
+) -> None:
+    archive_judge(judge, user=None)
+    client = Client()
+    client.force_login(owner)
+    comparison = evaluation.comparisons.latest("pk")
+    text = client.get(reverse("comparison", args=["study", comparison.pk])).content.decode()
+    assert text.count('<span class="badge">archived</span>') == 1
+    archive_judge(evaluation.judges.get(name="other"), user=None)
+    Verdict.objects.filter(rater__kind="human").delete()
+    with pytest.raises(InputRefused, match="need candidates with verdicts or scores"):
+        ranking_of(evaluation)
 
 
 def test_a_reviewer_may_not_archive(evaluation: Evaluation, judge: Judge) -> None:

@@ -8,8 +8,11 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluations.domain import Choice, JudgeKind, RaterKind, ReviewState, Shown, Stage
 from evaluations.models import Aspect, Comparison, Evaluation, Export, Import, Judge, Rater, Review, User, Verdict
+from evaluations.services.judging.archive import archive_judge
 from evaluations.services.preparing.surveying import Next, Standing, State, standings
-from tests.making import make_comparison, make_evaluation, make_user
+from tests.importing import bring, score
+from tests.making import make_comparison, make_evaluation, make_human, make_user
+from tests.saying import import_votes, judge_says, make_scorer, person_scores, scorer_says
 
 
 def make_judge(evaluation: Evaluation, name: str = "longest") -> Rater:
@@ -88,6 +91,42 @@ def test_the_counts_of_an_evaluation() -> None:
         judges=1,
         exports=1,
     )
+
+
+@pytest.mark.django_db
+def test_scores_of_both_responses_are_judged_and_reviewed_and_scores_alone_are_ready_to_read() -> None:
+    me = make_user()
+    evaluation = make_evaluation(me)
+    one, two, _ = (make_comparison(evaluation) for _ in range(3))
+    scorer = make_scorer(evaluation)
+    for response in (one.response_a, one.response_b, two.response_a):  # of the second only one side
+        scorer_says(scorer, response, 3)
+    person_scores(make_human(evaluation), two, {"overall": (2, 4)})
+    standing = standings([evaluation], me)[evaluation.pk]
+    assert (standing.judged, standing.reviewed, standing.reporting) == (1, 1, State.UNDER_WAY)
+    alone = make_evaluation(me)
+    bring(alone, {"query_id": "q1", "query": "Why?", "candidate": "alpha", "response": "So."})
+    assert standings([alone], me)[alone.pk].next_step(manages=True, reviews=True, exports=True) == Next.IMPORT
+    bring(alone, score())
+    standing = standings([alone], me)[alone.pk]
+    assert (standing.is_scores_alone, standing.reporting) == (True, State.UNDER_WAY)
+    assert standing.next_step(manages=True, reviews=True, exports=True) == Next.REPORT
+
+
+@pytest.mark.django_db
+def test_an_archived_judge_has_judged_and_failed_at_nothing() -> None:
+    me = make_user()
+    evaluation = make_evaluation(me)
+    one, two = (make_comparison(evaluation) for _ in range(2))
+    judge_says(one, as_stored={"clarity": "A"})
+    judge_says(two, as_stored="refused")
+    import_votes(one, "ann", {"clarity": "A"})
+    standing = standings([evaluation], me)[evaluation.pk]
+    assert (standing.judged, standing.failed_calls, standing.judges) == (1, 1, 1)
+    archive_judge(evaluation.judges.get(), user=None)
+    standing = standings([evaluation], me)[evaluation.pk]
+    assert (standing.judged, standing.failed_calls, standing.judges) == (0, 0, 0)
+    assert (standing.judging, standing.reporting) == (State.TO_DO, State.TO_DO)
 
 
 @pytest.mark.django_db

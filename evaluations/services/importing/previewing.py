@@ -20,6 +20,8 @@ from evaluations.domain import (
     NewResponse,
     RaterKind,
     Reading,
+    ScoreRow,
+    VerdictRow,
 )
 from evaluations.formats.conversing import UNNAMED
 from evaluations.formats.notices import Notices
@@ -27,7 +29,7 @@ from evaluations.formats.reading import Entry, NamedBy, read_rows
 from evaluations.formats.seen import Seen
 from evaluations.formats.sources import HEAD_BYTES, is_packed
 from evaluations.formats.streams import Blank
-from evaluations.models import Candidate, Evaluation, Import, User
+from evaluations.models import Candidate, Evaluation, Import, Judge, User
 from evaluations.services.importing import scaling
 from evaluations.services.importing.bringing import IMPORTED, imported_offers
 from evaluations.services.importing.counting import CONFIRMED_ABOVE
@@ -93,6 +95,7 @@ class Checked:
     bad_rows: list[BadRow] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
+    judges: set[str] = field(default_factory=set)
     scales: Scales = field(default_factory=dict)
     blank: Blank = field(default_factory=Blank)
     notices: Notices = field(default_factory=Notices)
@@ -101,6 +104,8 @@ class Checked:
         for item, outcome in zip(items, batch.outcomes, strict=True):
             if isinstance(item, Entry) and not isinstance(outcome, BadRow):
                 self.notices.count(item.rows, item.notices)
+                said = (row for row in item.rows if isinstance(row, VerdictRow | ScoreRow))
+                self.judges.update(row.rater for row in said if row.rater_kind == RaterKind.JUDGE)
         counted = tally(batch.outcomes)
         self.stored += counted.stored
         self.unchanged += counted.unchanged
@@ -398,6 +403,9 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
     known = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
     yield from checked.models.warnings(name_asked(importing), list(known))
+    judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
+    for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
+        yield f"The judge “{name}” is archived: what it says is stored, and in no report or list until it is restored."
     if checked.elsewhere:
         queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
         yield f"{queries} here already under another id, but for case, blank space and punctuation at most."

@@ -57,7 +57,7 @@ def matches_known(evaluation: Evaluation, candidates: int) -> tuple[Wins, str]:
 
 def matches(verdicts: "QuerySet[Verdict]") -> Wins:
     """A tie is half a win for each; pairs that are both bad say nothing of who is better, and count so too."""
-    said = verdicts.filter(finished_imports("comparison__"), stage=Stage.FIRST)
+    said = verdicts.filter(finished_imports("comparison__"), stage=Stage.FIRST, rater__judge__archived_at__isnull=True)
     told: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0])
     sides = ("comparison__response_a__candidate", "comparison__response_b__candidate")
     for first, second, choice, number in said.values_list(*sides, "choice").annotate(Count("pk")).order_by():
@@ -98,7 +98,7 @@ def by_scores(evaluation: Evaluation) -> dict[int, float]:
             "aspect", flat=True
         )
     )
-    given = Score.objects.filter(response__query__evaluation=evaluation)
+    given = Score.objects.filter(response__query__evaluation=evaluation, rater__judge__archived_at__isnull=True)
     by_aspect: dict[int, dict[int, float]] = defaultdict(dict)
     means = given.values_list("aspect", "response__candidate").annotate(mean=Avg("value")).order_by()
     for aspect, candidate, mean in means:

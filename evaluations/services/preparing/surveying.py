@@ -18,7 +18,7 @@ from evaluations.domain import (
     RaterKind,
     ReviewState,
 )
-from evaluations.models import Call, Comparison, Evaluation, Export, Import, Judge, Review, Run, User, Verdict
+from evaluations.models import Call, Comparison, Evaluation, Export, Import, Judge, Review, Run, Score, User, Verdict
 
 
 class State(StrEnum):
@@ -45,7 +45,8 @@ class Next(StrEnum):
 class Standing:
     """Counts of one evaluation.
 
-    ``judged`` and ``reviewed`` count the comparisons on which any judge, any person, gave a verdict;
+    ``judged`` and ``reviewed`` count the comparisons on which any judge, any person, gave a verdict or scored both
+    responses; of archived judges nothing counts. ``scored``: whether any response has a score.
     ``reviews`` counts what people saved here, by the rubric in force, of the ``wanted`` for each comparison.
     """
 
@@ -59,6 +60,8 @@ class Standing:
     imports_to_confirm: int = 0
     imports_storing: int = 0
     judges: int = 0
+    imported_judges: int = 0
+    scored: int = 0
     active_runs: int = 0
     failed_calls: int = 0
     exports: int = 0
@@ -81,7 +84,15 @@ class Standing:
     @property
     def reporting(self) -> State:
         """A report is never finished: it can be read once people and judges both have said something."""
-        return State.UNDER_WAY if self.reviewed and self.judged else State.TO_DO
+        return State.UNDER_WAY if (self.reviewed and self.judged) or self.is_scores_alone else State.TO_DO
+
+    @property
+    def is_scores_alone(self) -> bool:
+        return bool(self.scored and not self.comparisons)
+
+    @property
+    def has_report(self) -> bool:
+        return bool(self.judged or self.reviewed or self.scored)
 
     @property
     def exporting(self) -> State:
@@ -95,11 +106,13 @@ class Standing:
             return Next.REVIEW
         if exports and self.reviewed and not self.exports:
             return Next.EXPORT
-        return Next.REPORT if self.reviewed or self.judged else Next.WAIT
+        return Next.REPORT if self.has_report else Next.WAIT
 
     def next_for_manager(self) -> Next | None:
         if not self.comparisons:
-            return Next.STORE if self.imports_to_confirm else Next.IMPORT
+            if self.imports_to_confirm:
+                return Next.STORE
+            return None if self.scored else Next.IMPORT
         return Next.JUDGE if not self.judged and not self.active_runs else None
 
 
@@ -124,8 +137,8 @@ def questions(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", s
     rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
     comparisons = {
         "comparisons": rows,
-        "judged": Count("pk", filter=Exists(verdicts_of(RaterKind.JUDGE))),
-        "reviewed": Count("pk", filter=Exists(verdicts_of(RaterKind.HUMAN))),
+        "judged": Count("pk", filter=was_told_by(RaterKind.JUDGE)),
+        "reviewed": Count("pk", filter=was_told_by(RaterKind.HUMAN)),
     }
     imports = {
         "imports": Count("pk", filter=Q(state=ImportState.DONE)),
@@ -137,24 +150,30 @@ def questions(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", s
         state__in=(ReviewState.FIRST, ReviewState.FINAL),
         rubric_version=F("comparison__evaluation__review_rubric"),
     )
-    failed = Call.objects.filter(judge__evaluation__in=ids, state__in=FAILURE_STATES)
+    failed = Call.objects.filter(judge__evaluation__in=ids, judge__archived_at__isnull=True, state__in=FAILURE_STATES)
+    judges = {
+        "judges": Count("pk", filter=~Q(kind=JudgeKind.IMPORTED)),
+        "imported_judges": Count("pk", filter=Q(kind=JudgeKind.IMPORTED)),
+    }
+    of_evaluation = Score.objects.filter(rater__evaluation=OuterRef("pk"), rater__judge__archived_at__isnull=True)
+    scored = Evaluation.objects.filter(Exists(of_evaluation), pk__in=ids)
     runs = Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES)
     exports = Export.objects.filter(evaluation__in=ids, state=ExportState.DONE)
     return [
         (Comparison.objects.filter(evaluation__in=ids), "evaluation", comparisons),
         (reviews, "comparison__evaluation", {"reviews": rows, "reviewed_by_me": by_me}),
         (Import.objects.filter(evaluation__in=ids), "evaluation", imports),
-        (
-            Judge.objects.current().filter(evaluation__in=ids).exclude(kind=JudgeKind.IMPORTED),
-            "evaluation",
-            {"judges": rows},
-        ),
+        (Judge.objects.current().filter(evaluation__in=ids), "evaluation", judges),
+        (scored, "pk", {"scored": rows}),
         (runs, "evaluation", {"active_runs": rows}),
         (failed, "judge__evaluation", {"failed_calls": rows}),
         (exports, "evaluation", {"exports": rows}),
     ]
 
 
-def verdicts_of(kind: RaterKind) -> "QuerySet[Verdict]":
-    verdicts: QuerySet[Verdict] = Verdict.objects.filter(comparison=OuterRef("pk"), rater__kind=kind)
-    return verdicts
+def was_told_by(kind: RaterKind) -> Q:
+    """That somebody of this kind chose on the comparison, or scored both its responses; no archived judge counts."""
+    whose = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
+    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **whose))
+    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **whose)) for side in ("response_a", "response_b"))
+    return Q(chosen) | (Q(a) & Q(b))
