@@ -66,8 +66,8 @@ class RoundForm(forms.Form):
         min_value=0,
         max_value=100,
         required=False,
-        help_text="So many of them are drawn at random from all comparisons instead. Estimates use these alone: "
-        "without any, the round says nothing about all comparisons.",
+        help_text="So many of them are drawn at random from all comparisons instead. Where the rest is picked, and not "
+        "drawn, estimates use these alone.",
     )
     reviews_wanted = forms.IntegerField(label="Reviews of each", min_value=1, max_value=100)
     who = forms.ChoiceField(label="Who reviews them", choices=WHO, widget=forms.RadioSelect)

@@ -77,9 +77,9 @@ OF_PART: Final = {
         "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
     ),
     Part.SCORES: (
-        "Numbers of scores have intervals by bootstrap; rank correlations and ordinal alpha of more than eleven values "
-        f"are linearised by cluster. Below {LEAST_CLUSTERS} clusters mean differences have intervals of t, and other "
-        "numbers have none."
+        "Mean scores have intervals of t over clusters. Other numbers of scores have them by bootstrap; rank "
+        "correlations and ordinal alpha of more than eleven values are linearised by cluster. Below "
+        f"{LEAST_CLUSTERS} clusters mean differences have intervals of t, and these others none."
     ),
 }
 WILSON: Final = (

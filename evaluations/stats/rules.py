@@ -74,7 +74,7 @@ def raters(rules: Rules) -> str:
     for names, kind in ((rules.judges, "judges"), (rules.reviewers, "people")):
         if names:
             said.append(f"Of {kind} only {', '.join(f'“{name}”' for name in names)}.")
-    return " ".join(said) or "Everyone counts."
+    return " ".join(said) or "Everyone counts, but for archived judges."
 
 
 def votes(rules: Rules) -> str:

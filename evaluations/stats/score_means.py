@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import floor, sqrt
 from typing import Final
 
 import numpy as np
 
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.contributions import FloatArray, effective_number
 from evaluations.stats.distributions import t_975
-from evaluations.stats.intervals import ONE_CLUSTER
+from evaluations.stats.intervals import ONE_CLUSTER, ROUNDING
 from evaluations.stats.numbers import NO_INTERVAL, Number, settled, undefined
 
 NOT_SCORED: Final = "No response of this candidate has a score."
@@ -46,7 +46,7 @@ def mean_scores(
 
 
 def mean_of(value: FloatArray, cluster: IntArray) -> Number:
-    """With the interval of t over clusters."""
+    """With the interval of t over clusters, with effective clusters − 1 degrees of freedom."""
     scored = ~np.isnan(value)
     value, cluster = value[scored], cluster[scored]
     if not len(value):
@@ -60,5 +60,6 @@ def mean_of(value: FloatArray, cluster: IntArray) -> Number:
     squares = float((np.bincount(of, value - value.mean()) ** 2).sum())
     if not settled(np.sqrt(squares)):
         return number.without_interval(NO_INTERVAL)
-    margin = t_975(clusters - 1) * sqrt(squares * clusters / (clusters - 1)) / len(value)
+    effective = floor(effective_number(np.bincount(of).astype(np.float64)) + ROUNDING)
+    margin = t_975(max(effective - 1, 1)) * sqrt(squares * clusters / (clusters - 1)) / len(value)
     return number.within(mean - margin, mean + margin, f"t over {clusters:,} clusters")

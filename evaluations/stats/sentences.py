@@ -34,11 +34,10 @@ def sentence(name: str, by_aspect: Mapping[str, JudgeReport], shown: Mapping[str
     people, gold = with_people(by_aspect), with_gold(by_aspect)
     if not people and not gold:
         most = max((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
-        said = (
-            f"{who} has a verdict on {most.judged:,} of {comparisons(most.comparisons)}. On none of them there is a "
-            "majority of people or a gold label."
-        )
-        return " ".join([said, *of_calls(by_aspect)])
+        why = one.judge_human.majority.with_ties.agreement.why
+        on = f"{most.judged:,} of {comparisons(most.comparisons)}"
+        said = f"{who} has a verdict on {on}, none compared with people or gold."
+        return " ".join([said, *filter(None, [why]), *of_calls(by_aspect)])
     several = len(by_aspect) > 1
     told_of = [
         f"{'It' if place else who} {told(held, several)}" for place, held in enumerate(filter(None, (people, gold)))
@@ -197,7 +196,7 @@ def one_way(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     for name, one in by_aspect.items():
         made = {choice: sum(row) for choice, row in zip(one.confusion.choices, one.confusion.counts, strict=True)}
         made = {choice: n for choice, n in made.items() if n}
-        if len(made) == 1 and (n := sum(made.values())) >= LEAST_ONE_WAY:
+        if len(made) == 1 and not has_ties_for_failures(one) and (n := sum(made.values())) >= LEAST_ONE_WAY:
             found.setdefault((next(iter(made)), n), []).append(name.lower())
     said = []
     for (choice, n), names in found.items():
@@ -213,7 +212,12 @@ def covered(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
         return []
     differs = len({one.coverage.judged for one in by_aspect.values()}) > 1
     about = f" for {name.lower()}, where it has fewest" if differs else ""
-    return [f"It has a verdict on {fewest.judged:,} of {comparisons(fewest.comparisons)}{about}."]
+    ties = ", and what is missing for failed calls counts as a tie" if has_ties_for_failures(by_aspect[name]) else ""
+    return [f"It has a verdict on {fewest.judged:,} of {comparisons(fewest.comparisons)}{about}{ties}."]
+
+
+def has_ties_for_failures(one: JudgeReport) -> bool:
+    return one.verdicts > one.coverage.judged
 
 
 def of_calls(by_aspect: Mapping[str, JudgeReport]) -> list[str]:

@@ -68,7 +68,7 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
 ) -> None:
     call_command("report", "study")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "study: 1 comparisons"
+    assert lines[0] == "study: 1 comparison"
     row = lines[lines.index("Clarity") + 2]
     assert row.startswith("longest (baseline, not an LLM), people")
     assert row.split()[-9:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "1", "0", "0"]

@@ -14,7 +14,7 @@ from evaluations.models import Comparison, Evaluation, User
 from evaluations.services.reporting.reporting import Report, make_report, report_for
 from tests.importing import bring, comparison, score, verdict
 from tests.making import make_comparison, make_evaluation, make_human, make_user
-from tests.saying import ALL_A, ALL_B, judge_says, person_says
+from tests.saying import ALL_A, ALL_B, ALL_TIE, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +101,18 @@ def test_failures_on_an_aspect_without_any_verdict_are_told(evaluation: Evaluati
     out = StringIO()
     call_command("report", "study", stdout=out)
     assert "gpt: 3 calls failed on aspects on which it has no verdict" in out.getvalue()
+
+
+def test_the_sentence_says_that_missing_verdicts_count_as_ties(evaluation: Evaluation) -> None:
+    for number, one in enumerate(made(evaluation, 24)):
+        judge_says(one, judge="gpt", kind="llm", as_stored=CallState.REFUSED if number % 2 else ALL_TIE)
+    ties = "It has a verdict on 12 of 24 comparisons, and what is missing for failed calls counts as a tie."
+    found = reported(evaluation, Rules(failed=FailedRule.TIE)).judges["gpt"].sentence
+    assert ties in found
+    assert "It chose" not in found
+    found = reported(evaluation).judges["gpt"].sentence
+    assert "It has a verdict on 12 of 24 comparisons. 12 of 24 calls failed" in found
+    assert "It chose tie on all 12 of these comparisons for" in found
 
 
 # ---- coverage ----------------------------------------------------------------------------------

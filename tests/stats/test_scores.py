@@ -13,6 +13,7 @@ from evaluations.stats.contributions import FloatArray
 from evaluations.stats.correlation import CONSTANT
 from evaluations.stats.report import VoteCounts
 from evaluations.stats.score_agreement import NOTHING_SHARED
+from evaluations.stats.score_means import mean_of
 from evaluations.stats.scores import ScoresReport, scores_report
 from evaluations.stats.several_scores import TWO_PEOPLE, Scores
 
@@ -118,6 +119,20 @@ def test_a_judge_that_always_gives_the_same_score_has_no_coefficient() -> None:
     ):
         assert (number.value, number.why, number.ci95) == (None, CONSTANT, None)
     assert found.mean_difference.ci95 is not None
+
+
+def test_a_mean_of_scores_that_do_not_vary_has_no_interval_and_a_giant_cluster_widens_it() -> None:
+    alone = np.arange(60)
+    assert mean_of(np.full(60, 3.1), alone).ci95 is None
+    value = np.tile([1.0, 3.0], 30)
+    even = mean_of(value, alone)
+    # 2 ± t(59) √(60/59 · 60) ÷ 60
+    assert even.ci95 == pytest.approx((2 - 2.001 * 0.1302, 2 + 2.001 * 0.1302), abs=1e-3)
+    # Half of 60 are one cluster: (60)² ÷ (30² + 30) = 3.9 effective ones, t(2) = 4.303.
+    giant = mean_of(value, np.where(alone < 30, 0, alone))
+    assert giant.ci95 is not None
+    squares = 30.0 * 31 / 30  # the cluster of 30 adds 0, each other 1
+    assert giant.ci95[1] - 2 == pytest.approx(4.303 * squares**0.5 / 60, abs=1e-3)
 
 
 def test_of_two_people_one_who_always_gives_the_same_score_leaves_no_coefficient() -> None:

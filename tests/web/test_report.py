@@ -57,7 +57,7 @@ class Links(HTMLParser):
 
 def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, comparison: Comparison) -> None:
     shown = page(owner)
-    assert "longest (baseline, not an LLM) agrees with the majority of people on 0 of 1 comparisons (0%)" in shown
+    assert "longest (baseline, not an LLM) agrees with the majority of people on 0 of 1 comparison (0%)" in shown
     assert '<span class="badge warn">baseline, not an LLM</span>' in shown
     assert "Both sides made the same one choice throughout" in shown  # ann and ben, both always A
     assert "Where no single choice leads among the votes, the majority counts as a tie." in shown
@@ -266,7 +266,7 @@ def test_a_reviewer_reads_numbers_over_what_they_reviewed_alone(evaluation: Eval
     judge_says(own, as_stored={"clarity": "B"}, swapped={"clarity": "B"})
     shown = page(user)
     assert "over the 1 comparison that you have reviewed" in shown
-    assert "on 1 of 1 comparisons (100%)" in shown
+    assert "on 1 of 1 comparison (100%)" in shown
 
 
 def test_where_judges_are_never_shown_a_reviewer_reads_of_people_alone(

@@ -115,7 +115,7 @@ def report_on(slug: str, rules: Rules, slice_name: str | None, *, everything: bo
 
 
 def lines(report: Report) -> Iterator[str]:
-    yield f"{report.evaluation}: {report.comparisons:,} comparisons"
+    yield f"{report.evaluation}: {comparisons(report.comparisons)}"
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
     if report.aspects or report.scores:
@@ -173,7 +173,7 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     yield from remarks
     multi = aspect.human_human.multi
     several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
-    yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {multi.units} comparisons"
+    yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {comparisons(multi.units)}"
     yield from told_of_votes(aspect)
     yield from reasons(numbers_of(aspect))
     yield f"rubric: {'; '.join(aspect.rubric_versions)}"
@@ -210,6 +210,10 @@ def told_of_votes(aspect: AspectReport) -> Iterator[str]:
         if later.changed.n:
             to_judge = f"{later.to_judge:,} to its choice"
             yield f"changed after {judge} was revealed: {percent(later.changed)} of {later.changed.n:,}, {to_judge}"
+
+
+def comparisons(number: int) -> str:
+    return f"{number:,} comparison{'s' * (number != 1)}"
 
 
 def cells(block: Block) -> tuple[str, ...]:
