@@ -111,7 +111,7 @@ def standing_told(standing: Standing) -> StandingTold:
         reviewed=standing.reviewed,
         reviews=standing.reviews,
         reviews_wanted_of_each=standing.wanted,
-        judges=standing.judges,
+        judges=standing.judges + standing.imported_judges,
         active_runs=standing.active_runs,
         failed_calls=standing.failed_calls,
         exports=standing.exports,

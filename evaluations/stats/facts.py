@@ -18,6 +18,7 @@ class AspectFacts:
 
     ``voted``: on how many comparisons. ``blind``: how many of the votes are known to be. ``together``: on how many two
     people voted; ``beside``: on how many of these a judge has a verdict. ``labels``: how many comparisons have gold.
+    ``late`` and ``not_drawn``: votes left out, of reviews that saw the judge first and on comparisons that were picked.
     ``unanswered``: the calls of judges that have answered nothing, by name. ``judged``: whether any judge has a
     verdict. ``choosing``: judges that chose, not scored; ``partial``: the verdicts of those that have one on a part of
     the comparisons. ``panels``: whether judges were started together. ``failures``: the most calls that failed for good
@@ -38,6 +39,8 @@ class AspectFacts:
     together: int = 0
     beside: int = 0
     labels: int = 0
+    late: int = 0
+    not_drawn: int = 0
     choosing: frozenset[str] = frozenset()
     partial: Mapping[str, int] = field(default_factory=dict)
     panels: bool = False
@@ -71,11 +74,13 @@ def facts_of(material: AspectMaterial) -> AspectFacts:
         together=len(together),
         beside=max((int(has[together].sum()) for has in verdicts.values()), default=0),
         labels=int(np.count_nonzero(np.bincount(material.gold.item[material.gold.choice != MISSING]))),
+        late=len(material.late),
+        not_drawn=material.not_drawn,
         choosing=frozenset(judge.name for judge in material.answering if judge.derived is None),
         partial={name: int(has.sum()) for name, has in verdicts.items() if not has.all()},
         panels=bool(material.panels),
         splits_are_dropped=split_rule_of(SplitRule.TIE, material.offered) is SplitRule.DROP,
         score_rules=material.score_rules,
         is_chosen=material.is_chosen,
-        failures=max((failures(judge).calls for judge in material.answering), default=0),
+        failures=max((failures(judge).calls + judge.elsewhere for judge in material.answering), default=0),
     )

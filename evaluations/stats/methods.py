@@ -173,13 +173,25 @@ def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
         sentences.append(f"{how_many(people)} gave up to {counted(votes, 'vote')} on an aspect{on}.")
         sentences += recorded([(one.blind, one.votes - one.blind) for one in facts.values()], "choice", rules, VOTES)
         sentences += reference(facts, rules)
+    sentences += left_out(facts)
     if any(one.labels for one in facts.values()):
         labels = max(one.labels for one in facts.values())
-        sentences.append(f"Judges are also held against gold labels, on up to {counted(labels, 'pair')} an aspect.")
+        also = " also" if people else ""
+        sentences.append(f"Judges are{also} held against gold labels, on up to {counted(labels, 'pair')} an aspect.")
     sentences += of_judges(facts, rules)
     if rules.coding is Coding.SHOWN:
         sentences.append("Sides are the first and the second response shown.")
     return sentences
+
+
+def left_out(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
+    counts = (
+        (max(one.late for one in facts.values()), "of reviews that saw a judge's answer first"),
+        (max(one.not_drawn for one in facts.values()), "on comparisons that were picked and not drawn at random"),
+    )
+    said = [f"up to {counted(number, 'vote')} {what}" for number, what in counts if number]
+    if said:
+        yield f"Left out on an aspect are {listed(said)}."
 
 
 def recorded(counts: list[tuple[int, int]], what: str, rules: Rules, by_rule: Mapping[Seen, str]) -> list[str]:

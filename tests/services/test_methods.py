@@ -1,6 +1,9 @@
-import pytest
+from io import StringIO
 
-from evaluations.domain import FailedRule, Part, Rules, SplitRule
+import pytest
+from django.core.management import call_command
+
+from evaluations.domain import FailedRule, Part, PickedBy, Rules, SplitRule
 from evaluations.services.reporting.reporting import make_report
 from tests.importing import bring, comparison, score, verdict
 from tests.making import make_comparison, make_evaluation, make_human
@@ -92,6 +95,20 @@ def test_the_paragraph_names_only_what_the_material_has() -> None:
     told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
     for present in ("Krippendorff", "leave out one person", "gold labels, on up to 1 pair an aspect"):
         assert present in told
+
+
+def test_votes_that_are_left_out_are_counted() -> None:
+    evaluation = make_evaluation(slug="study")
+    ann = make_human(evaluation, "ann")
+    person_says(ann, make_comparison(evaluation), {"clarity": "A"}, blind=False, judge_first=True, reveal="shown")
+    person_says(ann, make_comparison(evaluation), {"clarity": "A"}, picked_by=PickedBy.BY_HAND)
+    told = make_report(evaluation, None, Rules(), parts=(Part.AGREEMENT,)).methods
+    assert (
+        "Left out on an aspect are up to 1 vote of reviews that saw a judge's answer first and up to 1 vote on "
+        "comparisons that were picked and not drawn at random."
+    ) in told
+    call_command("report", "study", stdout=(out := StringIO()))
+    assert "left out: 1 votes of reviews that saw the judge first" in out.getvalue()
 
 
 def test_where_no_tie_is_offered_the_paragraph_says_that_splits_are_left_out() -> None:

@@ -110,6 +110,7 @@ def test_scores_of_both_responses_are_judged_and_reviewed_and_scores_alone_are_r
     bring(alone, score())
     standing = standings([alone], me)[alone.pk]
     assert (standing.is_scores_alone, standing.reporting) == (True, State.UNDER_WAY)
+    assert standing.importing == State.DONE
     assert standing.next_step(manages=True, reviews=True, exports=True) == Next.REPORT
 
 

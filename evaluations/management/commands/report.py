@@ -198,6 +198,8 @@ def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
 def told_of_votes(aspect: AspectReport) -> Iterator[str]:
     """What was left out, and what seeing the judge did."""
     votes = aspect.human_votes
+    if votes.saw_judge_first:
+        yield f"left out: {votes.saw_judge_first:,} votes of reviews that saw the judge first"
     if votes.not_drawn or votes.calibration:
         yield f"left out: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} of calibration"
     for judge, found in aspect.anchoring.items():

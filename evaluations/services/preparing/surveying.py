@@ -70,7 +70,7 @@ class Standing:
     def importing(self) -> State:
         if self.imports_storing:
             return State.UNDER_WAY
-        return State.DONE if self.comparisons else State.TO_DO
+        return State.DONE if self.comparisons or self.scored else State.TO_DO
 
     @property
     def judging(self) -> State:
