@@ -30,6 +30,7 @@ BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is th
 
 LEAST_CLUSTERS: Final = 40  # effective ones
 ROUNDING: Final = 1e-9  # what sums of sizes lose
+NOISE: Final = 1e-8  # of a value: what slopes by differences leave behind where nothing varies
 LEAST_DISAGREEING: Final = 10
 CORRELATION: Final[Bounds] = (-1.0, 1.0)
 SHARE: Final[Bounds] = (0.0, 1.0)
@@ -118,7 +119,7 @@ class Spread:
         if missing > RESAMPLES // 2:
             return number.without_interval(f"It is undefined in {missing:,} of {RESAMPLES:,} resamples of clusters.")
         defined = ordered[: RESAMPLES - missing]
-        if defined[0] == defined[-1]:
+        if defined[-1] - defined[0] <= NOISE * max(abs(defined[0]), abs(defined[-1])):
             return number.without_interval(NO_INTERVAL)
         clusters = self.contributions.clusters
         rule = f"bootstrap, {RESAMPLES:,} resamples of {clusters:,} clusters"
@@ -133,7 +134,7 @@ class Spread:
         for number, variance, (least, most) in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
             if number.value is None:
                 found.append(number)
-            elif not 0 < variance < np.inf:
+            elif not NOISE * abs(number.value) < sqrt(variance) < np.inf:
                 found.append(number.without_interval(NO_INTERVAL))
             else:
                 margin = quantile * sqrt(variance)

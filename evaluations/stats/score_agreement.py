@@ -15,13 +15,14 @@ from evaluations.stats.intervals import (
     CORRELATION,
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
+    NOISE,
     ROUNDING,
     Bounds,
     Spread,
     Statistic,
     too_few_of,
 )
-from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.numbers import NO_INTERVAL, Number, undefined
 from evaluations.stats.ranks import ranked
 from evaluations.stats.score_sums import (
     DIFFERS,
@@ -161,6 +162,9 @@ def by_t(number: Number, spread: Spread, statistic: Statistic, bounds: Bounds) -
     assert number.value is not None
     clusters = spread.contributions.clusters
     effective = floor(spread.contributions.effective_clusters(DIFFERS) + ROUNDING)
-    margin = t_975(max(effective - 1, 1)) * sqrt(spread.variance(statistic))
+    error = sqrt(spread.variance(statistic))
+    if error <= NOISE * abs(number.value):
+        return number.without_interval(NO_INTERVAL)
+    margin = t_975(max(effective - 1, 1)) * error
     low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
     return number.within(low, high, f"t over {clusters:,} clusters")

@@ -36,8 +36,8 @@ def sentence(name: str, by_aspect: Mapping[str, JudgeReport], shown: Mapping[str
         most = max((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
         why = one.judge_human.majority.with_ties.agreement.why
         on = f"{most.judged:,} of {comparisons(most.comparisons)}"
-        said = f"{who} has a verdict on {on}, none compared with people or gold."
-        return " ".join([said, *filter(None, [why]), *of_calls(by_aspect)])
+        said = f"{who} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
+        return " ".join([said, *filter(None, [why]), *beside_reviewers(by_aspect, shown or {}), *of_calls(by_aspect)])
     several = len(by_aspect) > 1
     told_of = [
         f"{'It' if place else who} {told(held, several)}" for place, held in enumerate(filter(None, (people, gold)))

@@ -24,6 +24,7 @@ from evaluations.stats.numbers import NO_INTERVAL
 
 LEVEL: Final = 0.05
 AT_ONCE: Final = 65_536  # clusters whose additions stand in memory side by side
+NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: what clusters that add alike leave behind
 LEAST_TESTED: Final = 10  # effective clusters: below, not even a t knows how they vary
 
 NO_COMPANY: Final = "No comparison has the judge's verdict and votes of two reviewers."
@@ -60,9 +61,10 @@ class Difference:
 
     @property
     def standard_error(self) -> float:
-        """√(Σ added² · G ÷ (G − 1)) over clusters (Binder 1983)."""
+        """√(Σ added² · G ÷ (G − 1)) over clusters (Binder 1983); 0 where nothing but rounding varies."""
         count = len(self.cluster)
-        return sqrt(float((self.added**2).sum()) * count / (count - 1)) if count > 1 else 0.0
+        error = sqrt(float((self.added**2).sum()) * count / (count - 1)) if count > 1 else 0.0
+        return error if error > NOISE else 0.0
 
     @property
     def degrees(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.coverage import why_partial
 from evaluations.stats.distributions import t_975, t_of_many_degrees
-from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, ONE_CLUSTER, wilson_of
+from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, NOISE, ONE_CLUSTER, wilson_of
 from evaluations.stats.matches import Matches
 from evaluations.stats.means import Means, Sample
 from evaluations.stats.numbers import Number, undefined
@@ -136,7 +136,7 @@ def claims_of(together: Together, claims: int) -> list[Claim]:
     columns = *together.lead, means.effective, differing
     found = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
-        known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > 0
+        known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
         margin = t_of_many_degrees(z, effective - 1) * sqrt(variance) if known else inf
         found.append(claim_of(value - margin, value + margin) if known else Claim.NONE)
     return found

@@ -115,6 +115,24 @@ def test_the_sentence_says_that_missing_verdicts_count_as_ties(evaluation: Evalu
     assert "It chose tie on all 12 of these comparisons for" in found
 
 
+@pytest.mark.parametrize("items", [60, 61])
+def test_what_does_not_vary_but_for_rounding_has_no_interval_and_no_claim(evaluation: Evaluation, items: int) -> None:
+    """Two people always disagree, and the judge always agrees with one of them."""
+    keys = [f"q{number}" for number in range(items)]
+    bring(evaluation, *[comparison(key) for key in keys])
+    bring(evaluation, *[verdict(key, rater=name, choice=name) for key in keys for name in "AB"])
+    of_judge = {"rater": "gpt", "rater_kind": "judge"}
+    bring(evaluation, *[verdict(key, choice="AB"[n % 3 == 0], **of_judge) for n, key in enumerate(keys)])
+    found = reported(evaluation)
+    level = found.aspects["overall"].judges["gpt"].ceiling.s1
+    assert level.difference.value == pytest.approx(0.5)
+    assert level.difference.ci95 is None
+    said = found.judges["gpt"].sentence
+    assert "none with a majority of people or a gold label to compare it with." in said
+    assert "agrees on 50% and a reviewer on 0%" in said.replace(" [0–6]", "")
+    assert "difference not tested. Nothing varies" in said
+
+
 # ---- coverage ----------------------------------------------------------------------------------
 
 

@@ -198,7 +198,7 @@ def test_few_comparisons_and_missing_answers_are_said() -> None:
 
 def test_with_nobody_to_hold_it_against_it_says_that() -> None:
     assert sentence("GPT", {"Overall": judged("ABt")}) == (
-        "GPT has a verdict on 3 of 3 comparisons, none compared with people or gold. "
+        "GPT has a verdict on 3 of 3 comparisons, none with a majority of people or a gold label to compare it with. "
         "No comparison has a choice on both sides."
     )
 

@@ -76,6 +76,19 @@ def test_what_clusters_add_is_the_jackknife_of_the_mean_over_people() -> None:
     assert found.effective == pytest.approx(60)
 
 
+@pytest.mark.parametrize("items", range(55, 70))
+def test_clusters_that_differ_by_the_same_are_no_evidence_however_they_are_rounded(items: int) -> None:
+    """Two people always disagree and the judge always agrees with one of them: each cluster adds one half."""
+    judge = np.random.default_rng(items).random(items) < 0.4
+    person, cluster = np.repeat([0, 1], items), np.tile(np.arange(items), 2)
+    found = mean_difference(person, np.concatenate([judge, ~judge]).astype(np.int64), cluster)
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert found.standard_error == 0
+    (shown,) = simultaneous({"one": found}).values()
+    assert (shown.ci95, shown.p, shown.claim, shown.rule) == (None, None, Claim.NONE, None)
+
+
 def slow_critical(differences: list[Difference], seed: int, draws: int = 3_000) -> float:
     """The quantile of the largest |t| of a multinomial bootstrap, cluster by cluster and draw by draw."""
     rng = np.random.default_rng(seed)

@@ -14,8 +14,8 @@ import numpy as np
 from evaluations.stats.bias.counts import CountsByStratum
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.distributions import t_975
-from evaluations.stats.intervals import SHARE, Bounds, too_few_of, wilson_of
-from evaluations.stats.numbers import Number, share
+from evaluations.stats.intervals import NOISE, SHARE, Bounds, too_few_of, wilson_of
+from evaluations.stats.numbers import NO_INTERVAL, Number, share
 
 # The cells of one rater that did something or did not, and of a judge and people who each did or did not.
 ONE: Final = 2
@@ -109,6 +109,8 @@ def linearised(number: Number, clusters: int, variance: float, bounds: Bounds) -
     """The number ± t √variance, within the bounds. The clusters are two or more."""
     if number.value is None:
         return number
+    if sqrt(variance) <= NOISE * abs(number.value):
+        return number.without_interval(NO_INTERVAL)
     margin = t_975(clusters - 1) * sqrt(variance)
     low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
     return number.within(low, high, f"linearised over {clusters:,} clusters")
