@@ -98,7 +98,8 @@ def balances(
     for one, differing in zip(found, counts.clusters_with(tipped).tolist(), strict=True):
         few = too_few_of(one.effective, differing, clusters=one.clusters)
         number = share(one.part, one.n, empty)
-        yield wilson(one, empty) if few else linearised(number, one.clusters, one.variance, SHARE)
+        is_alike = one.variance <= NOISE**2  # every cluster is wholly one way
+        yield wilson(one, empty) if few or is_alike else linearised(number, one.clusters, one.variance, SHARE)
 
 
 def wilson(ratio: Ratio, empty: str) -> Number:
