@@ -125,6 +125,39 @@ def test_columns_stay_apart_at_100_percent_and_under_long_names(
     assert [len(row) for row in table[1:]] == [10, 10, 8]  # people have no failed calls
 
 
+# What a terminal makes of a name, and how many of its columns that takes.
+NAMES = {
+    "模型甲": ("模型甲", 6),
+    "한국어 ｆ": ("한국어 ｆ", 9),
+    "ﾊﾝｶｸ": ("ﾊﾝｶｸ", 4),
+    "e\u0301clair": ("e\u0301clair", 6),
+    "नमस्ते": ("नमस्ते", 4),
+    "评委📏": ("评委📏", 6),
+    "\U0001f3f3\ufe0f\u200d\U0001f308": ("\U0001f3f3\ufe0f\u200d\U0001f308", 2),
+    "👩🏽\u200d🔬 a": ("👩🏽\u200d🔬 a", 4),
+    "🏃\u200d\u2642\ufe0f": ("🏃\u200d\u2642\ufe0f", 2),
+    "two\nlines": ("two\\nlines", 10),
+    "red\x1b[31m\t": ("red\\x1b[31m\\t", 13),
+    "\u202eevil": ("\\u202eevil", 10),
+}
+
+
+def test_columns_stand_below_each_other_whatever_script_a_name_is_in(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in NAMES:
+        judge_says(Comparison.objects.get(), judge=name, as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    call_command("report", "study")
+    printed_text = capsys.readouterr().out
+    lines = printed_text.split("\n")
+    table = lines[lines.index("Clarity") + 1 :]
+    head = len(table[0])
+    for shown, width in NAMES.values():
+        (line,) = (one for one in table if one.startswith(f"{shown} (baseline, not an LLM), people  "))
+        assert len(line) - len(shown) + width == head
+    assert not set("\t\x1b\u202e").intersection(printed_text)
+
+
 def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     make_evaluation(slug="new")
     call_command("report", "new")

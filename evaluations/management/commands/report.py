@@ -1,12 +1,14 @@
 """``manage.py report SLUG [--json] …``: the numbers of an evaluation, as JSON or as a table."""
 
 import json
+import re
+import unicodedata
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import zip_longest
-from typing import Any
+from itertools import pairwise, zip_longest
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -31,6 +33,10 @@ GAP = "  "
 IN_BRACKETS = (
     "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
 )
+MOVING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+JOINED: Final = re.compile("\u200d[^\\w\\s]\ufe0f?")  # what a joiner makes one emoji with the character before it
+EMOJI_STYLE: Final = "\ufe0f"  # makes the character before it an emoji, which is wide
+SKIN_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff]")
 
 
 class Command(BaseCommand):
@@ -75,7 +81,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
-            self.stdout.write("\n".join(lines(report)))
+            self.stdout.write("\n".join(map(on_one_line, lines(report))))
 
 
 def rules_from(options: dict[str, Any]) -> Rules:
@@ -226,10 +232,37 @@ def cells(block: Block) -> tuple[str, ...]:
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A table whose columns are as wide as their widest cell, the first to the left and numbers to the right."""
-    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
-    for first, *rest in rows:
-        cells_of_row = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=False)]
-        yield GAP.join((first.ljust(widths[0]), *cells_of_row))
+    names = [on_one_line(first) for first, *_ in rows]
+    first_width = max(map(display_width, names))
+    widths = [max(map(len, column)) for column in zip_longest(*(rest for _, *rest in rows), fillvalue="")]
+    for name, (_, *rest) in zip(names, rows, strict=True):
+        cells_of_row = [text.rjust(width) for text, width in zip(rest, widths, strict=False)]
+        yield GAP.join((name + " " * (first_width - display_width(name)), *cells_of_row))
+
+
+def on_one_line(text: str) -> str:
+    """The same with what would break the line, move the cursor or turn the writing direction as an escape."""
+    return MOVING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def display_width(text: str) -> int:
+    """How many columns of a terminal it takes: two for most East Asian characters and emoji, none for marks."""
+    width = 0
+    for before, one in pairwise(" " + JOINED.sub("", text)):
+        if one == EMOJI_STYLE:
+            width += not is_wide(before)
+        elif not is_mark(one):
+            width += 1 + is_wide(one)
+    return width
+
+
+def is_wide(one: str) -> bool:
+    return unicodedata.east_asian_width(one) in ("W", "F")
+
+
+def is_mark(one: str) -> bool:
+    """It is drawn with the character before it."""
+    return unicodedata.category(one) in ("Mn", "Me", "Cf") or SKIN_TONES.match(one) is not None
 
 
 def figure(number: Number) -> str:
