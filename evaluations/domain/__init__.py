@@ -49,6 +49,7 @@ from evaluations.domain.events import (
 )
 from evaluations.domain.files import (
     BACKUP,
+    FOLDER,
     FOLLOW_UPS,
     NO_FILE_NAME,
     PAIRS,
@@ -224,6 +225,7 @@ __all__ = [
     "FIELDS",
     "FLIPPED",
     "FOLD",
+    "FOLDER",
     "FOLLOW_UPS",
     "INCONSISTENT",
     "MADE_ACCOUNT",

@@ -41,6 +41,8 @@ NO_FILE_NAME: Final = "upload"
 PAIRS = "pairs"
 # The export that holds an evaluation whole.
 BACKUP: Final = "backup"
+# The export that is a folder: beside its rows, which are preferences, it has every comparison.
+FOLDER: Final = "hugging-face"
 
 
 class ImportState(StrEnum):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, cast
 
+from evaluations.domain import FOLDER
 from evaluations.formats.exported import LabelledRow, Raters
 from evaluations.formats.leaving import Leaving, Options, Rows, Tally
 from evaluations.formats.preferred import LEFT_OUT_IN_WORDS
@@ -22,7 +23,7 @@ def written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Itera
 
 
 FORMAT: Final = Leaving(
-    name="hugging-face",
+    name=FOLDER,
     title="Hugging Face data set",
     purpose="a folder with a card and Parquet files, as ZIP, to publish or to load",
     ending="zip",

@@ -310,6 +310,12 @@ def test_an_export_after_it_keeps_it_but_none_before_and_no_backup(evaluation: E
     later = Export.objects.create(evaluation=evaluation, format="csv", state="waiting")
     assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 export."
     later.delete()
+    # Without one row nothing left; but a folder has all comparisons beside its rows, which are preferences.
+    done = {"evaluation": evaluation, "state": "done", "rows": 0, "finished_at": timezone.now()}
+    Export.objects.create(format="dpo", **done)
+    folder = Export.objects.create(format="hugging-face", **done)
+    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 export."
+    folder.delete()
     assert undo(importing).state == ImportState.UNDONE
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from evaluations.domain import BACKUP, PLACES_TAKEN, AssignmentState, ExportState, InputRefused
+from evaluations.domain import BACKUP, FOLDER, PLACES_TAKEN, AssignmentState, ExportState, InputRefused
 from evaluations.models import (
     Adjudication,
     Assignment,
@@ -47,8 +47,12 @@ def taken_places() -> Q:
 
 
 def exports_since(importing: Import) -> Q:
-    """Exports that may hold what an import brought. A backup is none: it takes nothing to where it is used."""
-    written = Q(state=ExportState.DONE, finished_at__gte=importing.stored_at) & ~Q(rows=0)
+    """Exports that may hold what an import brought. A backup is none: it takes nothing to where it is used.
+
+    Where no row was written nothing left; a folder counts its preferences alone, and has all comparisons in it.
+    """
+    empty = Q(rows=0) & ~Q(format=FOLDER)
+    written = Q(state=ExportState.DONE, finished_at__gte=importing.stored_at) & ~empty
     begun = Q(state__in=(ExportState.WAITING, ExportState.UNFINISHED))
     return (written | begun) & Q(evaluation=importing.evaluation_id) & ~Q(format=BACKUP)
 
