@@ -172,6 +172,8 @@ def note_read(note: str) -> AnnotationNote:
         preference = float(found["preference"]) if found["preference"] else None
     except ValueError:
         return AnnotationNote(rest=note)
+    if preference is not None and not 1 <= preference <= 2:
+        return AnnotationNote(rest=note)
     return AnnotationNote(preference, found["output_1"] or "")
 
 

@@ -7,9 +7,10 @@ imported annotation says how strong it is; null where an annotator failed.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final, cast
 
-from evaluations.domain import Choice, text_of
+from evaluations.domain import Choice, JudgeKind, Shown, text_of
 from evaluations.formats.alpaca_eval import TIE, AnnotationNote, note_read
 from evaluations.formats.counted_votes import WITHOUT_VOTE, counted_votes
 from evaluations.formats.exported import ExportedRow, Judge, Raters
@@ -43,6 +44,7 @@ def lines(rows: Iterable[ExportedRow], aspect: str, baseline: str, account: Acco
     """An array that is written a record at a time, in the order of the comparisons; judges, then people, then gold."""
     yield b"["
     between = b"\n"
+    first_models: set[str] = set()
     for row in rows:
         if baseline and baseline not in (row["candidate_a"], row["candidate_b"]):
             account.excluded["without_baseline"] += 1
@@ -50,14 +52,37 @@ def lines(rows: Iterable[ExportedRow], aspect: str, baseline: str, account: Acco
         for one in annotations(row, aspect, account):
             account.rows += 1
             account.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
-            yield between + encode(record(row, one, baseline)).encode()
+            first = baseline or first_in_file(row, one)
+            first_models.add(first)
+            yield between + encode(record(row, one, first)).encode()
             between = b",\n"
+    if len(first_models) > 1:
+        account.noted["baselines"] = len(first_models)
     yield b"\n]\n"
 
 
-def record(row: ExportedRow, one: Annotation, baseline: str) -> dict[str, Any]:
-    """The annotation with the baseline first: the one asked for, else the file's, else A."""
-    swapped = row["candidate_b"] == (baseline or one.in_file.output_1)
+def first_in_file(row: ExportedRow, one: Annotation) -> str:
+    """The model that an imported file has as output_1: said of this annotation, else of another of the comparison."""
+    if one.in_file.output_1:
+        return one.in_file.output_1
+    if one.in_file.preference is not None:
+        return row["candidate_a"]  # a note names output_1 wherever it is not A
+    return next((note.output_1 for note in notes_in(row) if note.output_1), row["candidate_a"])
+
+
+def notes_in(row: ExportedRow) -> Iterator[AnnotationNote]:
+    """What imported annotations noted, on any aspect."""
+    for judge in row["judges"]:
+        for said in judge["choices"].values():
+            yield from (note_read(note) for texts in said.get("notes", {}).values() for note in texts)
+    for person in row["people"]:
+        if person["rubric"] is None:
+            yield from (note_read(given["note"]) for given in person["choices"].values())
+
+
+def record(row: ExportedRow, one: Annotation, first_model: str) -> dict[str, Any]:
+    """The annotation with this model as output_1."""
+    swapped = row["candidate_b"] == first_model
     first, second = ("b", "a") if swapped else ("a", "b")
     return {
         "dataset": row["category"],
@@ -89,13 +114,11 @@ def annotations(row: ExportedRow, aspect: str, account: Account) -> Iterator[Ann
         if said is None and not judge["failures"]:
             account.excluded["judge_said_nothing"] += 1
             continue
-        choice = Choice(said["choice"]) if said and said["choice"] else None
-        account.noted["failed"] += choice is None
-        notes = [note for texts in said.get("notes", {}).values() for note in texts] if said else []
-        in_file = note_read(notes[0]) if len(notes) == 1 else NO_NOTE
-        yield Annotation(judge["judge"], choice, rationale_of(judge, aspect), in_file)
+        for one in annotations_of(judge, aspect):
+            account.noted["failed"] += one.choice is None
+            yield one
     for person, given in counted_votes(row["people"], aspect, account):
-        in_file = note_read(given["note"])
+        in_file = note_read(given["note"]) if person["rubric"] is None else AnnotationNote(rest=given["note"])
         words = in_file.rest or given.get("rationale", "")
         yield Annotation(person["rater"], Choice(str(given["final"])), words, in_file)
     for gold in row["gold"]:
@@ -103,11 +126,26 @@ def annotations(row: ExportedRow, aspect: str, account: Account) -> Iterator[Ann
             yield Annotation(gold["rater"], Choice(gold["choices"][aspect]), "", NO_NOTE)
 
 
+def annotations_of(judge: Judge, aspect: str) -> Iterator[Annotation]:
+    """The judge's one verdict; of an imported one that names no order, as annotations do, each by itself."""
+    said = judge["choices"].get(aspect)
+    if said is None or judge["kind"] != JudgeKind.IMPORTED or set(said["orders"]) != {Shown.UNKNOWN}:
+        choice = Choice(said["choice"]) if said and said["choice"] else None
+        yield Annotation(judge["judge"], choice, rationale_of(judge, aspect), NO_NOTE)
+        return
+    notes, rationales = (texts.get(Shown.UNKNOWN, ()) for texts in (said.get("notes", {}), said.get("rationales", {})))
+    for told, note, words in zip_longest(said["orders"][Shown.UNKNOWN], notes, rationales, fillvalue=""):
+        if told:
+            yield Annotation(judge["judge"], Choice(told), words or "", note_read(note or ""))
+    for _ in range(sum(judge["failures"].values())):
+        yield Annotation(judge["judge"], None, "", NO_NOTE)
+
+
 def rationale_of(judge: Judge, aspect: str) -> str:
     """What it wrote, an order after the other."""
     said = judge["choices"].get(aspect)
     told: Mapping[str, Sequence[str]] = (said.get("rationales") if said else None) or judge["rationales"]
-    return "\n\n".join(text for order in sorted(told) for text in told[order])
+    return "\n\n".join(text for order in sorted(told) for text in told[order] if text)
 
 
 def written(rows: Rows, raters: Raters, options: Options, tally: Tally) -> Iterator[bytes]:

@@ -151,7 +151,9 @@ def choice_cells(said: JudgesChoice, judge: str, aspect: str) -> dict[str, str]:
 
 
 def orders_in(said: JudgesChoice) -> str:
-    return " ".join(f"{shown}={','.join(choices)}" for shown, choices in sorted(said["orders"].items()))
+    return " ".join(
+        f"{shown}={','.join(choice or '' for choice in choices)}" for shown, choices in sorted(said["orders"].items())
+    )
 
 
 def scores_in(said: JudgesChoice) -> str:
@@ -172,7 +174,7 @@ def words_in(judge: Judge) -> Iterator[str]:
 
 
 def by_order(texts_by_order: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    return (f"{shown}: {text}" for shown, texts in sorted(texts_by_order.items()) for text in texts)
+    return (f"{shown}: {text}" for shown, texts in sorted(texts_by_order.items()) for text in texts if text)
 
 
 def yes_or_no(value: bool | None) -> str:

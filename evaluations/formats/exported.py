@@ -154,15 +154,16 @@ class Scores(TypedDict):
 
 
 class JudgesChoice(TypedDict):
-    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each.
+    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each, sample by
+    sample; null in a sample before the last one in which nothing was.
 
     ``scores`` stand with a choice that is derived from them: the judge was asked about each response alone.
-    ``rationales`` and ``notes`` came with verdicts in a file, by the order shown.
+    ``rationales`` and ``notes`` came with verdicts in a file, by the order shown, each at the place of its choice.
     """
 
     choice: str | None
     inconsistent: bool
-    orders: dict[str, list[str]]
+    orders: dict[str, list[str | None]]
     rationales: NotRequired[dict[str, list[str]]]
     notes: NotRequired[dict[str, list[str]]]
     scores: NotRequired[Scores]

@@ -103,6 +103,8 @@ def ratings(row: ExportedRow, aspect: str, several: bool, account: Account) -> I
         for order, choices in sorted(said["orders"].items()):
             texts = told.get(order, ())
             for at, choice in enumerate(choices):
+                if choice is None:
+                    continue
                 rationale = texts[at] if at < len(texts) else ""
                 yield rating(f"{judge['judge']}{of}", choice, FLIPPED.get(Shown(order)), rationale)
         if "scores" in said and said["choice"]:

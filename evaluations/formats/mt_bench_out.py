@@ -46,15 +46,25 @@ def judgments(row: ExportedRow, judge: Judge, aspect: str, account: Account) -> 
         return
     orders = [list(said["orders"].get(order, ())) for order in BOTH_ORDERS]
     samples = max(map(len, orders))
-    if not all(orders) and not failures:
+    # Where an order that was asked has no answer there is no choice: it failed, or is not answered yet.
+    if not all(orders) and (said["choice"] or not failures):
         account.excluded["asked_in_one_order"] += samples or 1
         return
     rationales = [list(rationales_of(judge, aspect).get(order, ())) for order in BOTH_ORDERS]
+    errors = 0
     for at in range(samples):
         given = [choices[at] if at < len(choices) else None for choices in orders]
+        if None in given and not failures:
+            account.excluded["asked_in_one_order"] += 1
+            continue
+        if not any(given):
+            continue
+        errors += None in given
         account.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
         told = [texts[at] if at < len(texts) else "" for texts in rationales]
         yield judgment(row, judge, given, told)
+    if (failed_twice := (failures - errors) // 2) > 0:
+        account.excluded["failed_in_both_orders"] += failed_twice
 
 
 def judgment(row: ExportedRow, judge: Judge, given: Sequence[str | None], told: Sequence[str]) -> dict[str, Any]:
@@ -145,7 +155,7 @@ FORMATS: Final = (
         reasons={
             "judge_said_nothing": "a judge has not spoken of this aspect",
             "failed_in_both_orders": "a judge failed in both orders",
-            "asked_in_one_order": "a judge was asked in one order only",
+            "asked_in_one_order": "a judge answered in one order only, or the order is not known",
             "derived_from_scores": "the judge scored each response alone",
         },
     ),

@@ -141,6 +141,7 @@ REASONS: Final = {
     "replaced_by_newer_review": "the same person reviewed the comparison again",
     "judge_archived": "the judge is archived",
     "undone_meanwhile": "the review was undone while the file was written",
+    "given_as_scores": "given as scores, which are in the scores export",
 }
 JSONL: Final = "application/x-ndjson"
 CSV: Final = "text/csv; charset=utf-8"

@@ -22,8 +22,12 @@ def read(lines: Iterator[bytes]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def asked(**orders: list[str]) -> dict[str, Any]:
+def asked(**orders: list[Any]) -> dict[str, Any]:
     return {"safety": {"choice": None, "inconsistent": False, "orders": orders}}
+
+
+def said_in_one_order(choice: str) -> dict[str, Any]:
+    return {"safety": {"choice": choice, "inconsistent": False, "orders": {"as_stored": [choice]}}}
 
 
 def test_a_judgment_of_mt_bench_names_the_winner_of_each_order() -> None:
@@ -54,13 +58,15 @@ def test_a_failure_is_an_error_there_and_one_order_alone_is_left_out() -> None:
     judges = [
         judge(None, choices=asked(as_stored=["B"]), failures={"refused": 1}),
         judge(None, judge="once", choices=asked(as_stored=["B"])),
+        # Of two samples in the one order one failed: the other order was never asked, so there is no error in it.
+        judge("B", judge="one order", failures={"refused": 1}, choices=said_in_one_order("B")),
         judge(None, judge="twice failed", failures={"unreadable": 2}),
         judge(None, judge="elsewhere"),
     ]
     account = Account()
     (record,) = read(mt_bench_out.judges_lines([row(judges=judges)], "safety", account))
     assert (record["g1_winner"], record["g2_winner"]) == ("model_2", "error")
-    assert account.excluded == {"asked_in_one_order": 1, "failed_in_both_orders": 1, "judge_said_nothing": 1}
+    assert account.excluded == {"asked_in_one_order": 2, "failed_in_both_orders": 1, "judge_said_nothing": 1}
 
 
 def test_each_sample_is_a_judgment_and_both_bad_a_tie() -> None:
@@ -69,6 +75,25 @@ def test_each_sample_is_a_judgment_and_both_bad_a_tie() -> None:
     records = read(mt_bench_out.judges_lines([row(judges=[judge(None, choices=choices)])], "safety", account))
     assert [(one["g1_winner"], one["g2_winner"]) for one in records] == [("model_1", "model_1"), ("tie", "model_2")]
     assert account.noted["both_bad_as_tie"] == 1
+
+
+def test_a_sample_that_failed_in_one_order_is_the_error_of_that_sample() -> None:
+    """The first sample failed in one order, the third in both; each rationale is its own sample's."""
+    choices = asked(as_stored=[None, "B"], swapped=["A", "B"])
+    wrote = {"as_stored": ["", "B is right."]}
+    one, account = judge(None, choices=choices, rationales=wrote, failures={"unreadable": 3}), Account()
+    records = read(mt_bench_out.judges_lines([row(judges=[one])], "safety", account))
+    told = [(record["g1_winner"], record["g2_winner"], record["g1_judgment"]) for record in records]
+    assert told == [("error", "model_1", ""), ("model_2", "model_2", "B is right.")]
+    assert account.excluded == {"failed_in_both_orders": 1}
+
+
+def test_a_sample_that_a_file_has_in_one_order_only_is_left_out_and_no_error() -> None:
+    account = Account()
+    one = judge(None, choices=asked(as_stored=["A", "B"], swapped=[None, "B"]))
+    (record,) = read(mt_bench_out.judges_lines([row(judges=[one])], "safety", account))
+    assert (record["g1_winner"], record["g2_winner"]) == ("model_2", "model_2")
+    assert account.excluded == {"asked_in_one_order": 1}
 
 
 def test_a_vote_of_mt_bench_stands_as_it_was_shown() -> None:

@@ -17,7 +17,7 @@ from evaluations.services.exporting.wanting import Wanted
 from evaluations.services.importing.importing import begin, store
 from evaluations.services.importing.previewing import preview
 from tests.making import make_comparison, make_evaluation, make_human, make_user
-from tests.saying import judge_says, person_says
+from tests.saying import import_votes, judge_says, person_says
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +93,40 @@ def test_sides_mixed_in_one_file_are_each_kept(evaluation: Evaluation) -> None:
     bring(evaluation, records)
     found, _ = exported(evaluation)
     assert [(one["generator_1"], one["preference"]) for one in found] == [("zeta-base", 1.9), ("alpha-new", 1.9)]
+
+
+def test_a_pair_that_one_annotator_judged_twice_comes_out_twice(evaluation: Evaluation) -> None:
+    """Between them the two say 1.8; their plurality would say 2, without the strength and the side."""
+    records = [annotation(1, 1.9), annotation(1, 1.7), annotation(2, 1.9), annotation(2, 1.0), annotation(2, None)]
+    bring(evaluation, records)
+    found, export = exported(evaluation)
+    told = [(one["instruction"], one["generator_1"], one["preference"]) for one in found]
+    kept = [(one["instruction"], "zeta-base", one["preference"]) for one in records]
+    assert told[:4] == kept[:4]
+    assert told[4] == ("Question 2?", "zeta-base", None)
+    assert win_rate(found[:4], "alpha-new") == pytest.approx(win_rate(records[:4], "alpha-new"))
+    assert export.counts["noted"] == {"both_bad_as_tie": 0, "failed": 1}
+
+
+def test_what_is_said_here_of_an_imported_comparison_has_the_files_baseline(evaluation: Evaluation) -> None:
+    """All choose alpha-new, which is A here and output_2 in the file."""
+    bring(evaluation, [annotation(1, 1.9), annotation(2, 2.0)])
+    ann = make_human(evaluation, "ann")
+    for comparison in Comparison.objects.all():
+        person_says(ann, comparison, {"overall": "A"}, notes={"overall": "preference 1.1"})
+    found, export = exported(evaluation)
+    told = [(one["annotator"], one["generator_1"], one["preference"]) for one in found]
+    assert told == [("w", "zeta-base", 1.9), ("ann", "zeta-base", 2), ("w", "zeta-base", 2), ("ann", "zeta-base", 2)]
+    assert "baselines" not in export.counts["noted"]
+    person_says(ann, make_comparison(evaluation, candidates=("beta", "gamma")), {"overall": "A"})
+    assert exported(evaluation)[1].counts["noted"]["baselines"] == 2
+
+
+@pytest.mark.parametrize("note", ["preference 3", "preference 1e5", "preference 0.5", "preference -1.5"])
+def test_a_note_that_is_no_strength_of_a_preference_is_none(evaluation: Evaluation, note: str) -> None:
+    import_votes(make_comparison(evaluation), "ann", {"overall": "B"}, note=note)
+    ((one,), _) = exported(evaluation)
+    assert (one["preference"], one["raw_completion"]) == (2, note)
 
 
 def test_choices_made_here_are_measured_against_the_baseline(evaluation: Evaluation) -> None:

@@ -6,17 +6,28 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import Choice, PickedBy, Rules
-from evaluations.models import Comparison, Evaluation, Label
+from evaluations.domain import CallState, Choice, PickedBy, Rules
+from evaluations.models import Call, Comparison, Evaluation, Label, Verdict
 from evaluations.services.adjudicating.hearing import voices_on
 from evaluations.services.exporting import exporting
 from evaluations.services.exporting.wanting import Wanted
+from evaluations.services.judging.archive import archive_judge
 from evaluations.services.preparing.preparing import change_evaluation, next_version
 from evaluations.services.reporting.reporting import report_for
 from evaluations.services.reporting.tabulating import table_of
 from evaluations.services.reviewing.tallying import tally, votes_on
 from tests.making import make_comparison, make_evaluation, make_human
-from tests.saying import another_version, aspect_of, person_says, person_scores
+from tests.saying import (
+    another_version,
+    aspect_of,
+    ballot,
+    make_judge,
+    make_scorer,
+    person_says,
+    person_scores,
+    run_of,
+    scorer_says,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -155,6 +166,48 @@ def test_a_choice_given_after_scores_replaces_them(evaluation: Evaluation) -> No
     person_says(ann, comparison, {"clarity": B})
     assert exported(evaluation, "scores", "") == (b"", {"replaced_by_newer_review": 2})
     assert first_choices(evaluation, "clarity") == ["B"]
+
+
+def test_votes_given_as_scores_are_counted_where_choices_alone_are_written(evaluation: Evaluation) -> None:
+    """Ann scored both responses on two aspects, which makes two votes; so did a judge on one. Ben chose."""
+    ann, ben, comparison = make_human(evaluation, "ann"), make_human(evaluation, "ben"), make_comparison(evaluation)
+    person_scores(ann, comparison, {"clarity": (4, 2), "depth": (5, 1)})
+    person_says(ben, comparison, {"clarity": B})
+    scorer = make_scorer(evaluation)
+    for response, value in ((comparison.response_a, 4), (comparison.response_b, 2)):
+        scorer_says(scorer, response, value)
+    assert first_choices(evaluation, "clarity") == ["B"]
+    assert exported(evaluation, "verdicts", "")[1] == {"given_as_scores": 3}
+    assert exported(evaluation, "scores", "")[1] == {}
+    assert scorer.judge
+    archive_judge(scorer.judge, user=None)
+    assert exported(evaluation, "verdicts", "")[1] == {"given_as_scores": 2}
+    assert exported(evaluation, "scores", "")[1] == {"judge_archived": 2}
+
+
+def test_every_sample_of_a_judge_stands_at_its_place_in_both_orders(evaluation: Evaluation) -> None:
+    """The first sample failed in one order and wrote nothing in the other."""
+    comparison = make_comparison(evaluation)
+    gpt = make_judge(evaluation, "gpt", kind="llm")
+    about = aspect_of(evaluation, "clarity")
+    said = [("as_stored", 0, "", "thought"), ("as_stored", 1, B, "B!"), ("swapped", 0, A, ""), ("swapped", 1, TIE, "=")]
+    for shown, sample, choice, rationale in said:
+        one = {"comparison": comparison, "shown": shown, "sample": sample}
+        state = CallState.ANSWERED if choice else CallState.UNREADABLE
+        assert gpt.judge
+        call = Call.objects.create(judge=gpt.judge, run=run_of(gpt.judge), state=state, rationale=rationale, **one)
+        if choice:
+            Verdict.objects.create(rater=gpt, aspect=about, choice=choice, call=call, **one)
+    ballot(comparison)
+    (row,) = map(json.loads, exported(evaluation, "jsonl", "")[0].splitlines())
+    (told,) = row["judges"]
+    assert told["choices"]["clarity"]["orders"] == {"as_stored": [None, "B"], "swapped": ["A", "tie"]}
+    assert told["rationales"] == {"as_stored": ["thought", "B!"], "swapped": ["", "="]}
+    judgments = [json.loads(line) for line in exported(evaluation, "mt-bench", "clarity")[0].splitlines()]
+    assert [(one["g1_winner"], one["g2_winner"]) for one in judgments] == [("error", "model_1"), ("model_2", "tie")]
+    (comparator,) = json.loads(exported(evaluation, "llm-comparator", "clarity")[0])["examples"]
+    ratings = [(one["score"], one["rationale"]) for one in comparator["individual_rater_scores"]]
+    assert ratings == [(-1, "B!"), (1, ""), (0, "=")]
 
 
 def another_version_of(evaluation: Evaluation, version: Any) -> Any:

@@ -108,6 +108,7 @@ class Asked(NamedTuple):
     shown: str
     state: str
     rationale: str
+    sample: int
 
 
 class Passed(NamedTuple):
@@ -200,6 +201,7 @@ class Words(NamedTuple):
     """What a verdict that came in a file says beside its choice."""
 
     shown: str
+    sample: int
     rationale: str
     note: str
 

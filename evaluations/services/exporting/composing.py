@@ -26,7 +26,14 @@ from evaluations.services.exporting.collecting import (
     verdicts_of,
     words_of_judges,
 )
-from evaluations.services.exporting.judged import answers_of, judges_of, scorers_of, with_scorers, with_words
+from evaluations.services.exporting.judged import (
+    answers_of,
+    judges_of,
+    places_of,
+    scorers_of,
+    with_scorers,
+    with_words,
+)
 from evaluations.services.exporting.labelled import (
     label_of,
     label_voted,
@@ -60,8 +67,9 @@ def rows_of(chunk: Sequence[Material], cast: Cast) -> Iterator[exported.Exported
             given = SaidByPeople(by_rater, scores.get(one.pk, {}), in_files)
             people = people_of(one, given, reviews.saved, discussion.spans, cast)
         asked = calls.get(one.pk, {})
-        answers = answers_of(ballots.get(one.pk, {}), asked, cast)
-        choosing = with_words(judges_of(answers, asked, cast), words, one.pk)
+        places = places_of(ballots.get(one.pk, {}), asked)
+        answers = answers_of(ballots.get(one.pk, {}), asked, places, cast)
+        choosing = with_words(judges_of(answers, asked, places, cast), words, one.pk, places)
         judges = with_scorers(choosing, scorers_of(one, scoring, cast)) if cast.scorers else choosing
         settled = discussion.adjudications.get(one.pk, [])
         yield {

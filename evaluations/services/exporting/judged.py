@@ -8,38 +8,54 @@ from evaluations.domain import FAILURE_STATES
 from evaluations.formats import exported
 from evaluations.services.exporting.casting import Cast
 from evaluations.services.exporting.collecting import Asked, Material, Scoring, Words
-from evaluations.services.exporting.unfolding import Answers, Packed, choices_on, sheet_of
+from evaluations.services.exporting.unfolding import Answers, Packed, at_places, choices_on, sheet_of
 from evaluations.services.judging.consolidating import Derivation
 
 FAILED: Final = frozenset(state.value for state in FAILURE_STATES)
 
 
+ONE_SAMPLE: Final = {0: 0}
+Places = Mapping[int, Mapping[int, int]]
+
+
+def places_of(ballots: Mapping[int, list[Packed]], calls: Mapping[int, Sequence[tuple[Any, ...]]]) -> Places:
+    """By rater id of each judge its samples in their order, the same in both orders and in all that it wrote."""
+    places: dict[int, Mapping[int, int]] = {}
+    for pk in ballots.keys() | calls.keys():
+        samples = {one[-1] for said in (ballots, calls) for one in said.get(pk, ())}
+        places[pk] = {sample: at for at, sample in enumerate(sorted(samples))} if samples != {0} else ONE_SAMPLE
+    return places
+
+
 def answers_of(
-    ballots: Mapping[int, list[Packed]], calls: Mapping[int, Sequence[tuple[Any, ...]]], cast: Cast
+    ballots: Mapping[int, list[Packed]], calls: Mapping[int, Sequence[tuple[Any, ...]]], places: Places, cast: Cast
 ) -> dict[int, Answers]:
     """By rater id every judge that was asked or has answered: the order shown stands third in each of the calls."""
     return {
-        pk: (frozenset([call[2] for call in calls.get(pk, ())]), sheet_of(ballots.get(pk, ()), cast.groups))
-        for pk in ballots.keys() | calls.keys()
+        pk: (
+            frozenset([call[2] for call in calls.get(pk, ())]),
+            sheet_of(ballots.get(pk, ()), of_samples, cast.groups),
+        )
+        for pk, of_samples in places.items()
         if pk in cast.judges
     }
 
 
 def judges_of(
-    answers: Mapping[int, Answers], calls: Mapping[int, list[Asked]], cast: Cast
+    answers: Mapping[int, Answers], calls: Mapping[int, list[Asked]], places: Places, cast: Cast
 ) -> dict[int, exported.Judge]:
     """By rater id every judge, failures and unfinished orders included."""
-    return {pk: judge_of(pk, given, calls.get(pk, ()), cast) for pk, given in answers.items()}
+    return {pk: judge_of(pk, given, calls.get(pk, ()), places[pk], cast) for pk, given in answers.items()}
 
 
-def judge_of(pk: int, answers: Answers, calls: Sequence[Asked], cast: Cast) -> exported.Judge:
-    rationales: dict[str, list[str]] = {}
+def judge_of(
+    pk: int, answers: Answers, calls: Sequence[Asked], places: Mapping[int, int], cast: Cast
+) -> exported.Judge:
     failures: dict[str, int] = {}
-    for _, _, shown, state, rationale in calls:
-        if rationale:
-            rationales.setdefault(shown, []).append(rationale)
-        if state in FAILED:
-            failures[state] = failures.get(state, 0) + 1
+    for call in calls:
+        if call[3] in FAILED:
+            failures[call[3]] = failures.get(call[3], 0) + 1
+    rationales = texts_of((shown, places[sample], text) for _, _, shown, _, text, sample in calls)
     return {
         **cast.introduced[pk],
         "choices": choices_on(answers, cast.groups),
@@ -49,7 +65,10 @@ def judge_of(pk: int, answers: Answers, calls: Sequence[Asked], cast: Cast) -> e
 
 
 def with_words(
-    judges: dict[int, exported.Judge], words: Mapping[tuple[int, int, str], list[Words]], comparison: int
+    judges: dict[int, exported.Judge],
+    words: Mapping[tuple[int, int, str], list[Words]],
+    comparison: int,
+    places: Places,
 ) -> dict[int, exported.Judge]:
     """The same with the rationales and notes that came in a file, each with the choice on its aspect."""
     if not words:
@@ -57,8 +76,8 @@ def with_words(
     for pk, judge in judges.items():
         for key, choice in judge["choices"].items():
             if said := words.get((comparison, pk, key)):
-                rationales = by_order((one.shown, one.rationale) for one in said if one.rationale)
-                notes = by_order((one.shown, one.note) for one in said if one.note)
+                rationales = texts_of((one.shown, places[pk][one.sample], one.rationale) for one in said)
+                notes = texts_of((one.shown, places[pk][one.sample], one.note) for one in said)
                 told = exported.JudgesChoice(**choice)
                 if rationales:
                     told["rationales"] = rationales
@@ -108,6 +127,12 @@ def derived_from(one: Derivation) -> exported.JudgesChoice:
     if one.rule.lower_is_better:
         scores["lower_is_better"] = True
     return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
+
+
+def texts_of(told: Iterable[tuple[str, int, str]]) -> dict[str, list[str]]:
+    """By the order shown the text of each sample, empty where it has none before one that has: as choices stand."""
+    given = by_order((shown, (place, text)) for shown, place, text in told if text)
+    return {shown: at_places(texts, "") for shown, texts in given.items()}
 
 
 Given = TypeVar("Given")

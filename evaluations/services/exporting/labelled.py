@@ -128,7 +128,7 @@ def labels_balloted(ballots: Sequence[Packed], asked: Sequence[tuple[int, str]],
         shift, mark = group.shift, group.mark
         said = [
             (rater, shown, first >> shift & CODES, marks >> mark & MARKS)
-            for _, rater, shown, block, first, marks in ballots
+            for _, rater, shown, block, first, marks, _ in ballots
             if block == group.block
         ]
         pattern = (place, orders, *said)
@@ -148,9 +148,9 @@ def choices_said(
     orders: dict[int, set[str]] = defaultdict(set)
     for judge, shown in asked:
         orders[cast.rater_of[judge]].add(shown)
-    answered: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    answered: dict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
     for rater, *one in said:
-        answered[rater].append((one[0], one[1], one[2]))
+        answered[rater].append((0, one[0], one[1], one[2]))  # a label is the same whichever samples they are
     return {pk: choices_in(tuple(given), frozenset(orders[pk]), group) for pk, given in answered.items()}
 
 

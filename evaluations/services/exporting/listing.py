@@ -15,7 +15,9 @@ from evaluations.formats.verdicts_out import FromWhom, VerdictOut
 from evaluations.models import Call, Comparison, Review, RubricAspect, Verdict
 from evaluations.services.exporting.casting import Cast, rubric_name
 from evaluations.services.exporting.collecting import CHUNK
+from evaluations.services.judging.consolidating import derivations
 from evaluations.services.reviewing.replaced_reviews import replaced_reviews
+from evaluations.services.reviewing.tallying import choices_derived, choices_imported
 
 SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
     Shown.AS_STORED: False,
@@ -35,6 +37,8 @@ class Named(NamedTuple):
     cluster: str
     candidate_a: str
     candidate_b: str
+    id_a: int
+    id_b: int
 
 
 class Choice(NamedTuple):
@@ -77,7 +81,10 @@ class Pass(NamedTuple):
     rubric: str
 
 
-NAMED: Final = ("pk", "query__key", "query__cluster", "response_a__candidate__name", "response_b__candidate__name")
+NAMED: Final = (
+    *("pk", "query__key", "query__cluster", "response_a__candidate__name", "response_b__candidate__name"),
+    *("response_a_id", "response_b_id"),
+)
 FAILURE: Final = ("comparison_id", "judge__raters", "shown", "sample", "state", "rationale", "created_at")
 PASS: Final = (
     *("pk", "comparison_id", "rater_id", "picked_by", "blind"),
@@ -102,12 +109,15 @@ def verdict_rows(comparisons: "QuerySet[Comparison]", cast: Cast, tally: Tally) 
     """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
 
     What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced.
+    Choices that are derived from scores are counted: the scores are in an export of their own.
     """
     first_asked = aspects_asked_first(cast)
     for chunk in in_chunks(comparisons):
         listed = read([one.pk for one in chunk], cast)
         if cast.archived and (left := of_archived([one.pk for one in chunk], cast)):
             tally.excluded["judge_archived"] += left
+        if derived := made_by_scores(chunk, listed, cast):
+            tally.excluded["given_as_scores"] += derived
         for one in chunk:
             tally.comparisons += 1
             told = [*chosen(one, listed, cast, tally), *failed(one, listed, cast, first_asked)]
@@ -145,6 +155,18 @@ def of_archived(ids: Sequence[int], cast: Cast) -> int:
     given = Verdict.objects.filter(comparison__in=ids, rater__in=cast.archived).count()
     failures = Call.objects.filter(comparison__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
     return given + failures.count()
+
+
+def made_by_scores(chunk: Sequence[Named], listed: Listed, cast: Cast) -> int:
+    """How many choices on these comparisons people and judges made by scoring both responses."""
+    ids, count = [one.pk for one in chunk], 0
+    if cast.scored:
+        votes = [*choices_derived(ids), *choices_imported(ids)]
+        count += sum(vote.rater in cast.raters and (vote.review, vote.aspect) not in listed.replaced for vote in votes)
+    if cast.scorers:
+        told = derivations(cast.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
+        count += sum(len(choices) for of_rater in told.values() for choices in of_rater.values())
+    return count
 
 
 def chosen(

@@ -82,6 +82,8 @@ def score_rows(comparisons: "QuerySet[Comparison]", cast: Cast, account: Account
         scores, failures = read(ids, cast), read_failed(ids, cast)
         reviewed = {said.comparison_id for given in scores.values() for said in given if said.comparison_id}
         replaced = replaced_reviews(reviewed)
+        if cast.archived and (left := of_archived(ids, cast)):
+            account.excluded["judge_archived"] += left
         for one in chunk:
             for row in of_response(one, scores.get(one.pk, ()), replaced, rules, cast, account):
                 yield one.cluster, row
@@ -120,6 +122,13 @@ def read_failed(ids: Sequence[int], cast: Cast) -> Mapping[int, list[Failure]]:
         if one.rater_id in cast.raters:
             failures[one.response_id].append(one)
     return failures
+
+
+def of_archived(ids: Sequence[int], cast: Cast) -> int:
+    """How many rows the scores and failures of archived judges would be."""
+    given = Score.objects.filter(response__in=ids, rater__in=cast.archived).count()
+    failures = Call.objects.filter(response__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
+    return given + failures.count()
 
 
 def spoken_of(cast: Cast) -> Mapping[int, int]:

@@ -4,9 +4,9 @@ On a few aspects few patterns of answers occur, and each many times: what one sa
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from evaluations.domain import (
     BITS,
@@ -24,8 +24,10 @@ CODES: Final = (1 << BITS * TOGETHER) - 1
 MARKS: Final = (1 << TOGETHER) - 1
 CODE: Final = (1 << BITS) - 1
 PATTERNS: Final = 50_000
+Told = TypeVar("Told")
 
-Answered = tuple[tuple[int, int, int], ...]  # of each ballot on the aspects of a group: order, codes, marks
+# Of each ballot on the aspects of a group: place of its sample, order, codes, marks.
+Answered = tuple[tuple[int, int, int, int], ...]
 Sheet = tuple[Answered, ...]  # for each group
 Answers = tuple[frozenset[str], Sheet]  # the orders in which a judge was asked, and what it answered
 
@@ -39,6 +41,7 @@ class Packed(NamedTuple):
     block: int
     first: int
     inconsistent: int
+    sample: int
 
 
 class Group(NamedTuple):
@@ -61,14 +64,14 @@ def groups_of(places: Mapping[int, str]) -> tuple[Group, ...]:
     )
 
 
-def sheet_of(ballots: Sequence[Packed], groups: tuple[Group, ...]) -> Sheet:
-    """The ballots of one judge on one comparison, in their order, group by group."""
+def sheet_of(ballots: Sequence[Packed], places: Mapping[int, int], groups: tuple[Group, ...]) -> Sheet:
+    """The ballots of one judge on one comparison, in their order, group by group. ``places``: of its samples."""
     return tuple(
         [
             tuple(
                 [
-                    (shown, first >> group.shift & CODES, marks >> group.mark & MARKS)
-                    for _, _, shown, block, first, marks in ballots
+                    (places[sample], shown, first >> group.shift & CODES, marks >> group.mark & MARKS)
+                    for _, _, shown, block, first, marks, sample in ballots
                     if block == group.block
                 ]
             )
@@ -82,22 +85,34 @@ def choices_in(answered: Answered, asked: frozenset[str], group: Group) -> dict[
     """By aspect the judge's one verdict and what it rests on. The same answers give the same objects: change none."""
     choices: dict[str, exported.JudgesChoice] = {}
     for place, key in enumerate(group.keys):
-        given: dict[Shown, list[Folded]] = defaultdict(list)
-        for shown, codes, marks in answered:
+        given: dict[Shown, list[tuple[int, Folded]]] = defaultdict(list)
+        for sample, shown, codes, marks in answered:
             if code := codes >> BITS * place & CODE:
-                given[ORDERS[shown]].append(Folded(CHOICES[code - 1], bool(marks >> place & 1)))
+                given[ORDERS[shown]].append((sample, Folded(CHOICES[code - 1], bool(marks >> place & 1))))
         if key is not None and given:
             choices[key] = told(given, asked)
     return choices
 
 
-def told(given: Mapping[Shown, Sequence[Folded]], asked: frozenset[str]) -> exported.JudgesChoice:
-    folded = fold(given, {Shown(shown) for shown in asked})
+def told(given: Mapping[Shown, Sequence[tuple[int, Folded]]], asked: frozenset[str]) -> exported.JudgesChoice:
+    answers = {shown: [one for _, one in said] for shown, said in given.items()}
+    folded = fold(answers, {Shown(shown) for shown in asked})
     return {
         "choice": folded.choice.value if folded else None,
         "inconsistent": folded.inconsistent if folded else False,
-        "orders": {shown.value: [one.choice.value for one in said] for shown, said in given.items()},
+        "orders": {
+            shown.value: at_places([(at, one.choice.value) for at, one in said], None) for shown, said in given.items()
+        },
     }
+
+
+def at_places(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Told]:
+    """What was said in each sample, in their order. ``nothing`` stands for those in between in which nothing was."""
+    told: list[Told] = []
+    for place, one in pairs:
+        told += [nothing] * (place - len(told))
+        told.append(one)
+    return told
 
 
 def choices_on(answers: Answers, groups: tuple[Group, ...]) -> dict[str, exported.JudgesChoice]:
