@@ -56,7 +56,7 @@ NOT_KEPT: Final = (  # long, or said twice
 KNOWN: Final = frozenset(
     {*IDS, "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b", "turn", "tstamp", "timestamp"}
     | {"prompt", "response_a", "response_b", "winner_model_a", "winner_model_b", "winner_tie"}
-    | {*NOT_KEPT}
+    | {*NOT_KEPT, "query_id", "shown_swapped"}
 )
 RESPONSES: Final = ("response_a", "response_b")
 CONVERSATIONS: Final = ("conversation_a", "conversation_b")
@@ -153,9 +153,10 @@ def compared(
 ) -> tuple[Row, ...]:
     values = record.values
     own = candidate(values, *IDS)
+    key = candidate(values, "query_id") or question_key(own, turn_of(values))  # the first of our own files
     comparison = ComparisonRow(
         line=record.line,
-        query=query_of(question, reading, key=question_key(own, turn_of(values)), cluster=own),
+        query=query_of(question, reading, key=key, cluster=own),
         candidate_a=required_name(values, "model_a"),
         response_a=responses[0],
         candidate_b=required_name(values, "model_b"),
@@ -207,4 +208,6 @@ def order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choic
     """In the Arena model_a stands on the left. Of MT-bench, whose questions are numbers, it is not known."""
     if choice == INCONSISTENT or kind == RaterKind.JUDGE:
         return Shown.FOLDED
+    if "shown_swapped" in values:  # of our own files, in which model_a stood on the left wherever that is known
+        return Shown.UNKNOWN if values["shown_swapped"] is None else Shown.AS_STORED
     return Shown.UNKNOWN if "turn" in values and question.isdecimal() else Shown.AS_STORED

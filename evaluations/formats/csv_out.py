@@ -94,7 +94,9 @@ class Flattened:
         if row["skipped"]:
             flat["skipped"] = packed(row["skipped"])
         for gold in row["gold"]:
-            flat |= {f"gold:{gold['rater']}:{aspect}": choice for aspect, choice in gold["choices"].items()}
+            for aspect, choice in gold["choices"].items():
+                column = f"gold:{gold['rater']}:{aspect}"
+                flat[column] = f"{flat[column]} | {choice}" if column in flat else choice
         for judge in row["judges"]:
             flat |= judge_cells(judge)
             for aspect, said in judge["choices"].items():

@@ -55,7 +55,10 @@ NO_SCORE: Final = -1
 OF_QUESTION: Final = ("question_id", "category", "turns", "reference")
 OF_ANSWER: Final = ("question_id", "model_id", "choices", "answer_id", "tstamp")
 OF_JUDGMENT: Final = ("question_id", "judge", "turn", "tstamp")
-OF_PAIR: Final = (*OF_JUDGMENT, "model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment")
+OF_PAIR: Final = (
+    *(*OF_JUDGMENT, "model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
+    "query_id",  # of our own files
+)
 OF_SINGLE: Final = (*OF_JUDGMENT, "model", "score", "judgment")
 MAX_TURNS: Final = 1_000
 MILLISECONDS: Final = 1e11  # seconds since 1970 in the year 5138: a larger number counts milliseconds
@@ -145,11 +148,12 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
 def games(record: Record, reading: Reading) -> Iterator[VerdictRow]:
     values = record.values
     question = required_text(values, "question_id").strip()
+    key = optional_text(values, "query_id").strip() or question_key(question, turn_of(values))
     for game, shown in GAMES:
         judgment = optional_text(values, f"{game}_judgment")
         yield VerdictRow(
             line=record.line,
-            query_key=prefixed(question_key(question, turn_of(values)), reading),
+            query_key=prefixed(key, reading),
             candidate_a=required_name(values, "model_1"),
             candidate_b=required_name(values, "model_2"),
             rater=judge_of(values, reading),

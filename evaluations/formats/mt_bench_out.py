@@ -70,6 +70,7 @@ def judgments(row: ExportedRow, judge: Judge, aspect: str, account: Account) -> 
 def judgment(row: ExportedRow, judge: Judge, given: Sequence[str | None], told: Sequence[str]) -> dict[str, Any]:
     question, turn = question_and_turn(row)
     return {
+        "query_id": row["query_id"],
         "question_id": question,
         "model_1": row["candidate_a"],
         "model_2": row["candidate_b"],
@@ -104,6 +105,7 @@ def vote(row: ExportedRow, person: Person, choice: Choice) -> dict[str, Any]:
     told = TURNED.get(choice, choice) if swapped else choice
     question, turn = question_and_turn(row)
     return {
+        "query_id": row["query_id"],
         "question_id": question,
         "model_a": row[f"candidate_{left}"],  # type: ignore[literal-required]
         "model_b": row[f"candidate_{right}"],  # type: ignore[literal-required]
@@ -112,21 +114,22 @@ def vote(row: ExportedRow, person: Person, choice: Choice) -> dict[str, Any]:
         "conversation_a": conversation(row, row[f"response_{left}"]),  # type: ignore[literal-required]
         "conversation_b": conversation(row, row[f"response_{right}"]),  # type: ignore[literal-required]
         "turn": turn,
+        "shown_swapped": swapped if person["shown"] in BOTH_ORDERS else None,
     }
 
 
 def question_and_turn(row: ExportedRow) -> tuple[int | str, int]:
     """As MT-bench counts them: the query ``81`` is question 81, and ``81-2`` is its second turn.
 
-    A query that has another key is a question of its own; its turn is how often the user speaks.
+    So is ``writing-2`` of ``writing`` where the user speaks twice. A query that has another key is a question of its
+    own; its turn is how often the user speaks, so that no reader cuts the conversation before what was judged.
     """
     key = row["query_id"]
-    question, _, turn = key.partition("-")
-    if is_number(question) and is_number(turn) and int(turn) > 1:
-        return int(question), int(turn)
-    if key.isdecimal():
-        return (int(key) if is_number(key) else key), 1
-    return key, sum(said["role"] == "user" for said in conversation(row, row["response_a"]))
+    question, _, turn = key.rpartition("-")
+    turns = sum(said["role"] == "user" for said in conversation(row, row["response_a"]))
+    if is_number(turn) and int(turn) > 1 and (is_number(question) or (question and int(turn) == turns)):
+        return (int(question) if is_number(question) else question), int(turn)
+    return (int(key) if is_number(key) else key), turns
 
 
 def is_number(text: str) -> bool:

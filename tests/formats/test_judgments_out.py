@@ -36,6 +36,7 @@ def test_a_judgment_of_mt_bench_names_the_winner_of_each_order() -> None:
     account = Account()
     assert read(mt_bench_out.judges_lines([row(query_id="81", judges=[one])], "safety", account)) == [
         {
+            "query_id": "81",
             "question_id": 81,
             "model_1": "alpha",
             "model_2": "beta",
@@ -124,6 +125,8 @@ def test_a_question_keeps_its_number_only_where_it_is_one() -> None:
     keys = ["81", "81-2", "81-1", "081", "q81", "8²", "9" * 30]
     told = [(81, 1), (81, 2), ("81-1", 1), ("081", 1), ("q81", 1), ("8²", 1), ("9" * 30, 1)]
     assert [mt_bench_out.question_and_turn(row(query_id=key)) for key in keys] == told
+    several = [row(query_id=key, response_a=SEVERAL) for key in ("writing-2", "writing-3", "81-2", "81")]
+    assert list(map(mt_bench_out.question_and_turn, several)) == [("writing", 2), ("writing-3", 2), (81, 2), (81, 2)]
 
 
 def test_annotations_of_alpaca_eval_are_one_array() -> None:

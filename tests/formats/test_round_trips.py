@@ -40,7 +40,8 @@ def rows(draw: Any) -> ExportedRow:
     """A comparison of two texts, with a label, a judge that was asked in both orders and a person."""
     query: dict[str, Any] = {"query": draw(SPOKEN), "messages": None}
     if draw(st.booleans()):
-        turns = [("system", "Be brief."), ("user", draw(SPOKEN))]
+        before = [("user", "Hello"), ("assistant", "Hi.")] if draw(st.booleans()) else []
+        turns = [("system", "Be brief."), *before, ("user", draw(SPOKEN))]
         query = {"query": None, "messages": [{"role": role, "content": text} for role, text in turns]}
     choice = draw(CHOICES)
     orders = {"as_stored": [draw(CHOICES)], "swapped": [draw(CHOICES)]}
@@ -53,7 +54,7 @@ def rows(draw: Any) -> ExportedRow:
         response_b=draw(WORDS),
         labels={"safety": label(choice)},
         judges=[judge(None, choices=said, rationales=wrote)],
-        people=[person(draw(CHOICES), shown=draw(st.sampled_from(["as_stored", "swapped"])))],
+        people=[person(draw(CHOICES), shown=draw(st.sampled_from(["as_stored", "swapped", "unknown"])))],
     )
 
 
@@ -192,9 +193,15 @@ def test_votes_of_people_on_mt_bench(one: ExportedRow, both_bad: bool) -> None:
     if both_bad:
         one["people"][0]["choices"]["safety"]["final"] = str(Choice.BOTH_BAD)
     compared, verdict = read(mt_bench_out.people_lines([one], "safety", Account()), "human.jsonl")
-    is_comparison(compared, one)
+    # There the query is what the user said first; the conversations are the same.
+    for candidate, found in ((compared.candidate_a, compared.response_a), (compared.candidate_b, compared.response_b)):
+        response = one["response_a"] if candidate == one["candidate_a"] else one["response_b"]
+        assert [*compared.query.messages, *found] == [*prompt_of(one), *turns_of(response)]
     assert compared.query.key == one["query_id"]
     assert choice_of(verdict) == one["people"][0]["choices"]["safety"]["final"]
+    assert verdict.shown == (Shown.UNKNOWN if one["people"][0]["shown"] == "unknown" else Shown.AS_STORED)
+    swapped = compared.candidate_a != one["candidate_a"]
+    assert swapped == (one["people"][0]["shown"] == "swapped")
 
 
 @settings(max_examples=60)

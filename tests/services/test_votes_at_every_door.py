@@ -1,5 +1,7 @@
 """One person, several reviews of one comparison: the label, the pages, the report and every export count one vote."""
 
+import csv
+import io
 import json
 from dataclasses import replace
 from typing import Any
@@ -21,6 +23,7 @@ from tests.saying import (
     another_version,
     aspect_of,
     ballot,
+    import_votes,
     make_judge,
     make_scorer,
     person_says,
@@ -51,7 +54,7 @@ def without(evaluation: Evaluation, key: str) -> None:
 
 
 def exported(evaluation: Evaluation, written_as: str, aspect: str) -> tuple[bytes, dict[str, int]]:
-    wanted = Wanted() if written_as in ("jsonl", "verdicts", "scores") else Wanted(aspect=aspect)
+    wanted = Wanted(aspect=aspect) if aspect and written_as not in ("jsonl", "verdicts", "scores") else Wanted()
     export = exporting.begin(evaluation, written_as=written_as, user=None, wanted=wanted)
     content = b"".join(exporting.write(export, Comparison.objects.filter(evaluation=evaluation)))
     export.refresh_from_db()
@@ -183,6 +186,18 @@ def test_votes_given_as_scores_are_counted_where_choices_alone_are_written(evalu
     archive_judge(scorer.judge, user=None)
     assert exported(evaluation, "verdicts", "")[1] == {"given_as_scores": 2}
     assert exported(evaluation, "scores", "")[1] == {"judge_archived": 2}
+
+
+def test_gold_labels_that_contradict_each_other_are_exported_as_both(evaluation: Evaluation) -> None:
+    """The report counts neither; of two equal ones there is one."""
+    comparison = make_comparison(evaluation)
+    for sample, choices in enumerate([{"clarity": A, "depth": B}, {"clarity": B, "depth": B}]):
+        import_votes(comparison, "expert", choices, kind="gold", sample=sample)
+    (row,) = map(json.loads, exported(evaluation, "jsonl", "")[0].splitlines())
+    assert [one["choices"] for one in row["gold"]] == [{"clarity": "A", "depth": "B"}, {"clarity": "B"}]
+    assert [one["preference"] for one in json.loads(exported(evaluation, "alpaca-eval", "clarity")[0])] == [1, 2]
+    (cells,) = csv.DictReader(io.StringIO(exported(evaluation, "csv", "")[0].decode(), newline=""))
+    assert (cells["gold:expert:clarity"], cells["gold:expert:depth"]) == ("A | B", "B")
 
 
 def test_every_sample_of_a_judge_stands_at_its_place_in_both_orders(evaluation: Evaluation) -> None:

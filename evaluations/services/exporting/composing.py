@@ -152,11 +152,18 @@ def skip_of(review: Passed, cast: Cast) -> exported.Skip:
 def gold_of(
     said: Mapping[int, list[Said]], preferred: Mapping[int, list[Preference]], cast: Cast
 ) -> list[exported.Gold]:
-    """Choices as they came, and as its scores make them."""
+    """Choices as they came, and as its scores make them; those that contradict each other in entries of their own."""
     spoken: dict[int, list[Said]] = {**{pk: [] for pk in preferred}, **said}
     gold: list[exported.Gold] = []
     for rater, given in cast.those(RaterKind.GOLD, spoken):
-        choices: dict[str, str] = {cast.aspects[one.aspect_id]: one.choice for one in given}
-        derived = {cast.aspects[one.aspect]: str(one.choice) for one in preferred.get(rater.pk, ())}
-        gold.append({"rater": rater.name, "choices": choices | derived})
+        entries: list[dict[str, str]] = []
+        derived = [(cast.aspects[one.aspect], str(one.choice)) for one in preferred.get(rater.pk, ())]
+        for aspect, choice in (*((cast.aspects[one.aspect_id], one.choice) for one in given), *derived):
+            if any(entry.get(aspect) == choice for entry in entries):
+                continue
+            place = next((entry for entry in entries if aspect not in entry), None)
+            if place is None:
+                entries.append(place := {})
+            place[aspect] = choice
+        gold += [{"rater": rater.name, "choices": choices} for choices in entries]
     return gold
