@@ -20,6 +20,7 @@ OF_EXAMPLE: Final = (
     *("input_text", "tags", "output_text_a", "output_text_b", "score", "individual_rater_scores", "custom_fields"),
 )
 PLAIN: Final = (0, 1)  # scores that say no more than which is better
+BOTH_ARE_BAD: Final = "both are bad"  # a label of exports from here, beside a score of 0
 SHOWN: Final[Mapping[object, Shown]] = {True: Shown.SWAPPED, False: Shown.AS_STORED}
 
 
@@ -90,11 +91,17 @@ def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Read
             rater=rater_of(one, reading),
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
-            choice=Choice.A if score > 0 else Choice.B if score < 0 else Choice.TIE,
+            choice=choice_of(score, one.get("rating_label")),
             shown=SHOWN.get(one.get("is_flipped"), Shown.UNKNOWN) if given else Shown.FOLDED,
             rationale=optional_text(one, "rationale"),
             note=with_strength("", "" if abs(score) in PLAIN else f"{abs(score):g}"),
         )
+
+
+def choice_of(score: float, label: object) -> Choice:
+    if score == 0 and label == BOTH_ARE_BAD:
+        return Choice.BOTH_BAD
+    return Choice.A if score > 0 else Choice.B if score < 0 else Choice.TIE
 
 
 def rater_of(rating: Mapping[str, Any], reading: Reading) -> str:

@@ -13,6 +13,7 @@ from evaluations.formats.exported import ExportedRow, Raters
 from evaluations.formats.jsonl_out import encode
 from evaluations.formats.layouts import prompt_of, turns_of
 from evaluations.formats.leaving import Leaving, Needs, Options, Rows, Tally
+from evaluations.formats.llm_comparator import BOTH_ARE_BAD
 from evaluations.formats.preferred import Account, decided
 
 SCORE: Final = {Choice.A: 1.0, Choice.B: -1.0, Choice.TIE: 0.0, Choice.BOTH_BAD: 0.0}
@@ -20,7 +21,7 @@ RATING: Final = {
     Choice.A: "A is better",
     Choice.B: "B is better",
     Choice.TIE: "same",
-    Choice.BOTH_BAD: "both are bad",
+    Choice.BOTH_BAD: BOTH_ARE_BAD,
 }
 FLIPPED: Final = {Shown.AS_STORED: False, Shown.SWAPPED: True}
 NONE: Final = "–"  # what the tool shows in a category where there is nothing
