@@ -51,11 +51,15 @@ def judges_of(
 def judge_of(
     pk: int, answers: Answers, calls: Sequence[Asked], places: Mapping[int, int], cast: Cast
 ) -> exported.Judge:
+    rationales: dict[str, list[str]] = {}
     failures: dict[str, int] = {}
-    for call in calls:
-        if call[3] in FAILED:
-            failures[call[3]] = failures.get(call[3], 0) + 1
-    rationales = texts_of((shown, places[sample], text) for _, _, shown, _, text, sample in calls)
+    for _, _, shown, state, rationale, sample in calls:
+        if rationale:
+            texts = rationales.setdefault(shown, [])
+            texts += [""] * (places[sample] - len(texts))  # as `texts_of`, in the loop that every call goes through
+            texts.append(rationale)
+        if state in FAILED:
+            failures[state] = failures.get(state, 0) + 1
     return {
         **cast.introduced[pk],
         "choices": choices_on(answers, cast.groups),
