@@ -10,7 +10,7 @@ from evaluations.domain import AspectSpec, Choice
 MARKS: Final = " \t*_`\"'“”‘’«»[](){}<>$\\.!,:;#•。！，：；、【】「」"
 SIDE: Final = (
     r"(?:the\s)?(?:response|answer|assistant|output|candidate|model|option|choice|summary|system|antwort|réponse"
-    r"|respuesta|risposta|resposta|ответ|回答|回复)"
+    r"|respuesta|risposta|resposta|ответ|回答|回复|答案|답변|응답)"
 )
 
 # Words that may turn a verdict round, or doubt it, in the languages that models answer in.
@@ -43,43 +43,67 @@ AGAINST: Final = re.compile(
     r"|disregard\w*|against|says|said|claims|claimed|writes|wrote|contains|ends (?:in|with)|demands|asks|tells|told"
     r"|instructs|wants|(?:would|could|might) (?:be|say)|if|unless|whether|draft|guess|possible|asked to|example|tries"
     r"|trying|tried|make me|refus\w+|anything but|opposite|except|doubt\w*|worse|worst|loser|losing|minimum|maximum"
-    r"|nicht|kein\w*|weder|pas|jamais|non|nunca|não|не|нет|ни)\b|n['’]t\b"
+    r"|ends\W{0,9}\Z|put|insert\w*|append\w*|embed\w*|inject\w*|plant\w*|includes|included|quot\w+|last line|tempt\w+"
+    r"|naive\w*|initial\w*|choose one|(?:weak|poor)(?:er|est)(?:\s\w+)?\Z|inferior(?:\s\w+)?\Z|(?:less|least)\s\w+\s\w+\Z"
+    r"|(?:response|assistant|answer|output) \w['’]s (?:response|answer|output|text) (?:is|has|was)\b"
+    r"|(?:response|assistant|answer|output) (?:\w )?has the \w+"
+    r"|nicht|kein\w*|weder|schlechter\w*|schwächer\w*|pas|jamais|pire|non|nunca|peor|não|pior|peggio\w*|не|нет|ни|хуже"
+    r"|худш\w+)\b|n['’]t\b|[差劣悪]|나쁜|أسوأ|<!--|~~\W{0,9}\Z|<(?:reject\w*|loser|worse)>\W{0,9}\Z"
     r"|\A\W*(?:the )?(?:output )?(?:format|template)\W*\Z|(?:\bor|[/|])\s?[*\"'(]{0,3}\Z"
     r"|[不没沒非否无無]|ない|않|아니",
     re.IGNORECASE,
 )
+# Marks that cross a side out.
+DENIED: Final = tuple("❌❎✗✘✖✕×👎🚫⛔☒☐")
+# Before a label that ends a quotation with other words in it.
+QUOTED: Final = re.compile(r"[\"“„«]\s{0,3}[^\W_][^\"“„«\n]{0,200}\Z")
+CLOSING_QUOTES: Final = tuple("\"”“»")
+# Before a label that was thought of first only.
+AT_FIRST: Final = re.compile(r"\b(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}\Z", re.IGNORECASE)
 # Before a label that is one of several in a row.
 LISTED: Final = re.compile(r"\]\][^\w\n]{0,4}(?:(?:or|and)[^\w\n]{0,3})?\Z", re.IGNORECASE)
 CLAUSE_END: Final = re.compile(r"[.!?;:,\n。！？；：，、]")
 LEADS_ON: Final = " \t\n:：\"'“”‘’«»*_`(["
 REFUTED: Final = re.compile(
     r"[\s\"'”’*_`)\]]{0,6}(?:[?？]|(?:(?:would|could|might|may|is|was|are|seems|will)\s)?"
-    r"(?:not|never|wrong|incorrect|worse|false|mistaken|a mistake)\b|(?:is|was|would|could|do|does|did)n['’]t\b"
-    r"|would\b|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
+    r"(?:not|never|(?:the )?wrong|incorrect|(?:the )?worse|false|mistaken|a mistake|what)\b"
+    r"|(?:is|was|would|could|do|does|did)n['’]t\b|~~|would\b|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
     re.IGNORECASE,
 )
 # Behind a verdict in JSON: it is taken back.
 TAKEN_BACK: Final = re.compile(
-    r"\b(?:wait|actually|correction|scratch that|on second thoughts?|on reflection|reconsider\w*|oops|sorry|apolog\w+"
-    r"|(?:ignore|disregard) (?:that|this|it|the above|my)|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)"
-    r"|i mistook|should (?:be|have been|say)|i (?:would )?change my|take (?:that|it) back"
+    r"\b(?:wait|actually|correction|(?:scratch|strike) that|on second thoughts?|on re(?:flection|reading)|reconsider\w*"
+    r"|oops|sorry|apolog\w+|hmm+|(?:ignore|disregard)(?: (?:that|this|it|the above|my)|\s?[.!])"
+    r"|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)|i (?:mistook|meant|confused|mixed|misread|misjudged)"
+    r"|i (?:have )?made an? (?:error|mistake)|(?:that|this)(?: is|['’]s) not (?:right|correct)|labels (?:are|were)"
+    r"|(?:swap|switch|invert|reverse) (?:a|b|the|them|this|it|labels)|revised?\s?:|(?:edit|update)\s?:"
+    r"|should (?:be|have been|say|read)|i (?:would |want to |will )?change|take (?:that|it) back"
+    r"|(?:quote\w*|above|json|block) (?:\w+ ){0,2}(?:from|by|in) (?:the )?(?:response|assistant|answer|output)"
     r"|i (?:will not|won['’]t|refuse)"
     r"|not my (?:final |own )?(?:verdict|answer)|(?:only|just|merely) an? (?:example|template|draft|guess)"
     r"|is what (?:the )?(?:response|assistant|answer|output)|nein|moment mal|korrektur|en fait|attendez|perdón"
-    r"|corrección|на самом деле|постойте|исправл\w+)\b|等等|更正|不对|實際上|实际上|実は|訂正|정정",
+    r"|corrección|excusez|pardon|désolée?|entschuldigung|на самом деле|постойте|исправл\w+|корректиров\w+|извините"
+    r"|простите|maaf)\b|(?:\A|[.!?\n])\W*(?:no|nope|non|nein|нет)\s?[.,!]"
+    r"|等等|更正|修正|抱歉|搞错|弄错|不对|實際上|实际上|実は|訂正|すみません|申し訳|정정|죄송|عذر|آسف|تصحيح",
     re.IGNORECASE,
 )
 # Before a verdict in JSON, on its line: it is not the judge's own.
 NOT_OWN: Final = re.compile(
-    r"(?:(?:\b(?:draft|guess|wrong|incorrect|ignor\w+|refus\w+|reject\w*|example(?: \w+)?|e\.g\.)"
+    r"(?:\A\W*(?:(?:the |json )?(?:format|template|schema|sample|placeholder|thoughts?|thinking)(?: process)?)"
+    r"|(?:\b(?:draft|guess|wrong|incorrect|ignor\w+|refus\w+|reject\w*|(?:example|sample|hypothetical)(?: \w+)?|e\.g\."
+    r"|thought|thinking|thinks|(?:initial|first|preliminary|tentative|provisional)(?: \w+)?|placeholder)"
     r"|(?:\b(?:not|never)|n['’]t)(?:\s\w+){0,2})"
-    r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told)\b[^.!?\n:]{0,40})"
-    r"[\s:,“\"'`(]{0,6}\Z",
+    r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told|demands|dictates)\b"
+    r"[^.!?\n:]{0,40}|\b(?:before|if(?! i (?:had|have) to))\b[^.!?\n:]{0,60})"
+    r"[\s:,“\"'`(*_]{0,6}\Z|(?<!~)~~\Z",
     re.IGNORECASE,
 )
 # What a clause says that is for the side it names.
 FOR: Final = re.compile(
-    r"\b(?:better|best|w[io]n\w*|prefer\w*|final\w*|verdict|choice|choose|pick|superior|review)\b", re.IGNORECASE
+    r"\b(?:better|best|w[io]n\w*|prefer\w*|final\w*|verdict|choice|choose|pick|superior|review|besser\w*|beste\w*"
+    r"|meilleure?|mejor|migliore?|melhor|лучш\w*|beter|bättre|bedre|lepsz\w+|benar|c['’]est)\b|[=≫>]|更好|更优|较好|应选|应该|選"
+    r"|良い|優れ|正し|나은|낫|정답|أفضل|الصحيح",
+    re.IGNORECASE,
 )
 CLAUSES: Final = re.compile(r"[.,;:!?\n→]|\b(?:because|since|while|whereas|although|though|as)\b", re.IGNORECASE)
 # Where the one that won is named: it is named for its merits.
@@ -108,10 +132,13 @@ OF_IT: Final = re.compile(
     r"(?:it|its|this (?:is|response|answer|one|assistant|output)|more|much|clear\w*|slightly|better|most|the more)\b",
     re.IGNORECASE,
 )
+# And where a single response is judged.
+OF_THE_ONE: Final = re.compile(r"(?:the|this) (?:response|answer|summary|output|text|assistant|model)\b", re.IGNORECASE)
 SENTENCE_END: Final = re.compile(r"[.!](?=\s|\Z)|[。！\n]|\s[–—-]\s|,\s(?=I think|I believe)")
 # What stands between a comparison and the side that it is made with.
 COMPARED: Final = re.compile(
-    rf"\b(?:than|over|(?:superior|preferable|compared) to|vs\.?|versus|als|чем)\s(?:the\s)?(?:{SIDE}\s)?[\"'(\[]?\Z",
+    rf"\b(?:than|over|beats?|(?:superior|preferable|compared) to|vs\.?|versus|als|чем)\s(?:the\s)?(?:{SIDE}\s)?"
+    r"[\"'(\[]?\Z",
     re.IGNORECASE,
 )
 SIDES_IN_WORDS: Final[dict[Choice, str]] = {
@@ -125,8 +152,14 @@ LONGEST_REMARK: Final = 1500
 
 def is_stated(before: str, behind: str) -> bool:
     """Whether nothing in a label's own clause denies it or gives it to somebody else."""
-    clause = CLAUSE_END.split(before.rstrip(LEADS_ON))[-1]
-    return not (AGAINST.search(clause) or REFUTED.match(behind))
+    led = before.rstrip(LEADS_ON)
+    clause = CLAUSE_END.split(led)[-1]
+    if AGAINST.search(clause) or AT_FIRST.search(before) or REFUTED.match(behind) or COMPARED.search(f"{led[-40:]} "):
+        return False
+    if led.endswith(DENIED) or behind.lstrip(" *_`\"'”’)]").startswith(DENIED):
+        return False
+    quoted = QUOTED.search(before) if behind.startswith(CLOSING_QUOTES) else None
+    return quoted is None or is_stated(before[: quoted.start()], "")
 
 
 def is_listed(before: str) -> bool:
@@ -146,7 +179,7 @@ def supports(aspect: AspectSpec, label: str, sentence: str) -> bool:
     if COURTESY.match(sentence):
         return True
     if aspect.scale_min is not None:
-        return bool(OF_IT.match(sentence))
+        return bool(OF_IT.match(sentence) or (OF_THE_ONE.match(sentence) and MERITS.search(sentence)))
     if label == aspect.label(Choice.TIE) and OF_TIES.search(sentence):
         return True
     is_of_it = OF_IT.match(sentence) or names(sentence, label.strip(MARKS)) or names(sentence, letter_of(aspect, label))
@@ -180,10 +213,14 @@ def speaks_against(aspect: AspectSpec, label: str, words: str) -> bool:
         if (
             named
             and not COMPARED.search(clause[: named.start()])
-            and (FOR.search(clause) or named[0] == clause.strip(MARKS))
+            and (FOR.search(clause) or named[0] == without_side(clause.strip(MARKS)))
         ):
             return True
     return False
+
+
+def without_side(words: str) -> str:
+    return re.sub(rf"\A{SIDE}\s", "", words, count=1, flags=re.IGNORECASE)
 
 
 def other_sides(aspect: AspectSpec, label: str) -> re.Pattern[str]:
