@@ -70,6 +70,8 @@ NAMED_VERDICT: Final = re.compile(
 NAMED_SCORE: Final = re.compile(
     rf"^[^\w\n]*({SCORE_WORDS})[ \t*]*:[ \t]*(?:[<\[(_X\d][^\n]*)?$", re.IGNORECASE | re.MULTILINE
 )
+# What may part a verdict from the word before it: no sign that says something of it.
+BEFORE: Final = r"[\s:：=*_\"'“(\[]"
 # What may follow a verdict that ends a reply.
 ENDING: Final = r"[\s.\"'*]*\Z"
 NAMED_FIELD: Final = re.compile(r"[\"'`]?\b([A-Za-z_]\w*)[\"'`]? field\b")
@@ -152,12 +154,14 @@ def bracketed_form(text: str) -> Form | None:
         sides = {Choice.A: "A>", Choice.TIE: "A=", Choice.B: "B>"}
         labels = {side: label for side, label in sides.items() if any(one.startswith(f"[[{label}") for one in graded)}
         if {Choice.A, Choice.B} <= labels.keys():
-            return with_pattern(labels, rf"\[\[({{}})>?=?[AB]\]\]{ENDING}")
+            return with_pattern(labels, rf"\[\[({{}})>?[AB]\]\]{ENDING}")
     brackets = labels_in(dict.fromkeys(re.findall(r"\[\[\w+\]\]", text)))
     if brackets:
         return with_pattern(brackets, f"({{}}){ENDING}")
     if "[RESULT]" in text:
-        return with_pattern(said_labels(text) or {Choice.A: "A", Choice.B: "B"}, rf"\[RESULT\]\W*({{}})\)?{ENDING}")
+        return with_pattern(
+            said_labels(text) or {Choice.A: "A", Choice.B: "B"}, rf"\[RESULT\]{BEFORE}*({{}})\)?{ENDING}"
+        )
     return None
 
 
@@ -169,7 +173,7 @@ def named_form(text: str) -> Form | None:
             labels.setdefault(folded(words), {})[option] = None
     for words, options in reversed(labels.items()):
         if found := labels_in(options):
-            return with_pattern(found, rf"(?i:{words}\W{{1,9}}({{}})){ENDING}")
+            return with_pattern(found, rf"(?i:{words}{BEFORE}{{1,9}}({{}})){ENDING}")
     return None
 
 
@@ -269,9 +273,9 @@ def score_pattern(text: str) -> str:
     if re.search(rf"\[\[(?:\w*(?:rating|score)\w*|{NUMBER})\]\]", text, re.IGNORECASE):
         return rf"\[\[({NUMBER})\]\]{ENDING}"
     if "[RESULT]" in text:
-        return rf"\[RESULT\]\W*({NUMBER})\)?{ENDING}"
+        return rf"\[RESULT\]{BEFORE}*({NUMBER})\)?{ENDING}"
     if named := NAMED_SCORE.findall(text):
-        return rf"(?i:{folded(named[-1])}\W{{1,9}}({NUMBER})){ENDING}"
+        return rf"(?i:{folded(named[-1])}{BEFORE}{{1,9}}({NUMBER})){ENDING}"
     if re.search(
         r"\bscores? only\b|\bonly (?:a|the|one) (?:single )?(?:score|number|integer|rating)\b", text, re.IGNORECASE
     ):

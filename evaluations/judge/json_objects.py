@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 # A brace that may begin an object, rather than one of prose, code or a formula.
-OPENING: Final = re.compile(r"\{(?=\s*(?:[\"'“”„«‘}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
+OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
 MOST_ATTEMPTS: Final = 50
 MOST_OBJECTS: Final = 1000
 MOST_QUOTES: Final = 20_000  # of all that are looked at for the end of a string
@@ -20,14 +20,14 @@ DEEPEST: Final = 12
 
 SPACE: Final = re.compile(r"(?:\s|//[^\n]{0,300}(?=\n|\Z)|#[^\n]{0,300}(?=\n|\Z)|/\*[^*]{0,300}\*/)*")
 COMMENT: Final = re.compile(r"\s(?://|#|/\*).*", re.DOTALL)
-CLOSERS: Final = {'"': '"', "'": "'", "“": "”“", "”": "”", "„": "“”", "«": "»", "‘": "’"}
+CLOSERS: Final = {'"': '"', "'": "'", "“": "”“", "”": "”", "„": "“”", "«": "»", "‘": "’", "″": "″", "＂": "＂"}
 ENDS: Final = {opener: re.compile(rf"\\[\s\S]|[{closers}]") for opener, closers in CLOSERS.items()}
-QUOTE: Final = "[\"'“”„«»‘’]"
-QUOTED_KEY: Final = rf"{QUOTE}[^\"'“”„«»‘’\n]{{1,80}}{QUOTE}\s{{0,9}}[:：]"
+QUOTE: Final = "[\"'“”„«»‘’″＂]"
+QUOTED_KEY: Final = rf"{QUOTE}[^\"'“”„«»‘’″＂\n]{{1,80}}{QUOTE}\s{{0,9}}[:：]"
 KEY: Final = rf"(?:{QUOTED_KEY}|[^\W\d]\w{{0,60}}\s{{0,9}}[:：])"
 AFTER_KEY: Final = re.compile(rf"{SPACE.pattern}[:：]")
 COMMAS: Final = (",", ";", "，")
-COMMA: Final = f"[{''.join(COMMAS)}]"
+COMMA: Final = rf"[{''.join(COMMAS)}](?:\s{{0,9}}[{''.join(COMMAS)}])?"
 NEXT_KEY: Final = re.compile(KEY)
 AFTER_VALUE: Final = re.compile(
     rf"{SPACE.pattern}(?:[}}\]]|\Z|{COMMA}{SPACE.pattern}(?:[}}\]]|\Z|{KEY}))"
@@ -159,6 +159,7 @@ class Flawed:
             raise Broken
         pairs: list[tuple[str, Any]] = []
         at = self.skip(start + 1)
+        at = self.skip(at + 1) if self.text[at : at + 1] in COMMAS else at
         while not self.is_over(at) or not pairs:
             if self.text[at : at + 1] == "}":
                 return Members.of(pairs), at + 1
@@ -174,7 +175,8 @@ class Flawed:
         """Where the next member begins; a comma may be missing before it, and be one too many at the end."""
         after = self.skip(at)
         if self.text[after : after + 1] in COMMAS:
-            return self.skip(after + 1)
+            after = self.skip(after + 1)
+            return self.skip(after + 1) if self.text[after : after + 1] in COMMAS else after
         is_end = self.text[after : after + 1] == closing or self.is_over(after)
         if not is_end and not NEXT_KEY.match(self.text, after):
             raise Broken

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from evaluations.domain import AspectSpec, Choice
-from evaluations.judge.remarks import MARKS, SIDE, choice_called, is_harmless
+from evaluations.judge.remarks import DENIED, MARKS, SIDE, choice_called, is_harmless
 from evaluations.judge.scales import placed
 
 # What may surround a label that is alone on a line, and says nothing.
@@ -18,21 +18,33 @@ NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
 LEADING: Final = MARKS.translate(dict.fromkeys(map(ord, "!.,:;。！，：；、")))
 LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|textit|mathbf|mathrm|emph)\s?\{([^{}]{0,80})\}")
 TAG: Final = re.compile(r"</?[a-z_]{2,20}>|<\|\w{2,40}\|>", re.IGNORECASE)
-ORNAMENTS: Final = " \t\n*_~!.。！\"'”’»`"
+ORNAMENTS: Final = " \t\n$*_~!.。！\"'”’»`"
 VERDICT: Final = (
-    r"(?:verdict|answer|choice|winner|judge?ment|decision|preference|conclusion|score|rating|grade|result|response"
-    r"|assistant|output|option|label|selection|evaluation|urteil|antwort|respuesta|réponse|risposta|resposta|вердикт"
-    r"|ответ)"
+    r"verdict|answer|judge?ment|decision|conclusion|result|label|evaluation|urteil|antwort|bewertung|entscheidung"
+    r"|respuesta|réponse|risposta|resposta|décision|decisión|вердикт|ответ|решение|الحكم"
 )
-LEAD: Final = re.compile(
-    r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary))[,:]?\s)?"
-    rf"(?:(?:(?:my|the|our|final|overall|total|best|better|preferred|chosen|winning)\s){{0,4}}{VERDICT}"
-    r"(?:\s(?:score|verdict|choice|rating|answer))?\s?(?:[:：=–—→-]|[-=]>|\sis\s?:?|\sis)\s?"
-    r"|I (?:choose|pick|select|prefer|vote for|go with)\s"
-    r"|(?:最终)?(?:答案|结论|結論|判定|裁决|评分)\s?(?:[:：]|是|为)\s?)",
-    re.IGNORECASE,
+A_CHOICE: Final = (
+    rf"{VERDICT}|choice|winner|preference|response|assistant|output|option|selection|gewinner|gagnant|ganador|vincitore"
+    r"|vencedor|победитель"
 )
-A_SIDE: Final = re.compile(rf"\A{SIDE}\b", re.IGNORECASE)
+A_SCORE: Final = rf"{VERDICT}|score|rating|grade|punktzahl|note|nota|puntuación|calificación|punteggio|оценка|балл"
+CHINESE: Final = r"答案|结论|結論|判定|判断|裁决"
+
+
+def lead_to(words: str, chinese: str) -> re.Pattern[str]:
+    return re.compile(
+        r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary))[,:]?\s)?"
+        r"(?:(?:(?:my|the|our|final|overall|total|best|better|preferred|chosen|winning|meine?|mi|mon|ma)\s){0,4}"
+        rf"(?:{words})(?:\s(?:score|verdict|choice|rating|answer))?\s?(?:[:：=–—→-]|[-=]>|\sis\s?:?|\sis)\s?"
+        r"|I (?:choose|pick|select|prefer|vote for|go with)\s"
+        rf"|(?:最终)?(?:{CHINESE}|{chinese})\s?(?:[:：]|是|为|は)[:：]?\s?|我?选择?(?=[A-Z1-9\s]))",
+        re.IGNORECASE,
+    )
+
+
+LEAD: Final = lead_to(A_CHOICE, "选择|胜者|勝者")
+LEAD_TO_SCORE: Final = lead_to(A_SCORE, "评分|得分|評価|スコア|점수")
+A_SIDE: Final = re.compile(rf"\A{SIDE}(?:\b|(?=[_\d])|(?<=[^\x00-\x7f]))", re.IGNORECASE)
 OUT_OF: Final = re.compile(r"(.+?)\s?(?:/|out of)\s?(\d+(?:\.\d+)?)")
 BEHIND: Final = re.compile(r"\s?[.!:;,。！：；，]\s|\s[–—-]{1,2}\s|\s?\n|\s(?=because\b)|[。！，；：]")
 PRAISE: Final = re.compile(
@@ -49,7 +61,8 @@ ASIDES: Final[dict[Choice, str]] = {
 }
 PRAISES: Final = r"(?:slightly\s|much\s|clearly\s|the\s)?(?:better|best|winner|preferred|strong(?:er)?)"
 # What may begin a line that is a label alone: a bullet, or that it follows from what precedes it.
-BEGINNING: Final = re.compile(r"\s{0,9}(?:(?:[#>]{1,6}|[-•*])\s|(?:so|thus|therefore|hence)\s?[:,]\s)", re.IGNORECASE)
+BEGINNING: Final = re.compile(r"\s{0,9}(?:(?:[#>]{1,6}|[-•*→⇒])\s|(?:so|thus|therefore|hence)\s?[:,]\s)", re.IGNORECASE)
+UNTICKED: Final = re.compile(r"\W{0,9}\[\s?\]")
 LONGEST_LABEL: Final = 300
 LONGEST_LEAD: Final = 150
 
@@ -68,8 +81,13 @@ def without_ornaments(text: str) -> str:
 
 
 def bare(words: str) -> str:
-    """Words as they read without any mark: in one case, full-width letters plain, LaTeX and tags left out."""
+    """Words as they read without any mark: in one case, full-width letters plain, LaTeX and tags left out.
+
+    Words with a mark that crosses them out stay as they are, which is no label.
+    """
     if not words.isascii():
+        if words.strip(MARKS).startswith(DENIED) or words.strip(MARKS).endswith(DENIED) or has_small(words):
+            return words
         plain = unicodedata.normalize("NFKC", words)
         words = "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "So"))
     if "\\" in words:
@@ -79,6 +97,11 @@ def bare(words: str) -> str:
     return " ".join(words.replace("**", "").replace("`", "").split()).rstrip(MARKS).lstrip(LEADING).casefold()
 
 
+def has_small(words: str) -> bool:
+    """Whether any character is written above or below the line: “²” is no 2."""
+    return any(unicodedata.decomposition(one).startswith(("<super>", "<sub>")) for one in words)
+
+
 def labels_by_bare(aspect: AspectSpec) -> Mapping[str, str]:
     return by_bare(tuple(map(aspect.label, aspect.choices)))
 
@@ -86,7 +109,9 @@ def labels_by_bare(aspect: AspectSpec) -> Mapping[str, str]:
 @lru_cache(maxsize=256)
 def by_bare(labels: tuple[str, ...]) -> Mapping[str, str]:
     """Every label by how it reads without marks; none that reads as another does, or as nothing."""
-    read = [(bare(label), label) for label in labels]
+    # Of “A>” the sign is part of the label.
+    read = [(bare(label), label) for label in labels if label.count("<") == label.count(">")]
+    read += [(spaced, label) for one, label in read if (spaced := one.replace("_", " ")) != one]
     read += [(short, label) for one, label in read if (short := without_side(one)) != one]
     words = [one for one, _ in read]
     return {one: label for one, label in read if one and words.count(one) == 1}
@@ -164,6 +189,8 @@ def label_on(aspect: AspectSpec, line: str) -> str | None:
     """The label, or the value of a scale, that a line states and nothing else; None where it says anything else."""
     if aspect.scale_min is not None:
         return value_on(aspect, line)
+    if UNTICKED.match(line):
+        return None
     if alone := label_alone(aspect, BEGINNING.sub("", line, count=1)):
         return alone
     led = without_lead(line)
@@ -171,8 +198,8 @@ def label_on(aspect: AspectSpec, line: str) -> str | None:
 
 
 def value_on(aspect: AspectSpec, line: str) -> str | None:
-    led = without_lead(line)
-    number = number_bare(aspect, line if led is None else led)
+    led = without_lead(line, LEAD_TO_SCORE)
+    number = number_bare(aspect, line.lstrip(" #") if led is None else led)
     return number if NUMBER.fullmatch(number) and placed(aspect, float(number)) is not None else None
 
 
@@ -181,14 +208,14 @@ def number_bare(aspect: AspectSpec, words: str) -> str:
     number = words.replace("**", "").lstrip(BEFORE_NUMBER).rstrip(AROUND + "!")
     number = LATEX.sub(r"\1", number.strip("$ ")) if "\\" in number else number
     number = number.strip("[](){}")
-    if not number.isascii():
+    if not number.isascii() and not has_small(number):
         number = unicodedata.normalize("NFKC", number)
     out_of = OUT_OF.fullmatch(number)
     return out_of[1] if out_of and aspect.scale_max is not None and float(out_of[2]) == aspect.scale_max else number
 
 
-def without_lead(line: str) -> str | None:
+def without_lead(line: str, leads: re.Pattern[str] = LEAD) -> str | None:
     """What a line says behind “Final verdict:” and the like; None where it does not begin so."""
     begin = line[:LONGEST_LEAD].replace("**", "").replace("`", "").lstrip(" \t#>*_-•$\\")
-    lead = LEAD.match(begin)
+    lead = leads.match(begin)
     return begin[lead.end() :] + line[LONGEST_LEAD:] if lead and lead.end() < len(begin) else None

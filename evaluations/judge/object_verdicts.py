@@ -4,26 +4,56 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from evaluations.domain import Choice, RubricSpec
+from evaluations.domain import AspectSpec, Choice, RubricSpec
 from evaluations.judge.json_objects import Found, Members, objects_in, whole_object
-from evaluations.judge.labels import folded
+from evaluations.judge.labels import folded, label_on
 from evaluations.judge.prompting import all_texts
 from evaluations.judge.remarks import NOT_OWN, TAKEN_BACK, is_neutral, speaks_against
 from evaluations.judge.replying import is_pointwise, reply_key, wants_text
 from evaluations.judge.thoughts import without_end_marks
-from evaluations.judge.verdicts import Asked, Quoted, Reading, Unreadable, out_of_fence, squeezed, verdict_for
+from evaluations.judge.verdicts import (
+    Asked,
+    Quoted,
+    Reading,
+    Unreadable,
+    Verdict,
+    out_of_fence,
+    squeezed,
+    verdict_for,
+)
 
 PARTED: Final = re.compile(r"[\W_]+")
 AS_VALUE: Final = r"\s{0,9}(?:[\"'“”„«»‘’{\[\d]|\Z)"  # how a value in JSON begins, or is missing
-QUOTE: Final = "[\"'“”„«»‘’]"
+QUOTE: Final = "[\"'“”„«»‘’″＂]"
+# Names of members that hold a verdict, too, and of those that hold one which came later; and of those that do not.
+SECOND: Final = re.compile(
+    r"verdict|choice|winner|preferen|decision|judge?ment|final|revis|corrected|updated|better|best"
+)
+LATER: Final = re.compile(r"final|revis|corrected|updated|adjusted")
+NO_SECOND: Final = re.compile(
+    r"reject|los[et]|wors|second|alternat|other|runner|before|initial|first|draft|not_|max|min"
+)
+WRAPPERS: Final = {
+    "result",
+    "output",
+    "answer",
+    "final_answer",
+    "evaluation",
+    "verdict",
+    "judgment",
+    "judgement",
+    "json",
+}
 
 
 def read_whole_object(asked: Asked, text: str) -> Reading | None:
     members = None if wants_text(asked.spec) and not asked.alone else whole_object(out_of_fence(text))
     if members is None:
         return None
+    members = unwrapped(members)
     try:
         return validated(asked, members)
     except Unreadable:
@@ -44,6 +74,7 @@ def read_json(asked: Asked, text: str) -> Reading:
     problem: Unreadable | None = None
     is_last, end = False, 0
     for one in objects:
+        one = replace(one, members=unwrapped(one.members))
         try:
             readings.append(read_object(asked, one, text, text[end : one.start]))
             is_last = True
@@ -62,18 +93,40 @@ def read_json(asked: Asked, text: str) -> Reading:
         raise problem or Unreadable("The reply holds no JSON object.")
     if any(reading[0] != readings[0][0] for reading in readings):
         raise Unreadable("The reply gives more than one verdict.")
-    if TAKEN_BACK.search(outside[-1]) or is_contradicted(asked, readings[0], outside[-1]):
+    if TAKEN_BACK.search(outside[-1]) or is_contradicted(asked, readings[0], "\n".join(outside[:-1]), outside[-1]):
         raise Unreadable("The reply takes its verdict back.")
     return readings[-1]
 
 
-def is_contradicted(asked: Asked, reading: Reading, remark: str) -> bool:
-    """Whether the words after a verdict on one aspect give it to another."""
-    if len(asked.spec.aspects) > 1:
+def is_contradicted(asked: Asked, reading: Reading, before: str, remark: str) -> bool:
+    """Whether the words around a verdict give it to another: by its key, on a line alone, or in a clause."""
+    spec, verdicts = asked.spec, reading[0]
+    for aspect in spec.aspects:
+        given = rf"(?<![\w-]){pattern_of(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
+        for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
+            said = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+            if any(is_another(spec, aspect, one, verdicts[aspect.key]) for one in said):
+                return True
+    if len(spec.aspects) > 1 or not remark.strip():
         return False
-    (aspect,) = asked.spec.aspects
-    verdict = reading[0][aspect.key]
-    return isinstance(verdict, Choice) and speaks_against(aspect, aspect.label(verdict), remark)
+    (aspect,) = spec.aspects
+    verdict = verdicts[aspect.key]
+    if not isinstance(verdict, Choice):
+        return False
+    label = aspect.label(verdict)
+    lines = {label_on(aspect, line) for line in remark.splitlines()} - {None, label}
+    return bool(lines) or speaks_against(aspect, label, remark)
+
+
+def is_another(spec: RubricSpec, aspect: AspectSpec, given: object, verdict: Verdict) -> bool:
+    """Whether a value is a verdict, but not this one."""
+    given = given.strip(" \t*_`.\"'|<") if isinstance(given, str) else given
+    try:
+        if isinstance(given, str) and is_pointwise(spec):
+            given = float(given)
+        return verdict_for(spec, aspect, given) != verdict
+    except (Unreadable, ValueError):
+        return False
 
 
 def read_object(asked: Asked, one: Found, reply: str, before: str) -> Reading:
@@ -89,7 +142,7 @@ def read_object(asked: Asked, one: Found, reply: str, before: str) -> Reading:
 def is_announced_as_another(before: str) -> bool:
     """Whether what leads on to an object, on its line or by a colon on the line before, says whose it is instead."""
     lines = before.rstrip("` \n").removesuffix("```json").rstrip("` \n").splitlines()
-    if not lines or ("\n" in before[len(before.rstrip()) :] and not lines[-1].endswith(":")):
+    if not lines or ("\n" in before[len(before.rstrip()) :] and not lines[-1].endswith((":", ","))):
         return False
     return bool(NOT_OWN.search(lines[-1]))
 
@@ -104,14 +157,37 @@ def validated(asked: Asked, found: Mapping[str, Any]) -> Reading:
     if missing:
         raise Unreadable(f"The reply says nothing on {', '.join(missing)}.")
     verdicts = {aspect.key: verdict_for(spec, aspect, labels[folded(reply_key(aspect))]) for aspect in spec.aspects}
+    refuse_second_verdict(spec, given, verdicts)
     return verdicts, rationale if isinstance(rationale, str) else said(rationale)
 
 
+def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> None:
+    """Unreadable where another member gives another verdict, or takes this one back."""
+    asked = 1 if spec.choices_key and folded(spec.choices_key) in given else len(spec.aspects)
+    if len(given) == asked + (folded(spec.rationale_key) in given):
+        return
+    known = {folded(key) for key in keys_of(spec)}
+    for key, value in given.items():
+        if key in known:
+            continue
+        if isinstance(value, str) and TAKEN_BACK.search(value):
+            raise Unreadable("The reply takes its verdict back.")
+        if not (LATER if is_pointwise(spec) else SECOND).search(key) or NO_SECOND.search(key):
+            continue
+        is_one = len(spec.aspects) == 1 and not isinstance(value, dict)
+        for aspect in spec.aspects:
+            other = value if is_one else value.get(reply_key(aspect)) if isinstance(value, dict) else None
+            if is_another(spec, aspect, other, verdicts[aspect.key]):
+                raise Unreadable("The reply gives more than one verdict.")
+
+
 def given_verdicts(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
-    """The object of the verdicts: the one under its key, or the reply itself."""
+    """The object of the verdicts: the one under its key, or the reply itself, also where that key was left out."""
     if not spec.choices_key:
         return given
     choices = given.get(folded(spec.choices_key))
+    if choices is None and all(folded(reply_key(aspect)) in given for aspect in spec.aspects):
+        return given
     if not isinstance(choices, dict):
         raise Unreadable(f"The reply's JSON has no “{spec.choices_key}”.")
     return by_folded_key(spec, choices)
@@ -149,12 +225,25 @@ def without_repeats(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_verdict(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
-    """Whether an object speaks of every aspect where the rubric said it would, valid or not."""
+    """Whether an object speaks of an aspect where the rubric said it would, valid or not."""
     given = dict(keyed(spec, members))
     if spec.choices_key:
         inside = given.get(folded(spec.choices_key))
         given = dict(keyed(spec, inside)) if isinstance(inside, dict) else {}
-    return all(folded(reply_key(aspect)) in given for aspect in spec.aspects)
+    return any(folded(reply_key(aspect)) in given for aspect in spec.aspects)
+
+
+def unwrapped(members: Members) -> Members:
+    """The arguments of a function call, as models write one that were told of no function, or the one result."""
+    outer, inner = members, None
+    if outer.keys() <= {"type", "id", "function"} and isinstance(outer.get("function"), Members):
+        outer = outer["function"]
+    if "name" in outer and outer.keys() <= {"type", "id", "name", "arguments", "parameters"}:
+        inner = outer.get("arguments", outer.get("parameters"))
+    elif len(outer) == 1 and folded(next(iter(outer))) in WRAPPERS:
+        (inner,) = outer.values()
+    inner = whole_object(inner.strip()) if isinstance(inner, str) else inner
+    return inner if isinstance(inner, Members) else members
 
 
 # ---- whose it is ---------------------------------------------------------------------------

@@ -44,12 +44,14 @@ AGAINST: Final = re.compile(
     r"|instructs|wants|(?:would|could|might) (?:be|say)|if|unless|whether|draft|guess|possible|asked to|example|tries"
     r"|trying|tried|make me|refus\w+|anything but|opposite|except|doubt\w*|worse|worst|loser|losing|minimum|maximum"
     r"|ends\W{0,9}\Z|put|insert\w*|append\w*|embed\w*|inject\w*|plant\w*|includes|included|quot\w+|last line|tempt\w+"
-    r"|naive\w*|initial\w*|choose one|(?:weak|poor)(?:er|est)(?:\s\w+)?\Z|inferior(?:\s\w+)?\Z|(?:less|least)\s\w+\s\w+\Z"
+    r"|naive\w*|initial\w*|choose one|(?:weak|poor)(?:er|est)(?:\s\w+)?\Z|inferior(?:\s\w+)?\Z"
+    r"|(?:less|least)\s\w+\s\w+\Z"
     r"|(?:response|assistant|answer|output) \w['’]s (?:response|answer|output|text) (?:is|has|was)\b"
     r"|(?:response|assistant|answer|output) (?:\w )?has the \w+"
     r"|nicht|kein\w*|weder|schlechter\w*|schwächer\w*|pas|jamais|pire|non|nunca|peor|não|pior|peggio\w*|не|нет|ни|хуже"
-    r"|худш\w+)\b|n['’]t\b|[差劣悪]|나쁜|أسوأ|<!--|~~\W{0,9}\Z|<(?:reject\w*|loser|worse)>\W{0,9}\Z"
-    r"|\A\W*(?:the )?(?:output )?(?:format|template)\W*\Z|(?:\bor|[/|])\s?[*\"'(]{0,3}\Z"
+    r"|худш\w+)\b|n['’]t\b|[差劣悪]|나쁜|أسوأ|~~\W{0,9}\Z|<(?:reject\w*|loser|worse)>\W{0,9}\Z"
+    r"|\A\W*(?:(?:the )?(?:output )?(?:format|template)|(?:my )?(?:thoughts?|thinking)(?: process| so far)?)\W*\Z"
+    r"|(?:\bor|[/|])\s?[*\"'(]{0,3}\Z"
     r"|[不没沒非否无無]|ない|않|아니",
     re.IGNORECASE,
 )
@@ -57,7 +59,7 @@ AGAINST: Final = re.compile(
 DENIED: Final = tuple("❌❎✗✘✖✕×👎🚫⛔☒☐")
 # Before a label that ends a quotation with other words in it.
 QUOTED: Final = re.compile(r"[\"“„«]\s{0,3}[^\W_][^\"“„«\n]{0,200}\Z")
-CLOSING_QUOTES: Final = tuple("\"”“»")
+CLOSING_QUOTES: Final = tuple('"”“»')
 # Before a label that was thought of first only.
 AT_FIRST: Final = re.compile(r"\b(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}\Z", re.IGNORECASE)
 # Before a label that is one of several in a row.
@@ -67,14 +69,16 @@ LEADS_ON: Final = " \t\n:：\"'“”‘’«»*_`(["
 REFUTED: Final = re.compile(
     r"[\s\"'”’*_`)\]]{0,6}(?:[?？]|(?:(?:would|could|might|may|is|was|are|seems|will)\s)?"
     r"(?:not|never|(?:the )?wrong|incorrect|(?:the )?worse|false|mistaken|a mistake|what)\b"
-    r"|(?:is|was|would|could|do|does|did)n['’]t\b|~~|would\b|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
+    r"|(?:is|was|would|could|do|does|did)n['’]t\b|~~|would\b"
+    r"|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
     re.IGNORECASE,
 )
 # Behind a verdict in JSON: it is taken back.
 TAKEN_BACK: Final = re.compile(
     r"\b(?:wait|actually|correction|(?:scratch|strike) that|on second thoughts?|on re(?:flection|reading)|reconsider\w*"
-    r"|oops|sorry|apolog\w+|hmm+|(?:ignore|disregard)(?: (?:that|this|it|the above|my)|\s?[.!])"
-    r"|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)|i (?:mistook|meant|confused|mixed|misread|misjudged)"
+    r"|oops|sorry|apolog\w+|hmm+|(?:ignore|disregard) (?:that|this|it|the above|my)"
+    r"|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)"
+    r"|i (?:have )?(?:revised|corrected|mistook|meant|confused|mixed|misread|misjudged)"
     r"|i (?:have )?made an? (?:error|mistake)|(?:that|this)(?: is|['’]s) not (?:right|correct)|labels (?:are|were)"
     r"|(?:swap|switch|invert|reverse) (?:a|b|the|them|this|it|labels)|revised?\s?:|(?:edit|update)\s?:"
     r"|should (?:be|have been|say|read)|i (?:would |want to |will )?change|take (?:that|it) back"
@@ -83,7 +87,7 @@ TAKEN_BACK: Final = re.compile(
     r"|not my (?:final |own )?(?:verdict|answer)|(?:only|just|merely) an? (?:example|template|draft|guess)"
     r"|is what (?:the )?(?:response|assistant|answer|output)|nein|moment mal|korrektur|en fait|attendez|perdón"
     r"|corrección|excusez|pardon|désolée?|entschuldigung|на самом деле|постойте|исправл\w+|корректиров\w+|извините"
-    r"|простите|maaf)\b|(?:\A|[.!?\n])\W*(?:no|nope|non|nein|нет)\s?[.,!]"
+    r"|простите|maaf)\b|(?:\A|[.!?\n])\W*(?:no|nope|non|nein|нет|disregard)\s?[.,!]"
     r"|等等|更正|修正|抱歉|搞错|弄错|不对|實際上|实际上|実は|訂正|すみません|申し訳|정정|죄송|عذر|آسف|تصحيح",
     re.IGNORECASE,
 )
@@ -94,7 +98,7 @@ NOT_OWN: Final = re.compile(
     r"|thought|thinking|thinks|(?:initial|first|preliminary|tentative|provisional)(?: \w+)?|placeholder)"
     r"|(?:\b(?:not|never)|n['’]t)(?:\s\w+){0,2})"
     r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told|demands|dictates)\b"
-    r"[^.!?\n:]{0,40}|\b(?:before|if(?! i (?:had|have) to))\b[^.!?\n:]{0,60})"
+    r"[^.!?\n:]{0,40}|\b(?:before|if(?! i (?:had|have) to (?:choose|pick|decide)))\b[^.!?\n:]{0,60})"
     r"[\s:,“\"'`(*_]{0,6}\Z|(?<!~)~~\Z",
     re.IGNORECASE,
 )
@@ -154,11 +158,16 @@ def is_stated(before: str, behind: str) -> bool:
     """Whether nothing in a label's own clause denies it or gives it to somebody else."""
     led = before.rstrip(LEADS_ON)
     clause = CLAUSE_END.split(led)[-1]
-    if AGAINST.search(clause) or AT_FIRST.search(before) or REFUTED.match(behind) or COMPARED.search(f"{led[-40:]} "):
+    if (
+        AGAINST.search(clause)
+        or AT_FIRST.search(before[-40:])
+        or REFUTED.match(behind)
+        or COMPARED.search(f"{led[-40:]} ")
+    ):
         return False
-    if led.endswith(DENIED) or behind.lstrip(" *_`\"'”’)]").startswith(DENIED):
+    if led.endswith((*DENIED, "<!--")) or behind.lstrip(" *_`\"'”’)]").startswith(DENIED):
         return False
-    quoted = QUOTED.search(before) if behind.startswith(CLOSING_QUOTES) else None
+    quoted = QUOTED.search(before) if behind.lstrip(".*_` ").startswith(CLOSING_QUOTES) else None
     return quoted is None or is_stated(before[: quoted.start()], "")
 
 

@@ -1,22 +1,21 @@
 """Verdicts in plain text: a label or a number in the form that the rubric declares, or alone on the last line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from evaluations.domain import AspectSpec
-from evaluations.judge.labels import AROUND, label_on, without_lead, without_ornaments
+from evaluations.judge.labels import AROUND, LATEX, LEAD, LEAD_TO_SCORE, label_on, without_lead, without_ornaments
 from evaluations.judge.linear_patterns import Match, PatternTimedOut, find_matches
 from evaluations.judge.prompting import all_texts
-from evaluations.judge.remarks import is_harmless, is_listed, is_stated
+from evaluations.judge.remarks import TAKEN_BACK, is_harmless, is_listed, is_stated, speaks_against
 from evaluations.judge.replying import text_pattern
 from evaluations.judge.thoughts import without_end_marks
 from evaluations.judge.verdicts import (
     OPENING_TAG,
     Asked,
-    Judged,
     Reading,
     Unreadable,
     out_of_fence,
@@ -32,6 +31,22 @@ REMARK: Final = re.compile(
 MOST_MATCHES: Final = 100  # more are a model that repeats itself
 NEAR: Final = 300  # characters around a label that are looked at
 ENDED: Final = (".", "!", "?", "。", "！", "？")
+# How a line ends whose sentence goes on in the next, or that asks for a value which is no verdict.
+GOES_ON: Final = re.compile(
+    r"(?:\b(?:than|over|and|or|an?|beats?|vs\.?|versus|between|against|deserves|gets|chose|chosen|picked)"
+    r"|(?:\A|\s)[<>]|[=,/&+])"
+    r"[\s*_`\"'“(]*\Z"
+    r"|\b(?:correct|right|gold|reference|expected|true) (?:answer|option|choice|output)\b|\bthe question\b",
+    re.IGNORECASE,
+)
+# What may precede a word like “Verdict” in its clause, and how a number is written that has a sign.
+OWN_WORD: Final = re.compile(
+    r"(?:\A|[^\w\s*_#>|\"'“(<[-]"
+    r"|\b(?:my|the|our|final|overall|total|own|so|thus|therefore|hence|finally|and|is|as|an?|this|with|following|combined"
+    r"|resulting|single))[\s*_#>|\"'“(<[-]*\Z",
+    re.IGNORECASE,
+)
+SIGN: Final = re.compile(r"(?:[-−–+.,~∼≈<≤≥±¬!≠?$€£/^]|(?<![\w\"'/-])>)\Z")
 # So many lines may follow the one that holds a label.
 MOST_LINES: Final = 6
 
@@ -57,12 +72,24 @@ def labels_at_end(asked: Asked, text: str) -> list[str]:
     if asked.in_line and not text.endswith(tuple(bracketed(aspect))):
         return []
     plain = without_end_marks(text)
-    forms = dict.fromkeys((text, plain, without_ornaments(plain))) if pattern else ()
-    found = next(filter(None, (matches(pattern, form, asked.judged) for form in forms)), [])
+    found = next(filter(None, (matches(asked, pattern, form) for form in forms_of(text, plain))), []) if pattern else []
     return found or last_line(aspect, plain)
 
 
-def matches(pattern: str, text: str, judged: Judged | None) -> list[str]:
+def forms_of(text: str, plain: str) -> Iterator[str]:
+    """The reply as it is, and without what is around its verdict or in it and says nothing; each only once."""
+    yield text
+    if plain != text:
+        yield plain
+    if (bare := without_ornaments(plain)) != plain:
+        yield bare
+    if "**" in plain:
+        yield plain.replace("**", "")
+    if "\\" in plain:
+        yield LATEX.sub(r"\1", plain)
+
+
+def matches(asked: Asked, pattern: str, text: str) -> list[str]:
     """Every label that the rubric's pattern finds and nothing beside it denies: its one group, or the whole match.
 
     Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
@@ -71,14 +98,50 @@ def matches(pattern: str, text: str, judged: Judged | None) -> list[str]:
     befores = [text[max(one.start - NEAR, 0) : one.start] for one in found]
     if len(found) > MOST_MATCHES or any(map(is_listed, befores)):
         return []
-    behinds = [text[one.end : one.end + NEAR] for one in found]
-    found = [one for one, *around in zip(found, befores, behinds, strict=True) if is_stated(*around)]
+    behinds = [behind(one, text) for one in found]
+    own = [
+        one for one, *around in zip(found, befores, behinds, strict=True) if is_stated(*around) and is_own(one, text)
+    ]
+    if found and not own and found[-1].end > len(text.rstrip().rpartition("\n")[0]):
+        raise Unreadable("The reply denies the verdict that it ends in, or gives it as another's.")
+    found, judged = own, asked.judged
+    if found and is_taken_back(asked, found[-1].label, text[found[-1].end :]):
+        raise Unreadable("The reply takes its verdict back.")
     if not found or judged is None:
         return [one.label for one in found]
     last = squeezed(text.strip().splitlines()[-1].strip(AROUND)) if text.strip() else ""
     texts = [squeezed(one) for one in all_texts(judged())]
     own = [one for one in found if last == (words := squeezed(one.text)) or not any(words in text for text in texts)]
     return [one.label for one in own]
+
+
+def behind(one: Match, text: str) -> str:
+    """What follows a match, or the label in it where no more words belong to the match."""
+    tail = text[one.span[1] : one.end]
+    end = one.span[1] if one.label and not re.search(r"[^\W_]{2}", tail) else one.end
+    return text[end : one.end + NEAR].lstrip("])")
+
+
+def is_own(one: Match, text: str) -> bool:
+    """Whether a label is whole, with the sign before it, and the word that leads on to it says no more of itself.
+
+    “Clarity score: 4” is not the score, and “Score: -4” is not 4.
+    """
+    first = one.span[0]
+    if first <= one.start:
+        return True
+    lead = text[one.start : first]
+    return not SIGN.search(lead) and (
+        not lead[0].isalpha() or bool(OWN_WORD.search(text[max(one.start - NEAR, 0) : one.start].rpartition("\n")[2]))
+    )
+
+
+def is_taken_back(asked: Asked, label: str, remark: str) -> bool:
+    """Whether the words behind a label that a pattern found take it back, or give the verdict to another."""
+    (aspect,) = asked.spec.aspects
+    if aspect.scale_min is None:
+        label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
+    return bool(label and remark.strip() and (TAKEN_BACK.search(remark) or speaks_against(aspect, label, remark)))
 
 
 def found_by(pattern: str, text: str) -> list[Match]:
@@ -93,8 +156,23 @@ def last_line(aspect: AspectSpec, text: str) -> list[str]:
     """The last line that is not empty, where it states one label and nothing else."""
     lines = [line for line in out_of_fence(text).splitlines() if line.strip(" \t`")]
     label = label_on(aspect, OPENING_TAG.sub("", lines[-1])) if lines else None
-    leads_on = len(lines) > 1 and not lines[-2][-NEAR:].rstrip(" *_`\"'”’)").endswith(ENDED)
-    return [label] if label and not (leads_on and not is_stated(lines[-2][-NEAR:], "")) else []
+    if label and len(lines) > 1:
+        before = lines[-2][-NEAR:].rstrip(" *_`\"'”’)")
+        leads_on = not before.endswith(ENDED)
+        if leads_on and (GOES_ON.search(before) or not is_stated(before, "")):
+            return []
+        if lines[-1].strip(AROUND).isdecimal() and is_no_value(aspect, lines, before):
+            return []
+    return [label] if label else []
+
+
+def is_no_value(aspect: AspectSpec, lines: Sequence[str], before: str) -> bool:
+    """Whether a number on the last line goes on with a list, or is the value of something else."""
+    number = int(lines[-1].strip(AROUND))
+    if re.match(rf"\W{{0,9}}{number - 1}[.)]", lines[-2]):
+        return True
+    is_led = before.endswith((":", "：", "=")) or re.search(r"\b(?:is|of)\Z", before) is not None
+    return is_led and label_on(aspect, f"{before} {number}") is None
 
 
 def stated_elsewhere(aspect: AspectSpec, text: str) -> list[str]:
@@ -103,10 +181,11 @@ def stated_elsewhere(aspect: AspectSpec, text: str) -> list[str]:
     Where labels are in brackets, a letter without them names anything: the answer to a question, for one.
     """
     lines = [line for line in text.splitlines() if line.strip()]
+    leads = LEAD if aspect.scale_min is None else LEAD_TO_SCORE
     if marked := bracketed(aspect):
         said = [without_lead(line) or line for line in lines if "[" in line]
         return [label for label in marked for line in said if line.strip(AROUND) == label]
-    found = [label for line in lines if without_lead(line) and (label := label_on(aspect, line))]
+    found = [label for line in lines if without_lead(line, leads) and (label := label_on(aspect, line))]
     if len(lines) > 1 and label_on(aspect, lines[-1]):
         found += [label for label in [label_on(aspect, lines[-2])] if label]
     return found

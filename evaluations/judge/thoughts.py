@@ -13,7 +13,8 @@ THOUGHT: Final = (
 )
 # Names that mean thoughts only as a whole: a planet is no plan.
 WHOLE: Final = (
-    r"(?:cot|plan(?:ning)?|ponder(?:ing)?|brainstorm(?:ing)?|draft|internal|critique|rationale|notes|scratch)"
+    r"(?:cot|plan(?:ning)?|ponder(?:ing)?s?|brainstorm(?:ing)?|drafts?|internal|critique|rationale|notes|scratch"
+    r"|mus(?:e|ings?)|work(?:ings?)?|considerations?|introspection|self[_-]talk|step[_-]by[_-]step)"
 )
 # Behind an opening bracket: the rest of a tag, and of a token of a chat template.
 TAG: Final = (
@@ -40,8 +41,10 @@ MARK: Final = re.compile(
 )
 # Marks in words, which are looked for only where one of the anchors is in the reply.
 WORDS: Final = re.compile(
-    r"(?P<opens>\Aanalysis(?=(?-i:[A-Z])))|(?P<closes>assistantfinal(?=\W|\Z|(?-i:[A-Z]))|^\.\.\.\s?done thinking\.$)"
-    r"|(?P<begins>\A\s{0,9}(?:thinking\.\.\.$|here(?: is|'s|’s) my thought process:|here are my reasoning steps:))"
+    r"(?P<opens>\A(?:analysis|commentary)(?=(?-i:[A-Z{\[])))"
+    r"|(?P<closes>assistantfinal(?=\W|\Z|(?-i:[A-Z]))|^\.\.\.\s?done thinking\.$)"
+    r"|(?P<begins>\A\s{0,9}(?:thinking\.\.\.$|thinking process:\s{0,9}$"
+    r"|here(?: is|'s|’s) my thought process:|here are my reasoning steps:))"
     r"|(?P<answers>\bhere(?: is|'s|’s) my response:)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -50,13 +53,13 @@ END_MARK: Final = re.compile(
     r"[<\[](?:(?<=<)(?:/?s>|eos>|pad>|end_of_turn>|turn\|>|\|[\w:/ ]{1,40}\|>|｜[^｜<>]{1,40}｜>"
     r"|\|close\|>response<\|sep\|>|/(?:answer|output|solution|response|final|final_answer|conclusion|verdict|result)>"
     r"|\|start_header_id\|>\w{1,12}<\|end_header_id\|>|\|im_start\|>assistant|start_of_turn>model)"
-    r"|(?<=\[)(?:/?INST|EOS|end final response)\])\Z",
+    r"|(?<=\[)(?:/?INST|EOS|end final response|end of text|\|\w{1,40}\|)\])\Z",
     re.IGNORECASE,
 )
 LONGEST_MARK: Final = 60
 CLOSING_WORDS: Final = {"end", "close", "stop", "suffix"}
 DIRECTIONS: Final = CLOSING_WORDS | {"begin", "start", "open", "prefix", "of"}
-ANCHORS: Final = ("assistantfinal", "thinking.", "thought process:", "reasoning steps:")
+ANCHORS: Final = ("assistantfinal", "thinking.", "thought process:", "thinking process:", "reasoning steps:")
 QUOTES: Final = tuple("`\"'“”‘’")
 MOST_RESTS: Final = 8
 ALL: Final = ""  # the name of what closes all that is open
@@ -121,7 +124,7 @@ def holds_end_of_thoughts(text: str) -> bool:
 def marks_in(text: str) -> list[Mark]:
     found = [mark for match in MARK.finditer(text) if (mark := mark_of(match)) and not is_mention(text, mark)]
     lower = text.lower()
-    if lower.startswith("analysis") or any(anchor in lower for anchor in ANCHORS):
+    if lower.startswith(("analysis", "commentary")) or any(anchor in lower for anchor in ANCHORS):
         found = sorted([*found, *filter(None, map(mark_of, WORDS.finditer(text)))], key=lambda mark: mark.start)
     names = {mark.name for mark in found if not mark.closes}
     return [mark for mark in found if not mark.closes or mark.name not in (PROSE, DETAILS) or mark.name in names]
