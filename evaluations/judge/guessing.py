@@ -38,7 +38,11 @@ ASKS_FORM: Final = re.compile(
     r"|(?:end|finish|conclude|begin|start) (?:your \w+ )?(?:with|by)"
     r"|(?:this|following|exact|output|answer|required|strict) format|in (?:this|the following) form"
     r"|(?:output|print|return|write) (?:only|just|either|exactly|one|a single|the word)"
-    r"|only (?:output|print|return|write|answer)|on the last line)\b"
+    r"|only (?:output|print|return|write|answer)|on the last line"
+    r"|(?:answer|respond|reply|output|print|return|write|say)\b[^.\n]{0,40}\bonly"
+    r"|(?:your )?(?:answer|response|reply|output) (?:must|should|has to|is to) (?:only )?be"
+    r"|(?:just|simply) (?:answer|respond|reply|say)|(?:one|a single) (?:word|letter|character|digit|number)"
+    r"|one of:)\b"
     rf"|^[^\w\n]*{VERDICT_WORDS}[ \t*]*:|</\w+>[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -53,12 +57,14 @@ LONGEST_OPTIONS: Final = 200  # characters; more are prose
 # What may part the options in "[A or B or tie]".
 BETWEEN: Final = re.compile(r"\s+or\s+|\s*[|/,]\s*")
 # An object that is shown as Python or JavaScript write it: its keys in other quotes, or in none.
+# An object with a verdict's key that is no JSON, such as {"choice": "A" or "B"}.
+SHOWS_KEY: Final = re.compile(r"\{\s*[\"'“`]?\w{1,40}[\"'”`]?\s{0,3}:\s?[\"'<“\[]?\w")
 OPENS_SHOWN: Final = re.compile(r"\{(?=\s*(?:[\"'}]|[A-Za-z_]\w*\s*:))")
 BARE_KEY: Final = re.compile(r"([{,]\s*)'?([A-Za-z_]\w*)'?\s*:(?!:)")
 IN_QUOTES: Final = re.compile(r"[\"“'‘`]([^\"“”'‘’`\n]{1,40})[\"”'’`]")
 OPENS_QUOTE, ENDS_QUOTE, BETWEEN_TWO = r"[\"“'‘`*(\[]{0,2}", r"[\"”'’`*)\]]{0,2}", r"\s?(?:,|/|\||\bor\b)\s?(?:or\s)?"
 BARE_OPTIONS: Final = re.compile(
-    r"\b(?:with|only|either|exactly|of|say|output|print|return|write|word|letter)s?:?\s"
+    r"\b(?:with|only|either|exactly|of|say|output|print|return|write|word|letter|answer|respond|reply|be|choose|pick)s?:?\s"
     rf"{OPENS_QUOTE}(A|1){ENDS_QUOTE}{BETWEEN_TWO}{OPENS_QUOTE}(B|2)\b{ENDS_QUOTE}"
     rf"(?:{BETWEEN_TWO}{OPENS_QUOTE}(tie|same|C|equal|draw)\b)?",
     re.IGNORECASE,
@@ -84,6 +90,9 @@ BAND: Final = re.compile(
 FROM_TO: Final = re.compile(
     r"(?:from|scale of|between)[ \t*]+(-?\d+(?:\.\d+)?)[ \t*]*(?:to|-|–|and)[ \t*]*(-?\d+(?:\.\d+)?)", re.IGNORECASE
 )
+
+RANGE: Final = re.compile(r"[<\[(\"'“]\s?(-?\d+(?:\.\d+)?)\s?(?:to|-|–)\s?(-?\d+(?:\.\d+)?)\s?[>\])\"'”]")
+CONTINUOUS: Final = re.compile(r"\b(?:continuous|decimals?|float|fractional)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,11 @@ def pairwise_form(text: str, after: str) -> Form:
         return of_one(with_labels(replace(OVERALL, reply_key=verdict), labels), rationale_key=reason)
     if form := text_form(text):
         return form
-    is_own = bool(shown) or ("json" not in text.casefold() and ASKS_FORM.search(text) is not None)
+    is_own = (
+        bool(shown)
+        or SHOWS_KEY.search(text) is not None
+        or ("json" not in text.casefold() and ASKS_FORM.search(text) is not None)
+    )
     form = of_one(with_labels(OVERALL, labels), choices_key="choices")
     return replace(form, answer_format=TWO_STEP) if is_own else form
 
@@ -211,7 +224,8 @@ def form_shown_as(shown: Mapping[str, Any], text: str) -> Form | None:
         return None
     if not key:
         asked = [replace(asked[0], key=OVERALL.key, name=OVERALL.name, reply_key=asked[0].reply_key or asked[0].key)]
-    reasons = [name for name, value in shown.items() if isinstance(value, str) and not labels.get(name)]
+    named = {aspect.reply_key or aspect.key for aspect in asked}
+    reasons = [name for name, value in shown.items() if isinstance(value, str) and name not in named]
     order = tuple(aspect.key for aspect in asked)
     page = tuple(sorted(asked, key=lambda aspect: place_of(aspect, text)))
     return Form(page, order, rationale_key=reason_among(reasons, *reasons[:1]), choices_key=key)
@@ -307,11 +321,18 @@ def with_scale(form: Form, text: str, after: str) -> Form:
     """The scale of a list of values behind the prompt, of the values that it explains, or of its ends in words."""
     meanings = {band: meaning.strip() for band, meaning in BAND.findall(text)}
     ends = FROM_TO.search(text)
-    told = [enum_values(after), list(meanings), list(ends.groups()) if ends else [], USUAL_SCALE]
+    ranges = RANGE.search(text)
+    told = [
+        enum_values(after),
+        list(meanings),
+        *(list(one.groups()) if one else [] for one in (ends, ranges)),
+        USUAL_SCALE,
+    ]
     written = next(words for words in told if len(set(numbers_of(words))) > 1)
     low, high = min(numbers_of(written)), max(numbers_of(written))
     meanings = {band: said for band, said in meanings.items() if all(low <= one <= high for one in numbers_in(band))}
-    step = None if "." in "".join([*written, *meanings]) else 1.0
+    is_fine = (high - low <= 1 and not meanings) or CONTINUOUS.search(text)
+    step = None if is_fine or "." in "".join([*written, *meanings]) else 1.0
     scale = {"scale_min": low, "scale_max": high, "scale_step": step, "scale_labels": meanings}
     return replace(form, aspects=tuple(replace(aspect, **scale) for aspect in form.aspects))  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Final
 
 from evaluations.domain import InputRefused, RubricKind, RubricSpec
-from evaluations.judge.guessing import form_of, shown_objects
+from evaluations.judge.guessing import SHOWS_KEY, form_of, shown_objects
 from evaluations.judge.replying import JSON, answers_of, json_format
 from evaluations.judge.templating import PAIRWISE_FIELDS, field_of, is_doubled, placeholders_in
 
@@ -78,7 +78,7 @@ def as_python_sends(text: str) -> str:
 
 def has_doubled_name(text: str) -> bool:
     """Whether doubled braces hold a name: in another style of placeholder, or a literal one."""
-    return any(map(is_doubled, placeholders_in(text)))
+    return any(is_doubled(one) and " " not in one.strip("{} ") for one in placeholders_in(text))
 
 
 def as_format_sends(text: str) -> str:
@@ -118,7 +118,7 @@ def rubric_of(prompt: Prompt, placeholders: Mapping[str, str] | None = None) -> 
     spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
     spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
     # Without placeholders the text is instructions, and the form is added wherever it is sent.
-    says_form = "json" in prompt.text.casefold() or shown_objects(prompt.text)
+    says_form = "json" in prompt.text.casefold() or shown_objects(prompt.text) or SHOWS_KEY.search(prompt.text)
     if placeholders_in(prompt.text) and answers_of(spec) == JSON and not says_form:
         spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format(spec)}\n")
     return spec

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from evaluations.domain import InputRefused, Role
-from evaluations.models import Evaluation, RubricVersion
+from evaluations.models import Evaluation, Judge, RubricVersion, Run
+from evaluations.services.judging.running import start_run
 from tests.asking import Asking, token_for
 from tests.bouts import NOWHERE
 from tests.judges import make_judge, run_through
@@ -70,6 +71,16 @@ def test_a_program_cannot_write_a_rubric_with_an_unresolved_placeholder(asking: 
     blocks = {**spec, "instructions": "{% if context %}{{context}}{% endif %}"}
     refused = asking.post("/evaluations/study/rubrics", {"name": "open", "spec": blocks})
     assert "{% if context %}, {% endif %}, which only a template engine can fill" in refused.json()["detail"]
+
+
+def test_no_run_starts_with_a_judge_that_was_stored_with_one(evaluation: Evaluation) -> None:
+    """As one of an archive may be, which is restored as it was."""
+    make_comparison(evaluation)
+    judge = make_judge(evaluation, NOWHERE)
+    RubricVersion.objects.update(instructions="Judge {{input}}.")
+    with pytest.raises(InputRefused, match=r"asks for \{\{input\}\}"):
+        start_run(Judge.objects.get(pk=judge.pk), user=None)
+    assert not Run.objects.exists()
 
 
 def test_no_judge_is_made_of_a_version_that_was_stored_with_one(evaluation: Evaluation) -> None:

@@ -184,6 +184,50 @@ STYLES = {
         "two_step",
         step=AttemptStep.SCORE,
     ),
+    "Chinese names": Style(
+        "问题：{{问题}}\n回答一：{{回答A}}\n回答二：{{回答B}}\n最后输出 [[A]]、[[B]] 或 [[C]]。",
+        {"回答一更完整。\n\n[[A]]": A, "[[C]]": TIE},
+        "text",
+    ),
+    "names of several words": Style(
+        "{{user-question}}\n{{ answer a }}\n{{ answer b }}\nAnswer A or B only.",
+        {"Because.\nB": B},
+        "text",
+    ),
+    "Go, and names in camel case": Style(
+        "{{ .userQuestion }}\n{{ .responseA }}\n{{ .responseB }}\nJust say A or B.",
+        {"A": A},
+        "text",
+    ),
+    "double square brackets": Style(
+        "[[question]]\n[[answer_a]]\n[[answer_b]]\nEnd with [[A]] or [[B]].",
+        {"Fine. [[B]]": B},
+        "text",
+    ),
+    "Phoenix": Style(
+        "[Question]: {attributes.input.value}\n[Answer]: {attributes.output.value}\nScore: <1-7>",
+        {"It helps.\nScore: 6": 6.0},
+        "text",
+    ),
+    "Opik": Style(
+        'INPUT: {input}\nOUTPUT: {output}\nReturn JSON {{"score": <0.0 to 1.0>, "reason": "..."}}',
+        {'{"score": 0.5, "reason": "x"}': 0.5},
+    ),
+    "a continuous scale": Style(
+        "Rate on a continuous scale from 0 to 1.\nQuery: {{query}}\nGeneration: {{generation}}\nScore: <0-1>",
+        {"Fine.\nScore: 0.7": 0.7},
+        "text",
+    ),
+    "two objects that each show a label": Style(
+        '{question}\n{answer_a}\n{answer_b}\nAnswer {"winner": "A"} or {"winner": "B"} or {"winner": "tie"}',
+        {'{"winner": "B"}': B, '{"winner": "tie"}': TIE},
+    ),
+    "a form that is almost JSON": Style(
+        '{question}\n{output_1}\n{output_2}\nAnswer {{"choice": "1" or "2"}}',
+        {'{"choices": {"overall": "B"}}': B},
+        "two_step",
+        step=AttemptStep.SCORE,
+    ),
     "labels of more than a letter": Style(
         "{question}\n{response_a}\n{response_b}\nRespond with \"Response 1\", \"Response 2\" or \"Tie\" and "
         "nothing else.",
@@ -253,6 +297,9 @@ def test_a_prompt_that_says_nothing_of_its_form_still_gets_ours() -> None:
         "<<EOF >> log",
         "a << b >> c",
         "{ not a name }",
+        "{several words in braces}",
+        "It is 5% of 10%, __init__ and __main__",
+        "[insert your verdict here]",
     ],
 )
 def test_other_braces_and_marks_are_text(text: str) -> None:
@@ -280,6 +327,23 @@ def test_other_braces_and_marks_are_text(text: str) -> None:
         "{inputs[question]}",
         "Question: {0}",
         "Question: %s",
+        "{question.strip()}",
+        "${question.trim()}",
+        "${question ?? ''}",
+        "%(question)r",
+        "%(count)d",
+        "<%= question %>",
+        "<% if reference %>",
+        "{# a comment #}",
+        "{{=<% %>=}}",
+        "{{./input}}",
+        "{{../input}}",
+        "{{@index}}",
+        "{{\n  question\n}}",
+        "__QUESTION__",
+        "%question%",
+        "｛question｝",
+        "[INSERT QUESTION HERE]",
     ],
 )
 def test_what_only_a_template_engine_can_fill_is_refused_by_name(odd: str) -> None:
@@ -291,7 +355,11 @@ def test_what_only_a_template_engine_can_fill_is_refused_by_name(odd: str) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["{{colour}}", "{{ colour }}", "{{{colour}}}", "{{ colour | trim }}", "{colour}", "${colour}", "{x.colour}"]
+    "name",
+    [
+        *("{{colour}}", "{{ colour }}", "{{{colour}}}", "{{ colour | trim }}", "{colour}", "${colour}", "{x.colour}"),
+        *("{{颜色}}", "{цвет}", "{{größe}}", "{{the-colour}}", "{{ the colour }}", "{{ .Colour }}"),
+    ],
 )
 @pytest.mark.parametrize("rest", ["", " {{answer_a}} {{answer_b}}"])
 def test_an_unresolved_placeholder_is_named_with_the_fields_that_are_known(name: str, rest: str) -> None:
@@ -313,6 +381,13 @@ def test_plain_instructions_with_a_literal_word_in_braces_keep_the_built_in_layo
     assert first["content"] == system_text(spec, KEY)
     assert "Never write {name}." in first["content"]
     assert "[[begin response A" in second["content"]
+
+
+@pytest.mark.parametrize("style", ["$name", "%(name)s", "<<name>>"])
+def test_an_unknown_name_in_the_style_of_known_ones_is_a_placeholder(style: str) -> None:
+    names = [style.replace("name", name) for name in ("colour", "question", "answer_a", "answer_b")]
+    assert placeholders_in(" ".join(names)) == names
+    assert placeholders_in(names[0]) == []
 
 
 # ---- one style a prompt --------------------------------------------------------------------
@@ -355,6 +430,10 @@ def test_both_spellings_of_one_name_are_filled() -> None:
         ("{expected}", "reference"),
         ("${user_query}", "query"),
         ("{{ generation }}", "response"),
+        ("{{userQuestion}}", "query"),
+        ("{attributes.output.value}", "response"),
+        ("{{参考答案}}", "reference"),
+        ("{вопрос}", "query"),
     ],
 )
 def test_a_name_says_what_it_means(name: str, field: str) -> None:

@@ -24,6 +24,7 @@ from evaluations.domain import (
     Shown,
     exact_usd,
 )
+from evaluations.judge.checking import refuse_unresolved
 from evaluations.judge.replying import wants_two_steps
 from evaluations.models import Call, Judge, Rater, Run, User
 from evaluations.models.many import insert_many
@@ -114,6 +115,8 @@ def checked(
     refuse_impossible(wanted)
     refuse_channel(judge, channel)
     refuse_budget(judge, budget)
+    if judge.kind == JudgeKind.LLM:  # a judge of an archive, or from before placeholders of its style were known
+        refuse_unresolved(judge.rubric_version.spec())
     return wanted
 
 
