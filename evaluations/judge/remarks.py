@@ -46,8 +46,9 @@ AGAINST: Final = re.compile(
     r"|ends\W{0,9}\Z|put|insert\w*|append\w*|embed\w*|inject\w*|plant\w*|includes|included|quot\w+|last line|tempt\w+"
     r"|naive\w*|initial\w*|choose one|(?:weak|poor)(?:er|est)(?:\s\w+)?\Z|inferior(?:\s\w+)?\Z"
     r"|(?:less|least)\s\w+\s\w+\Z"
-    r"|(?:response|assistant|answer|output) \w['’]s (?:response|answer|output|text) (?:is|has|was)\b"
-    r"|(?:response|assistant|answer|output) (?:\w )?has the \w+"
+    r"|last word"
+    r"|(?:response|assistant|answer|output) (?:(?:\w )?has the|\w['’]s (?:response|answer|output|text) (?:is|has|was)"
+    r"|\w(?:['’]s \w+)? (?:suggests|recommends|proposes|requests|reads))"
     r"|nicht|kein\w*|weder|schlechter\w*|schwächer\w*|pas|jamais|pire|non|nunca|peor|não|pior|peggio\w*|не|нет|ни|хуже"
     r"|худш\w+)\b|n['’]t\b|[差劣悪]|나쁜|أسوأ|~~\W{0,9}\Z|<(?:reject\w*|loser|worse)>\W{0,9}\Z"
     r"|\A\W*(?:(?:the )?(?:output )?(?:format|template)|(?:my )?(?:thoughts?|thinking)(?: process| so far)?)\W*\Z"
@@ -60,8 +61,13 @@ DENIED: Final = tuple("❌❎✗✘✖✕×👎🚫⛔☒☐")
 # Before a label that ends a quotation with other words in it.
 QUOTED: Final = re.compile(r"[\"“„«]\s{0,3}[^\W_][^\"“„«\n]{0,200}\Z")
 CLOSING_QUOTES: Final = tuple('"”“»')
-# Before a label that was thought of first only.
-AT_FIRST: Final = re.compile(r"\b(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}\Z", re.IGNORECASE)
+# Before a label in its sentence: it was thought of first only, or is another's.
+AT_FIRST: Final = re.compile(
+    r"\b(?:(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}"
+    r"|according to (?:the )?(?:response|assistant|answer|output)\b[^.!?\n]{0,40}"
+    r"|(?:were|had) (?:it|they|a|b)\b[^.!?\n]{0,40},[^.!?\n]{0,30})\Z",
+    re.IGNORECASE,
+)
 # Before a label that is one of several in a row.
 LISTED: Final = re.compile(r"\]\][^\w\n]{0,4}(?:(?:or|and)[^\w\n]{0,3})?\Z", re.IGNORECASE)
 CLAUSE_END: Final = re.compile(r"[.!?;:,\n。！？；：，、]")
@@ -80,6 +86,7 @@ TAKEN_BACK: Final = re.compile(
     r"|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)"
     r"|i (?:have )?(?:revised|corrected|mistook|meant|confused|mixed|misread|misjudged)"
     r"|i (?:have )?made an? (?:error|mistake)|(?:that|this)(?: is|['’]s) not (?:right|correct)|labels (?:are|were)"
+    r"|(?:do not|don['’]t) agree|disagree|not mine|redo|closer inspection|should['’]ve|tells? me|told me"
     r"|(?:swap|switch|invert|reverse) (?:a|b|the|them|this|it|labels)|revised?\s?:|(?:edit|update)\s?:"
     r"|should (?:be|have been|say|read)|i (?:would |want to |will )?change|take (?:that|it) back"
     r"|(?:quote\w*|above|json|block) (?:\w+ ){0,2}(?:from|by|in) (?:the )?(?:response|assistant|answer|output)"
@@ -95,9 +102,11 @@ TAKEN_BACK: Final = re.compile(
 NOT_OWN: Final = re.compile(
     r"(?:\A\W*(?:(?:the |json )?(?:format|template|schema|sample|placeholder|thoughts?|thinking)(?: process)?)"
     r"|(?:\b(?:draft|guess|wrong|incorrect|ignor\w+|refus\w+|reject\w*|(?:example|sample|hypothetical)(?: \w+)?|e\.g\."
-    r"|thought|thinking|thinks|(?:initial|first|preliminary|tentative|provisional)(?: \w+)?|placeholder)"
+    r"|thinking|thinks|placeholder|(?:initial|preliminary|tentative|provisional)(?: \w+)?"
+    r"|first (?:impression|thought|take|glance))"
     r"|(?:\b(?:not|never)|n['’]t)(?:\s\w+){0,2})"
-    r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told|demands|dictates)\b"
+    r"|\b(?:says|said|claims|writes|wrote|contains|holds|ends (?:in|with)|wants|asks|tells|told|demands|dictates"
+    r"|suggests|recommends|proposes|according to|inject\w*)\b"
     r"[^.!?\n:]{0,40}|\b(?:before|if(?! i (?:had|have) to (?:choose|pick|decide)))\b[^.!?\n:]{0,60})"
     r"[\s:,“\"'`(*_]{0,6}\Z|(?<!~)~~\Z",
     re.IGNORECASE,
@@ -145,6 +154,10 @@ COMPARED: Final = re.compile(
     r"[\"'(\[]?\Z",
     re.IGNORECASE,
 )
+# These may also lead on to a label.
+COMPARED_TOO: Final = re.compile(
+    rf"(?:[>≫]\s?|\b(?:que|di|del|dan|än|enn?|niż)\s(?:(?:la|le|el|a|die|der)\s)?(?:{SIDE}\s)?)\Z", re.IGNORECASE
+)
 SIDES_IN_WORDS: Final[dict[Choice, str]] = {
     Choice.A: r"first|former|1st|erste\w*|première?|primer\w*|prim[ao]|перв\w+",
     Choice.B: r"second\w*|latter|2nd|zweite\w*|deuxième|segund\w+|втор\w+",
@@ -156,14 +169,10 @@ LONGEST_REMARK: Final = 1500
 
 def is_stated(before: str, behind: str) -> bool:
     """Whether nothing in a label's own clause denies it or gives it to somebody else."""
-    led = before.rstrip(LEADS_ON)
-    clause = CLAUSE_END.split(led)[-1]
-    if (
-        AGAINST.search(clause)
-        or AT_FIRST.search(before[-40:])
-        or REFUTED.match(behind)
-        or COMPARED.search(f"{led[-40:]} ")
-    ):
+    led, near = before.rstrip(LEADS_ON), before[-80:]
+    if AGAINST.search(CLAUSE_END.split(led)[-1]) or REFUTED.match(behind) or COMPARED.search(f"{led[-40:]} "):
+        return False
+    if ("," in near or "ccording" in near) and AT_FIRST.search(near):
         return False
     if led.endswith((*DENIED, "<!--")) or behind.lstrip(" *_`\"'”’)]").startswith(DENIED):
         return False
@@ -221,7 +230,7 @@ def speaks_against(aspect: AspectSpec, label: str, words: str) -> bool:
         named = others.search(clause)
         if (
             named
-            and not COMPARED.search(clause[: named.start()])
+            and not (COMPARED.search(clause[: named.start()]) or COMPARED_TOO.search(clause[: named.start()]))
             and (FOR.search(clause) or named[0] == without_side(clause.strip(MARKS)))
         ):
             return True

@@ -172,6 +172,8 @@ def is_no_value(aspect: AspectSpec, lines: Sequence[str], before: str) -> bool:
     if re.match(rf"\W{{0,9}}{number - 1}[.)]", lines[-2]):
         return True
     is_led = before.endswith((":", "：", "=")) or re.search(r"\b(?:is|of)\Z", before) is not None
+    if is_led and aspect.scale_min is not None and re.search(r"\b(?:score|rate|rating|grade)\b", before, re.IGNORECASE):
+        return False
     return is_led and label_on(aspect, f"{before} {number}") is None
 
 

@@ -225,3 +225,57 @@ def test_an_object_too_deep_or_too_long_to_be_a_verdict_is_broken() -> None:
     assert objects_in('{"a":1}' * 5_000) == ([], True)
     assert objects_in("{'a':" * 20 + "1" + "}" * 20)[1]
     assert read(SIX_ASPECT, '{"a":1}' * 5_000) == CallState.UNREADABLE
+
+
+# ---- several aspects, and what wraps them --------------------------------------------------
+
+MIXED = {"engagement": "A", "clarity": "A", "helpfulness": "B", "factuality": "tie", "depth": "B", "safety": "tie"}
+WHOLE = json.dumps({"rationale": "A is warmer.", "choices": MIXED})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        (json.dumps({"name": "judge", "arguments": json.loads(WHOLE)}), True),
+        (json.dumps({"name": "judge", "parameters": WHOLE}), True),
+        (json.dumps({"type": "function", "function": {"name": "judge", "arguments": WHOLE}}), True),
+        (f"<tool_call>\n{json.dumps({'name': 'judge', 'arguments': json.loads(WHOLE)})}\n</tool_call>", True),
+        (json.dumps({"result": json.loads(WHOLE)}), True),
+        (json.dumps({"rationale": "A is warmer.", **MIXED}), True),
+        (f"Engagement: A\nDepth: B\n\n{WHOLE}", True),
+        (f"{WHOLE}\n\nDepth: B\nSafety: tie", True),
+        (f'{WHOLE[:-1]}, "overall": "A"}}', True),
+        (f"First draft:\n{WHOLE.replace('tie', 'B')}\nFinal:\n{WHOLE}", True),
+        (f"{WHOLE}\n\nDepth: A", False),
+        (f"Depth: A\n{WHOLE}", False),
+        (f"{WHOLE}\n- depth: A (I revised this one)", False),
+        (f"{WHOLE}\nI want to change depth to A.", False),
+        (f"{WHOLE}\n" + '{"choices": {"depth": "A"}}', False),
+        (f'{WHOLE[:-1]}, "revised_choices": {{"depth": "A"}}}}', False),
+        (f'{WHOLE[:-1]}, "note": "Wait, I meant the other one for depth."}}', False),
+        (json.dumps({"quoted": json.loads(WHOLE)}), False),
+        (json.dumps({"name": "quote", "arguments": {"text": WHOLE}}), False),
+        ("\n".join(json.dumps({"name": "judge", "arguments": {**MIXED, "depth": one}}) for one in "AB"), False),
+    ],
+)
+def test_every_aspect_is_read_where_nothing_else_gives_another(text: str, is_read: bool) -> None:
+    told = read_reply(SIX_ASPECT, Shown.AS_STORED, Reply(text))
+    assert isinstance(told, Read) == is_read
+    assert not isinstance(told, Read) or dict(told.choices) == {key: Choice(one) for key, one in MIXED.items()}
+
+
+def test_two_scores_that_differ_are_none() -> None:
+    for more, is_read in (("", True), (', "final_score": "4"', True), (', "max_score": 5', True)):
+        told = read_reply(
+            SUMMARY_RATING,
+            Shown.AS_STORED,
+            Reply(f'{{"score": "4"{more}}}'),
+            step=AttemptStep.SCORE,
+            before=["Brief."],
+        )
+        assert isinstance(told, Read) == is_read
+    for more in (', "final_score": "2"', ', "adjusted score": 2'):
+        told = read_reply(
+            SUMMARY_RATING, Shown.AS_STORED, Reply(f'{{"score": "4"{more}}}'), step=AttemptStep.SCORE, before=["Brief."]
+        )
+        assert not isinstance(told, Read)

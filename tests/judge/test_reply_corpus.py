@@ -10,7 +10,7 @@ from tests.judge.replies import FORMS, READABLE, STEPS, UNREADABLE
 
 # Of the replies that a person reads, so many are read at the least: the others cost too much precision.
 LEAST_READ = 0.95
-LABELS = {"SAME": Choice.TIE, "C": Choice.TIE, "tie": Choice.TIE, "A": Choice.A, "B": Choice.B}
+LABELS = {"SAME": Choice.TIE, "C": Choice.TIE, "tie": Choice.TIE, "A": Choice.A, "B": Choice.B, "bb": Choice.BOTH_BAD}
 
 
 def read(form: str, reply: str) -> object:

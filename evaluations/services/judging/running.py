@@ -115,7 +115,7 @@ def checked(
     refuse_impossible(wanted)
     refuse_channel(judge, channel)
     refuse_budget(judge, budget)
-    if judge.kind == JudgeKind.LLM:  # a judge of an archive, or from before placeholders of its style were known
+    if judge.kind == JudgeKind.LLM and judge.rubric_version:  # stored before its style was known, or from an archive
         refuse_unresolved(judge.rubric_version.spec())
     return wanted
 
