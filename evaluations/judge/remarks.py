@@ -86,7 +86,7 @@ TAKEN_BACK: Final = re.compile(
     r"|(?:i|that) (?:was|is|am) (?:wrong|a mistake|mistaken)"
     r"|i (?:have )?(?:revised|corrected|mistook|meant|confused|mixed|misread|misjudged)"
     r"|i (?:have )?made an? (?:error|mistake)|(?:that|this)(?: is|['’]s) not (?:right|correct)|labels (?:are|were)"
-    r"|(?:do not|don['’]t) agree|disagree|not mine|redo|closer inspection|should['’]ve|tells? me|told me"
+    r"|(?:do not|don['’]t) agree|disagree|(?:verdict|answer) is not mine|redo|closer inspection|should['’]ve|tells? me|told me"
     r"|(?:swap|switch|invert|reverse) (?:a|b|the|them|this|it|labels)|revised?\s?:|(?:edit|update)\s?:"
     r"|should (?:be|have been|say|read)|i (?:would |want to |will )?change|take (?:that|it) back"
     r"|(?:quote\w*|above|json|block) (?:\w+ ){0,2}(?:from|by|in) (?:the )?(?:response|assistant|answer|output)"
