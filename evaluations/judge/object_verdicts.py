@@ -10,7 +10,7 @@ from typing import Any, Final
 from evaluations.domain import AspectSpec, Choice, RubricSpec
 from evaluations.judge.json_objects import Found, Members, objects_in, whole_object
 from evaluations.judge.labels import folded, label_on
-from evaluations.judge.passages import repeats, unescaped
+from evaluations.judge.passages import ENOUGH_LETTERS, repeats, unescaped
 from evaluations.judge.prompting import all_texts
 from evaluations.judge.remarks import NOT_OWN, TAKEN_BACK, is_neutral, speaks_against
 from evaluations.judge.replying import is_pointwise, reply_key, wants_text
@@ -263,7 +263,7 @@ def is_quoted(asked: Asked, one: Found, written: str, reply: str) -> bool:
     texts = [squeezed(text) for text in judged]
     if any(whole in text or all(f"{part}," in text or f"{part}}}" in text for part in parts) for text in texts):
         return True
-    return repeats(written, [unescaped(text) for text in judged])
+    return repeats(written, [unescaped(text) for text in judged if len(text) >= ENOUGH_LETTERS])
 
 
 def labels_in(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
