@@ -102,7 +102,10 @@ def read_json(asked: Asked, text: str) -> Reading:
 def is_contradicted(asked: Asked, reading: Reading, before: str, remark: str) -> bool:
     """Whether the words around a verdict give it to another: by its key, on a line alone, or in a clause."""
     spec, verdicts = asked.spec, reading[0]
+    around = f"{before}\n{remark}".casefold()
     for aspect in spec.aspects:
+        if loosened(reply_key(aspect))[:3] not in around:
+            continue
         given = rf"(?<![\w-]){pattern_of(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
         for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
             said = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []

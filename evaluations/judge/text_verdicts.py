@@ -110,6 +110,8 @@ def matches(asked: Asked, pattern: str, text: str) -> list[str]:
     if not found or judged is None:
         return [one.label for one in found]
     last = squeezed(text.strip().splitlines()[-1].strip(AROUND)) if text.strip() else ""
+    if all(last == squeezed(one.text) for one in found):
+        return [one.label for one in found]
     texts = [squeezed(one) for one in all_texts(judged())]
     own = [one for one in found if last == (words := squeezed(one.text)) or not any(words in text for text in texts)]
     return [one.label for one in own]
@@ -138,10 +140,12 @@ def is_own(one: Match, text: str) -> bool:
 
 def is_taken_back(asked: Asked, label: str, remark: str) -> bool:
     """Whether the words behind a label that a pattern found take it back, or give the verdict to another."""
+    if not re.search(r"\w", remark):
+        return False
     (aspect,) = asked.spec.aspects
     if aspect.scale_min is None:
         label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
-    return bool(label and remark.strip() and (TAKEN_BACK.search(remark) or speaks_against(aspect, label, remark)))
+    return bool(label and (TAKEN_BACK.search(remark) or speaks_against(aspect, label, remark)))
 
 
 def found_by(pattern: str, text: str) -> list[Match]:
