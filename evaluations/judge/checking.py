@@ -131,7 +131,7 @@ def refuse_unreadable_text(spec: RubricSpec) -> None:
         raise InputRefused("A verdict in plain text answers one aspect: use JSON answers for more.")
     try:
         pattern = re.compile(text_pattern(spec))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise InputRefused(f"The pattern of the verdict is not a regular expression: {error}.") from None
     if pattern.groups > 1:
         raise InputRefused("The pattern of the verdict may have one group, the label: write the others as (?:…).")

@@ -2,14 +2,16 @@
 
 Python's own engine can take exponential time, and whoever writes such a pattern stops every worker that reads a reply
 with it. A pattern is parsed as Python's, written anew for RE2 with the same meaning, and matched there. RE2 knows ASCII
-classes and word boundaries alone: classes are spelled out as the characters that Python counts, and before a text that
-is not ASCII is matched, each of its word boundaries gets a mark, which ``\\b`` then is.
+classes and word boundaries alone, and folds other letters: classes and letters of either case are spelled out as the
+characters that Python counts, and before a text that is not ASCII is matched, each of its word boundaries gets a mark,
+which ``\\b`` then is.
 
 What RE2 cannot express, such as look-arounds and backreferences, runs in a child process that is killed after a second.
 """
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +20,7 @@ from functools import lru_cache
 from itertools import accumulate
 from re import _constants as ops
 from re import _parser as parser
+from time import thread_time
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -25,9 +28,11 @@ import re2
 MARK: Final = "\U0010fffe"  # no character, so that no text has it
 REPLACEMENT: Final = "�"
 LAST: Final = 0x10FFFF
-SURROGATES: Final = (0xD800, 0xDFFF)
+SCALARS: Final = ((0, 0xD7FF), (0xE000, ord(MARK) - 1), (LAST, LAST))  # all that a text for RE2 may hold
 MOST_MATCHES: Final = 1_000
-MOST_MEMORY: Final = 64 << 20
+MOST_MEMORY: Final = 16 << 20
+MOST_INSTRUCTIONS: Final = 200_000  # of RE2, which takes the time of the text times these at worst
+MOST_REPEATS: Final = 1_000  # RE2 reads a higher count as plain text
 CHILD_SECONDS: Final = 1.0
 FLAGS: Final = re.MULTILINE
 
@@ -43,6 +48,13 @@ CURES: Final = {
     "POSSESSIVE_REPEAT": "a possessive quantifier, such as *+: leave out the last +",
     "AT_NON_BOUNDARY": r"\B: say which characters may be beside the label",
 }
+
+
+SIDE_BY_SIDE: Final = r"it has two of \b, ^, $, \A and \Z side by side: leave one of them out"
+TOO_LARGE: Final = (
+    f"it is too large: repeat a part {MOST_REPEATS:,} times at most, a class such as \\w less often, or write * or + "
+    "instead of a number"
+)
 
 
 class PatternRefused(ValueError):
@@ -71,10 +83,8 @@ def refuse_pattern(pattern: str) -> None:
     try:
         compiled(pattern, False)
         compiled(pattern, True)
-    except PatternRefused:
-        raise
-    except re2.error as error:
-        raise PatternRefused(f"it is too large to be matched: {error}") from None
+    except re2.error:
+        raise PatternRefused(TOO_LARGE) from None
 
 
 def find_matches(pattern: str, text: str) -> list[Match]:
@@ -105,7 +115,10 @@ class Linear:
         if self.marks:
             prepared, offsets = with_marks(prepared)
         found: list[Match] = []
+        stop = thread_time() + CHILD_SECONDS
         for start, end, label in self.spans(prepared):
+            if thread_time() > stop:
+                raise PatternTimedOut(TOO_SLOW.format(CHILD_SECONDS))
             if len(found) == MOST_MATCHES:
                 raise PatternTimedOut(f"The rubric's pattern matches more than {MOST_MATCHES:,} times in the reply.")
             span = (start, end) if label is None else (0, 0) if label == NOWHERE else label
@@ -139,6 +152,10 @@ def match_in(text: str, span: tuple[int, int], label: tuple[int, int]) -> Match:
     return Match(text[slice(*span)], *span, text[slice(*label)], label)
 
 
+TOO_SLOW: Final = (
+    "The rubric's pattern takes more than {:g} second on this reply: write the next version without nested "
+    "repetitions, look-arounds and backreferences."
+)
 NOWHERE: Final = (-1, -1)
 ENCODED_MARK: Final = MARK.encode()
 
@@ -171,7 +188,7 @@ def with_marks(text: str) -> tuple[str, Callable[[int], int]]:
     return "".join(parts), lambda place: place - marks_before[place]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def compiled(pattern: str, is_unicode: bool) -> Linear:
     """The pattern for RE2, for texts of ASCII alone or for any. PatternRefused or re2.error where there is none."""
     try:
@@ -189,6 +206,8 @@ def compiled(pattern: str, is_unicode: bool) -> Linear:
     except RecursionError:
         raise PatternRefused("it is nested too deep") from None
     expression = re2.compile(written.encode() if marks else written, options)
+    if expression.programsize > MOST_INSTRUCTIONS:
+        raise PatternRefused(TOO_LARGE)
     return Linear(expression, marks)
 
 
@@ -207,7 +226,7 @@ def places_in(nodes: Any) -> Places:
     for op, given in nodes:
         here = places_of(op, given)
         if so_far.ends and here.begins:
-            raise PatternRefused(r"it has two of \b, ^, $, \A and \Z side by side: leave one of them out")
+            raise PatternRefused(SIDE_BY_SIDE)
         is_empty = width_of(op, given) == 0
         so_far = Places(
             so_far.any_boundary or here.any_boundary,
@@ -231,7 +250,10 @@ def places_of(op: Any, given: Any) -> Places:
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
         if given[2].getwidth()[0] == 0:
             raise PatternRefused("it repeats something that may be empty: write the repetition around what is not")
-        return places_in([*given[2], *given[2]] if given[1] > 1 else given[2])
+        inside = places_in(given[2])
+        if given[1] > 1 and inside.begins and inside.ends:
+            raise PatternRefused(SIDE_BY_SIDE)
+        return inside
     return Places()
 
 
@@ -266,45 +288,29 @@ class Writer:
 
     # -- single characters
 
-    def one_of(self, written: str) -> str:
+    def one_of(self, characters: str) -> str:
         """A character, after the mark that may be before it."""
-        if self.flags & re.IGNORECASE and self.flags & re.ASCII:
-            return self.write_unknown(None)  # RE2 folds more than ASCII
-        cased = f"(?i:{written})" if self.flags & re.IGNORECASE else written
-        return f"(?:{escaped(ord(MARK))}?{cased})" if self.marks else cased
+        return f"(?:{escaped(ord(MARK))}?{characters})" if self.marks else characters
+
+    def asked_of_python(self, source: str) -> str:
+        ranges = ranges_of(source, self.flags & (re.IGNORECASE | re.ASCII | re.DOTALL), self.is_unicode)
+        if [low == high for low, high in ranges] == [True, True]:
+            # RE2 takes [Kk] for k of either case, and in alternatives adds its third one, the Kelvin sign.
+            return self.one_of(f"(?:{'|'.join(escaped(low) for low, _ in ranges)})")
+        return self.one_of(f"[{in_class(ranges)}]" if ranges else NOTHING)
 
     def write_literal(self, code: int) -> str:
-        return self.one_of(escaped(code))
+        is_cased = self.flags & re.IGNORECASE and chr(code) in cased_characters()
+        return self.asked_of_python(f"[{in_source(code)}]") if is_cased else self.one_of(escaped(code))
 
     def write_not_literal(self, code: int) -> str:
-        return self.one_of(f"[^{escaped(code)}{self.mark_in_class}]")
+        return self.asked_of_python(f"[^{in_source(code)}]")
 
     def write_any(self, _: None) -> str:
-        if self.flags & re.DOTALL and not self.marks:
-            return "(?s:.)"
-        line_end = "" if self.flags & re.DOTALL else escaped(ord("\n"))
-        return self.one_of(f"[^{line_end}{self.mark_in_class}]")
-
-    @property
-    def mark_in_class(self) -> str:
-        return escaped(ord(MARK)) if self.marks else ""
+        return self.asked_of_python(".")
 
     def write_in(self, items: Sequence[tuple[Any, Any]]) -> str:
-        negated = bool(items) and items[0][0] is ops.NEGATE
-        inside = "".join(self.item(*item) for item in items[negated:])
-        if negated:
-            return self.one_of(f"[^{inside}{self.mark_in_class}]")
-        return self.one_of(f"[{inside}]") if inside else self.write_unknown(None)
-
-    def item(self, op: Any, given: Any) -> str:
-        if op is ops.LITERAL:
-            return escaped(given)
-        if op is ops.RANGE:
-            return f"{escaped(given[0])}-{escaped(given[1])}"
-        _, is_not, kind = str(given).removeprefix("CATEGORY_").rpartition("NOT_")
-        of_ascii = self.flags & re.ASCII
-        ranges = ASCII_RANGES[kind] if of_ascii else class_ranges(kind, LAST if self.is_unicode else 127)
-        return in_class(others(ranges, self.marks) if is_not else ranges)
+        return self.asked_of_python(f"[{''.join(item_in_source(*item) for item in items)}]")
 
     # -- places
 
@@ -341,6 +347,8 @@ class Writer:
 
     def write_max_repeat(self, given: Any) -> str:
         low, high, nodes = given
+        if low > MOST_REPEATS or (high is not ops.MAXREPEAT and high > MOST_REPEATS):
+            raise PatternRefused(TOO_LARGE)
         most = "" if high is ops.MAXREPEAT else str(high)
         return f"(?:{self.sequence(nodes)}){{{low},{most}}}"
 
@@ -358,54 +366,56 @@ def in_class(ranges: Ranges) -> str:
 
 # ---- classes -------------------------------------------------------------------------------
 
-CLASSES: Final[dict[str, Callable[[str], bool]]] = {
-    "WORD": lambda character: character.isalnum() or character == "_",
-    "DIGIT": str.isdecimal,
-    "SPACE": str.isspace,
+NOTHING: Final = r"[^\x{0}-\x{10ffff}]"
+CATEGORIES: Final = {
+    "CATEGORY_WORD": r"\w",
+    "CATEGORY_NOT_WORD": r"\W",
+    "CATEGORY_DIGIT": r"\d",
+    "CATEGORY_NOT_DIGIT": r"\D",
+    "CATEGORY_SPACE": r"\s",
+    "CATEGORY_NOT_SPACE": r"\S",
 }
 
 
-# The same in a pattern with the flag (?a).
-ASCII_RANGES: Final[dict[str, Ranges]] = {
-    "WORD": [(48, 57), (65, 90), (95, 95), (97, 122)],
-    "DIGIT": [(48, 57)],
-    "SPACE": [(9, 13), (32, 32)],
-}
+def in_source(code: int) -> str:
+    return f"\\U{code:08x}"
+
+
+def item_in_source(op: Any, given: Any) -> str:
+    if op is ops.NEGATE:
+        return "^"
+    if op is ops.CATEGORY:
+        return CATEGORIES[str(given)]
+    return in_source(given) if op is ops.LITERAL else f"{in_source(given[0])}-{in_source(given[1])}"
+
+
+@lru_cache(maxsize=1024)
+def ranges_of(source: str, flags: int, is_unicode: bool) -> Ranges:
+    """The code points that Python's engine counts as this single character, of ASCII alone or of all."""
+    run = re.compile(f"(?:{source})+", flags)
+    parts = SCALARS if is_unicode else ((0, 127),)
+    found = ((low, run.finditer(characters(low, high))) for low, high in parts)
+    return [(low + one.start(), low + one.end() - 1) for low, matches in found for one in matches]
 
 
 @lru_cache
-def class_ranges(kind: str, last: int) -> Ranges:
-    r"""The code points of Python's \w, \d or \s up to the last one asked for."""
-    ranges: list[tuple[int, int]] = []
-    for code in filter(lambda code: CLASSES[kind](chr(code)), range(last + 1)):
-        if ranges and ranges[-1][1] == code - 1:
-            ranges[-1] = (ranges[-1][0], code)
-        else:
-            ranges.append((code, code))
-    return ranges
+def characters(low: int, high: int) -> str:
+    return "".join(map(chr, range(low, high + 1)))
 
 
 @lru_cache
-def others_of(ranges: tuple[tuple[int, int], ...]) -> Ranges:
-    edges = [-1, *(edge for pair in ranges for edge in pair), LAST + 1]
-    return [(low + 1, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low + 1 <= high - 1]
-
-
-def others(ranges: Ranges, without_mark: bool) -> Ranges:
-    """Every code point that is in none of the ranges; in a class of a marked text the mark is none."""
-    found = others_of(tuple(ranges))
-    if not without_mark:
-        return found
-    mark = ord(MARK)
-    pieces = [((low, min(high, mark - 1)), (max(low, mark + 1), high)) for low, high in found]
-    return [piece for pair in pieces for piece in pair if piece[0] <= piece[1]]
+def cased_characters() -> frozenset[str]:
+    return frozenset(one for low, high in SCALARS for one in characters(low, high) if one.lower() != one.upper())
 
 
 # ---- the child -----------------------------------------------------------------------------
 
+# The limit is the child's own, of processor time: a busy machine shortens it for nobody, and where the worker is killed
+# the child still ends.
 CHILD: Final = """
-import json, re, sys
-pattern, text, most = json.load(sys.stdin)
+import json, re, signal, sys
+pattern, text, most, seconds = json.load(sys.stdin)
+signal.setitimer(signal.ITIMER_PROF, seconds)
 found = []
 for one in re.finditer(pattern, text, re.MULTILINE):
     found.append([*one.span(), *(one.span(1) if one.re.groups else one.span())])
@@ -420,19 +430,18 @@ def matches_in_child(pattern: str, text: str) -> list[Match]:
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", CHILD],
-            input=json.dumps([pattern, text, MOST_MATCHES]),
+            input=json.dumps([pattern, text, MOST_MATCHES, CHILD_SECONDS]),
             capture_output=True,
             text=True,
-            timeout=CHILD_SECONDS,
+            timeout=CHILD_SECONDS * 10,
             check=True,
         )
     except subprocess.TimeoutExpired:
-        raise PatternTimedOut(
-            f"The rubric's pattern takes more than {CHILD_SECONDS:g} second on this reply: write the next version "
-            "without nested repetitions, look-arounds and backreferences."
-        ) from None
-    except subprocess.CalledProcessError:
-        raise PatternTimedOut("The rubric's pattern cannot be matched on this reply.") from None
+        raise PatternTimedOut(TOO_SLOW.format(CHILD_SECONDS)) from None
+    except subprocess.CalledProcessError as error:
+        is_slow = error.returncode == -signal.SIGPROF
+        words = TOO_SLOW.format(CHILD_SECONDS) if is_slow else "The rubric's pattern cannot be matched on this reply."
+        raise PatternTimedOut(words) from None
     spans = json.loads(done.stdout)
     if len(spans) > MOST_MATCHES:
         raise PatternTimedOut(f"The rubric's pattern matches more than {MOST_MATCHES:,} times in the reply.")

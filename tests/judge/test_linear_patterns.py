@@ -1,7 +1,10 @@
 r"""Patterns of rubrics by a linear-time engine: the same matches as Python's, and no text that holds a worker up."""
 
+import json
 import re
-import unicodedata
+import signal
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -10,11 +13,10 @@ from hypothesis import strategies as st
 
 from evaluations.judge import linear_patterns
 from evaluations.judge.linear_patterns import (
-    CLASSES,
     LAST,
+    MARK,
     PatternRefused,
     PatternTimedOut,
-    class_ranges,
     compiled,
     find_matches,
     refuse_pattern,
@@ -33,6 +35,11 @@ CHARACTERS = [
     "\u0301",
     "ſ",
     "\u212a",
+    "ı",
+    "İ",
+    "\u0345",
+    "ι",
+    "\x00",
     "🙂",
     "\ud800",
 ]
@@ -53,7 +60,7 @@ ATOMS = [
     r"[^\W_]",
     "[a-z]",
 ]
-ATOMS += [r"\[", r"\b", "^", "$", r"\A", r"\Z", "(?i:a)", "(?i:k)", "(?s:.)", "tie"]
+ATOMS += [r"\[", r"\b", "^", "$", r"\A", r"\Z", "(?i:a)", "(?i:k)", "(?i:i)", "(?i:[^k])", r"(?a:\w)", "(?s:.)", "tie"]
 
 
 def by_python(pattern: str, text: str) -> list[tuple[str, str, tuple[int, int]]]:
@@ -91,7 +98,7 @@ patterns = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(
-    flags=st.sampled_from(["", "", "(?i)", "(?a)", "(?s)"]),
+    flags=st.sampled_from(["", "", "(?i)", "(?a)", "(?s)", "(?ai)"]),
     before=patterns,
     label=patterns,
     text=st.lists(st.sampled_from(CHARACTERS), max_size=9).map("".join),
@@ -116,6 +123,8 @@ def test_any_pattern_finds_what_python_finds(flags: str, before: str, label: str
         r"(\w+)\s*$",
         r"(?x) Answer : \s* (A|B)  # the label",
         r"(?P<label>A|B)!",
+        "(A|[Kk])",
+        "(?a)(?i)(tie|k)",
     ],
 )
 @pytest.mark.parametrize(
@@ -133,6 +142,7 @@ def test_any_pattern_finds_what_python_finds(flags: str, before: str, label: str
         "A\x85",
         "1A",
         "A٣ B",
+        "\u212a, TİE",
     ],
 )
 def test_patterns_that_people_write_find_what_python_finds(pattern: str, text: str) -> None:
@@ -140,12 +150,16 @@ def test_patterns_that_people_write_find_what_python_finds(pattern: str, text: s
     assert here(pattern, text) == by_python(pattern, text)
 
 
-@pytest.mark.parametrize("kind", list(CLASSES))
-def test_classes_hold_exactly_what_python_counts(kind: str) -> None:
-    python = {"WORD": r"\w", "DIGIT": r"\d", "SPACE": r"\s"}[kind]
-    expected = {code for code in range(LAST + 1) if re.fullmatch(python, chr(code))}
-    assert {code for low, high in class_ranges(kind, LAST) for code in range(low, high + 1)} == expected
-    assert unicodedata.unidata_version  # the ranges are this Python's own
+EVERY_CHARACTER = "".join(chr(code) for code in range(LAST + 1) if not 0xD800 <= code <= 0xDFFF and chr(code) != MARK)
+CLASSES = [r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", ".", "[^a]", r"[^\W\d_]", "[a-z]", "[А-Я]", *"iıİſßι"]
+
+
+@pytest.mark.parametrize("flags", ["", "(?i)", "(?a)", "(?ai)", "(?s)"])
+@pytest.mark.parametrize("one", CLASSES)
+def test_classes_hold_exactly_what_python_counts(one: str, flags: str) -> None:
+    """Its folding of case too: RE2 has İ and ı beside no i, and a mark that is no letter beside ι."""
+    pattern = f"{flags}{one}+"
+    assert compiled(pattern, True).expression.sub("", EVERY_CHARACTER) == re.sub(pattern, "", EVERY_CHARACTER)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +170,7 @@ def test_classes_hold_exactly_what_python_counts(kind: str) -> None:
         (r"(\w+\s?)*:\s(?:A)", "word " * 20_000),
         (r"(?:.*?,){11}(A)", "x," * 20_000),
         (r"\b(?:\w+é?)+\b!(A)", "é" * 50_000),
+        ("(?:" * 90 + "A" + ")+" * 90, "B" * 50_000),
     ],
 )
 def test_a_catastrophic_pattern_takes_the_time_of_its_text(pattern: str, text: str) -> None:
@@ -177,6 +192,11 @@ def test_a_catastrophic_pattern_takes_the_time_of_its_text(pattern: str, text: s
         (r"\B(A)", r"\B"),
         (r"(A", "not a regular expression"),
         (r"(A){5000}", "too large"),
+        (r"(A){4294967294}", "too large"),  # which RE2 reads as plain text
+        (r"((A{1000}){1000})", "too large"),
+        (r"(\w{1,1000})!", "too large"),  # would take a minute and 300 MB on one long reply
+        (r"(?:\bA\b)+", "side by side"),
+        ("(?:" * 90 + r"\bA\b" + ")+" * 90, "side by side"),
     ],
 )
 def test_what_cannot_be_linear_is_refused_with_the_reason(pattern: str, words: str) -> None:
@@ -193,6 +213,13 @@ def test_a_stored_pattern_of_that_kind_is_stopped_after_a_second(monkeypatch: py
     monkeypatch.setattr(linear_patterns, "CHILD_SECONDS", 0.3)
     with pytest.raises(PatternTimedOut, match=re.escape("takes more than 0.3 second")):
         find_matches(r"(?=(a+)+$)A", "a" * 60 + "!")
+
+
+def test_its_process_ends_without_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is killed leaves no process behind that goes on for ever."""
+    child = [sys.executable, "-c", linear_patterns.CHILD]
+    given = json.dumps([r"(?=(a+)+$)A", "a" * 60 + "!", 1, 0.2])
+    assert subprocess.run(child, input=given, text=True, timeout=20).returncode == -signal.SIGPROF
 
 
 def test_more_matches_than_any_verdict_needs_are_too_many() -> None:
