@@ -1,4 +1,5 @@
-"""Settings, all from the environment. A value that cannot be used stops the start and is named.
+"""Settings, all from the environment. One that cannot be used stops the start and is named without its value: that may
+be a key or a password in the wrong place.
 
 The default needs nothing: SQLite and a file broker in ``var/``. `.env.example` lists every name;
 a file ``.env`` beside it is read too, and what the environment says itself wins.
@@ -41,14 +42,14 @@ def read_env_file(path: Path) -> None:
 def whole_number(name: str, default: int, least: int, most: int) -> int:
     given = os.environ.get(name, "") or str(default)
     if not given.isdecimal() or not least <= int(given) <= most:
-        raise ImproperlyConfigured(f"{name} is {given!r}: it must be a whole number from {least} to {most}.")
+        raise ImproperlyConfigured(f"{name} must be a whole number from {least} to {most}.")
     return int(given)
 
 
 def yes_or_no(name: str, default: bool = False) -> bool:
     given = os.environ.get(name, "") or ("1" if default else "0")
     if given not in ("0", "1"):
-        raise ImproperlyConfigured(f"{name} is {given!r}: it must be 0 or 1.")
+        raise ImproperlyConfigured(f"{name} must be 0 or 1.")
     return given == "1"
 
 
@@ -59,14 +60,39 @@ def names(name: str) -> list[str]:
 def networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     try:
         return [ipaddress.ip_network(one) for one in names(name)]
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} cannot be read: {error} (try 10.0.0.0/8,127.0.0.1/32).") from None
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} must be networks, separated by commas, as in 10.0.0.0/8,127.0.0.1/32 (not 10.0.0.1/8)."
+        ) from None
 
 
 def site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
     given = (os.environ.get(name, "") or default).rstrip("/")
     if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", given):
-        raise ImproperlyConfigured(f"{name} is {given!r}: it must look like {like}.")
+        raise ImproperlyConfigured(f"{name} must look like {like}.")
+    return given
+
+
+def broker_url(name: str) -> str:
+    """Celery repeats in its log what it cannot use, and a password that is in the place of the user."""
+    given = os.environ.get(name, "") or "filesystem://localhost"
+    try:
+        parts = urlsplit(given)
+        has_port = parts.port is not None  # read here, where it may be none
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} cannot be read: write / # ? and @ of a password as %2F %23 %3F %40."
+        ) from None
+    if parts.scheme not in ("filesystem", "redis", "rediss", "amqp", "amqps"):
+        raise ImproperlyConfigured(f"{name} must begin with filesystem://, redis://, rediss://, amqp:// or amqps://.")
+    if parts.scheme == "filesystem" and (has_port or "@" in given):
+        raise ImproperlyConfigured(f"{name} must be filesystem://localhost, or name a broker.")
+    if parts.username and parts.password is None:
+        raise ImproperlyConfigured(
+            f"{name} has a user without a password: it must look like redis://:password@host:6379/0."
+        )
+    if parts.scheme.startswith("redis") and not (parts.path[1:] or "0").isdecimal():
+        raise ImproperlyConfigured(f"{name} must end in the number of a database, as in redis://host:6379/0.")
     return given
 
 
@@ -102,7 +128,7 @@ try:
     DATA_DIR.mkdir(parents=True, exist_ok=True)
     SECRET_KEY = os.environ.get("JUDGEWEB_SECRET_KEY", "") or made_once(DATA_DIR / "secret_key")
 except OSError as error:
-    raise ImproperlyConfigured(f"JUDGEWEB_DATA_DIR is {DATA_DIR}: not writable ({error.strerror}).") from None
+    raise ImproperlyConfigured(f"JUDGEWEB_DATA_DIR is not writable ({error.strerror}).") from None
 
 DEBUG = yes_or_no("JUDGEWEB_DEBUG")
 # Where the web server listens, and the address that people type: the same unless a proxy stands before it.
@@ -199,11 +225,7 @@ DATABASES = {"default": database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---- background work -----------------------------------------------------------------------
-CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "") or "filesystem://localhost"
-if urlsplit(CELERY_BROKER_URL).scheme not in ("filesystem", "redis", "rediss", "amqp", "amqps"):
-    raise ImproperlyConfigured(
-        "CELERY_BROKER_URL must begin with filesystem://, redis://, rediss://, amqp:// or amqps://."
-    )
+CELERY_BROKER_URL = broker_url("CELERY_BROKER_URL")
 if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
     BROKER_DIR = DATA_DIR / "broker"
     BROKER_DIR.mkdir(exist_ok=True)
@@ -331,7 +353,7 @@ TIME_ZONE = os.environ.get("JUDGEWEB_TIME_ZONE", "") or "UTC"
 try:
     ZoneInfo(TIME_ZONE)
 except (ZoneInfoNotFoundError, ValueError):
-    raise ImproperlyConfigured(f"JUDGEWEB_TIME_ZONE is {TIME_ZONE!r}: no such time zone (try Europe/Berlin).") from None
+    raise ImproperlyConfigured("JUDGEWEB_TIME_ZONE is no time zone that is known (try Europe/Berlin).") from None
 
 # ---- logs ----------------------------------------------------------------------------------
 # Everything goes to stderr; `make run` keeps what its children say there in LOG_DIR.

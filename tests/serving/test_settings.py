@@ -19,7 +19,9 @@ NOT_OURS = {"OPENAI_API_KEY"}
 
 def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "judgeweb" / "settings.py").read_text()
-    read = set(re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|networks|site_address)\("(\w+)"', source))
+    read = set(
+        re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|networks|site_address|broker_url)\("(\w+)"', source)
+    )
     listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert listed - NOT_OURS == read
 
@@ -27,26 +29,26 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
 @pytest.mark.parametrize("given", ["x", "-1", "0", "65536", "8000.0"])
 def test_a_number_out_of_range_is_named(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", given)
-    with pytest.raises(ImproperlyConfigured, match=re.escape(f"PORT is {given!r}: it must be a whole number from 1")):
+    with pytest.raises(ImproperlyConfigured, match="PORT must be a whole number from 1"):
         settings.whole_number("PORT", 8000, 1, 65535)
 
 
 def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_WEBHOOK_NETWORKS", "10.0.0.0/8, 10.0.0.1/8")
-    with pytest.raises(ImproperlyConfigured, match=r"JUDGEWEB_WEBHOOK_NETWORKS cannot be read: 10\.0\.0\.1/8 has host"):
+    with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_WEBHOOK_NETWORKS must be networks"):
         settings.networks("JUDGEWEB_WEBHOOK_NETWORKS")
 
 
 def test_yes_or_no_is_one_or_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_DEBUG", "true")
-    with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_DEBUG is 'true': it must be 0 or 1"):
+    with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_DEBUG must be 0 or 1"):
         settings.yes_or_no("JUDGEWEB_DEBUG")
 
 
 @pytest.mark.parametrize("given", ["judge.example.org", "ftp://x", "https://x/path", "https://", "http://x:123456"])
 def test_an_address_is_scheme_host_and_port(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_ADDRESS", given)
-    with pytest.raises(ImproperlyConfigured, match="it must look like https://"):
+    with pytest.raises(ImproperlyConfigured, match="must look like https://"):
         settings.site_address("JUDGEWEB_ADDRESS", "")
 
 
@@ -59,7 +61,7 @@ def test_a_local_server_is_looked_for_where_it_is_said_to_be_and_nowhere_where_t
         monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", given)
         assert settings.ollama_url() == taken
     monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", "gpu:8080/v1")
-    with pytest.raises(ImproperlyConfigured, match="it must look like http://127"):
+    with pytest.raises(ImproperlyConfigured, match="must look like http://127"):
         settings.ollama_url()
 
 
@@ -96,12 +98,19 @@ def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "says"),
     [
-        ("PORT", "eighty", "PORT is 'eighty': it must be a whole number from 1 to 65535."),
+        ("PORT", "eighty", "PORT must be a whole number from 1 to 65535."),
         ("DATABASE_URL", "mysql://u:secret@h/d", "only sqlite and postgres are supported"),
         ("DATABASE_URL", "postgres://u:secret@h:port/d", "it must look like sqlite:///path or postgres://"),
         ("CELERY_BROKER_URL", "memory://", "CELERY_BROKER_URL must begin with filesystem://"),
-        ("JUDGEWEB_TIME_ZONE", "Berlin", "JUDGEWEB_TIME_ZONE is 'Berlin': no such time zone"),
-        ("JUDGEWEB_DATA_DIR", "/dev/null/x", "JUDGEWEB_DATA_DIR is /dev/null/x: not writable"),
+        ("JUDGEWEB_TIME_ZONE", "Berlin", "JUDGEWEB_TIME_ZONE is no time zone that is known"),
+        ("JUDGEWEB_DATA_DIR", "/dev/null/x", "JUDGEWEB_DATA_DIR is not writable"),
+        ("JUDGEWEB_WEB_THREADS", "sk-secret", "JUDGEWEB_WEB_THREADS must be a whole number"),
+        ("JUDGEWEB_ADDRESS", "https://u:secret@judge.example.org", "JUDGEWEB_ADDRESS must look like"),
+        ("JUDGEWEB_WEBHOOK_NETWORKS", "secret", "JUDGEWEB_WEBHOOK_NETWORKS must be networks"),
+        ("CELERY_BROKER_URL", "redis://secret@127.0.0.1:1/0", "has a user without a password"),
+        ("CELERY_BROKER_URL", "redis://127.0.0.1:1/secret", "must end in the number of a database"),
+        ("CELERY_BROKER_URL", "amqp://u:pass/secret@127.0.0.1:1//", "cannot be read: write /"),
+        ("CELERY_BROKER_URL", "filesystem://secret@x", "must be filesystem://localhost"),
     ],
 )
 @pytest.mark.parametrize("command", [["manage.py", "check"], ["-m", "judgeweb.serving"]], ids=["manage.py", "make run"])
