@@ -28,6 +28,7 @@ from evaluations.outside.wording import (
     FILTER_WORDS,
     FORMAT_WORDS,
     KEY_WORDS,
+    LEAST_OF_KEY,
     LONGEST_BODY,
     MODEL_WORDS,
     NEVER_FITS_WORDS,
@@ -36,6 +37,7 @@ from evaluations.outside.wording import (
     Said,
     json_in,
     said_by,
+    without_key,
 )
 
 COMPLETIONS: Final = "/chat/completions"
@@ -218,7 +220,12 @@ def key_of(server: Server) -> str:
 
 
 def answer_from(status: int, text: str, server: Server, request: Request, key: str = "") -> Answer:
-    """What a 200 holds: an answer, or an error that a server in between has passed on as one."""
+    """What a 200 holds: an answer, or an error that a server in between has passed on as one.
+
+    Neither holds the key, whatever the server repeats; a dummy such as EMPTY is a word that a reply may have.
+    """
+    if len(key) >= LEAST_OF_KEY:
+        text = without_key(text, key)
     body = json_in(text)
     if not isinstance(body, dict) and text.strip()[:1] in ("", "{"):
         raise Retry("The server's answer broke off.", http_status=status, body=storable(text[:LONGEST_BODY]))

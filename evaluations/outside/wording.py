@@ -14,6 +14,7 @@ from evaluations.domain import storable
 
 LONGEST_BODY: Final = 4000
 LONGEST_MESSAGE: Final = 300
+LEAST_OF_KEY: Final = 12  # characters of a key by which it is known
 
 FORMAT_WORDS: Final = (
     *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
@@ -103,7 +104,7 @@ class Said:
 
 def said_by(status: int, text: str, key: str) -> Said:
     """The error of this answer, the key left out of all of it."""
-    text = storable(text).replace(key, "…") if key else storable(text)
+    text = without_key(storable(text), key)
     given = json_in(text)
     error = error_in(given)
     names = (error.get(name) for name in ("code", "type", "status"))
@@ -116,6 +117,15 @@ def said_by(status: int, text: str, key: str) -> Said:
         body=text[:LONGEST_BODY],
         is_json=given is not None,
     )
+
+
+def without_key(text: str, key: str) -> str:
+    """The text without the key, and without any longer part that it begins or ends with, as a server cuts it."""
+    if not key or key[:LEAST_OF_KEY] not in text and key[-LEAST_OF_KEY:] not in text:
+        return text
+    for length in range(len(key), min(LEAST_OF_KEY, len(key)) - 1, -1):
+        text = text.replace(key[:length], "…").replace(key[-length:], "…")
+    return text
 
 
 def json_in(text: str) -> Any:

@@ -402,6 +402,34 @@ def test_the_key_is_never_kept_with_what_the_server_said(monkeypatch: pytest.Mon
     assert "secret-1" not in str(told) + told.body
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Authorization: Bearer {key}</html>",
+        '{{"choices": [], "headers": "Bearer {key}"}}',
+        '{{"choices": [{{"message": {{"content": "Bearer {key}',
+        '{{"error": {{"code": 400, "message": "Incorrect key {start}"}}}}',
+        '{{"error": {{"code": 400, "message": "Incorrect key …{end}"}}}}',
+    ],
+)
+def test_no_answer_whatever_its_form_keeps_the_key_or_a_long_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    key = "sk-proj-Zq8vT3xLk29PwN4mRb7YcD1e"
+    monkeypatch.setenv("JUDGEWEB_KEY_TEST", key)
+    sent = body.format(key=key, start=key[:20], end=key[-16:])
+    told = error_from(lambda question: Told(body=sent), key_variable="JUDGEWEB_KEY_TEST")
+    assert not any(part in str(told) + told.body for part in (key[:12], key[-12:]))
+
+
+def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_KEY_TEST", "sk-proj-Zq8vT3xLk29PwN4mRb7YcD1e")
+    answer = answer_to(plain("You sent sk-proj-Zq8vT3xLk29PwN4mRb7YcD1e. A"), key_variable="JUDGEWEB_KEY_TEST")
+    assert answer.text == "You sent …. A"
+    monkeypatch.setenv("JUDGEWEB_KEY_TEST", "EMPTY")
+    assert answer_to(plain("EMPTY"), key_variable="JUDGEWEB_KEY_TEST").text == "EMPTY"
+
+
 def test_an_answer_without_a_choice_is_asked_again_and_odd_shapes_do_no_harm() -> None:
     for text in (
         "",
