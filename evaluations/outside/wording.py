@@ -121,7 +121,7 @@ def said_by(status: int, text: str, key: str) -> Said:
 
 def without_key(text: str, key: str) -> str:
     """The text without the key, and without any longer part that it begins or ends with, as a server cuts it."""
-    if not key or key[:LEAST_OF_KEY] not in text and key[-LEAST_OF_KEY:] not in text:
+    if not key or (key[:LEAST_OF_KEY] not in text and key[-LEAST_OF_KEY:] not in text):
         return text
     for length in range(len(key), min(LEAST_OF_KEY, len(key)) - 1, -1):
         text = text.replace(key[:length], "…").replace(key[-length:], "…")

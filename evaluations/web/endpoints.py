@@ -29,6 +29,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
         "endpoints": page_of(request, counted),
         "found": found_servers(),
         "runs": open_runs().order_by("pk")[:MOST_RUNS],
+        "run_count": open_runs().count(),
     }
     return render(request, "endpoints/endpoints.html", context)
 

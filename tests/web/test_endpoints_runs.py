@@ -7,6 +7,7 @@ from django.urls import reverse
 from evaluations.domain import RunState
 from evaluations.models import Event, Run, User
 from evaluations.services.judging.running import start_run
+from evaluations.web import endpoints
 from tests.asking import Asking, token_for
 from tests.judges import make_baseline
 from tests.making import make_comparison, make_evaluation, make_user
@@ -39,6 +40,16 @@ def test_an_administrator_cancels_a_run_of_an_evaluation_that_is_not_theirs(
     page = client.get(reverse("endpoints")).content.decode()
     assert "Study foreign" not in page.partition("Open runs")[2]
     assert client.post(reverse("endpoints_run_cancel", args=[run.pk])).status_code == 404
+
+
+def test_a_list_that_is_not_whole_says_so(
+    client: Client, root: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_run(run.judge, user=None)
+    client.force_login(root)
+    assert "oldest of" not in client.get(reverse("endpoints")).content.decode()
+    monkeypatch.setattr(endpoints, "MOST_RUNS", 1)
+    assert "The 1 oldest of 2." in client.get(reverse("endpoints")).content.decode()
 
 
 def test_nobody_else_does(client: Client, run: Run) -> None:
