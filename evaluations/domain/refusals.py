@@ -1,11 +1,17 @@
 """What is refused."""
 
+from evaluations.domain.secrets import without_keys
+
 
 class InputRefused(Exception):
     """What was given cannot be taken; the one sentence says what, where, and what to do.
 
-    Every door shows it as it stands: a page as an error on its form, a command as its last line.
+    Every door shows it as it stands: a page as an error on its form, a command as its last line. So a key that it would
+    repeat is left out here.
     """
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(without_keys(sentence))
 
 
 class ColumnsUnknown(InputRefused):

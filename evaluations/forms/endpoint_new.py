@@ -1,11 +1,11 @@
 from django import forms
 
 from evaluations.domain import is_plain_address, is_variable_name, may_be_key
-from evaluations.forms.secrets import SecretFreeInput, SecretFreeURLInput
+from evaluations.forms.secrets import SecretFreeForm, SecretFreeInput, SecretFreeURLInput
 from evaluations.services.judging.judging import MOST_A_MINUTE, MOST_IN_FLIGHT
 
 
-class EndpointForm(forms.Form):
+class EndpointForm(SecretFreeForm):
     name = forms.CharField(
         max_length=120, help_text="What people choose it by.", widget=SecretFreeInput(lambda text: not may_be_key(text))
     )

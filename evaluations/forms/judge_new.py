@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
 
 from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind, may_be_key
-from evaluations.forms.secrets import SecretFreeInput
+from evaluations.forms.secrets import SecretFreeForm, SecretFreeInput
 from evaluations.models import Endpoint, Evaluation, RubricVersion
 from evaluations.services.judging.judging import REASONING_EFFORTS
 
@@ -48,7 +48,7 @@ class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # not su
         return f"{obj.rubric.name}, version {obj.number}"
 
 
-class JudgeForm(forms.Form):
+class JudgeForm(SecretFreeForm):
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.order_by("name"),
         required=False,

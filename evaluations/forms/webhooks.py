@@ -1,7 +1,7 @@
 from django import forms
 
 from evaluations.domain import CHOSEN_KINDS, HookKind
-from evaluations.forms.secrets import SecretFreeURLInput
+from evaluations.forms.secrets import SecretFreeForm, SecretFreeURLInput
 
 IN_WORDS = {
     HookKind.RUN_FINISHED: "A run finished: every call of it has its outcome",
@@ -11,7 +11,7 @@ IN_WORDS = {
 }
 
 
-class KindsForm(forms.Form):
+class KindsForm(SecretFreeForm):
     kinds = forms.MultipleChoiceField(
         label="Tell it when",
         choices=[(kind.value, IN_WORDS[kind]) for kind in CHOSEN_KINDS],

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import may_be_key
+from evaluations.domain import InputRefused, may_be_key
 from evaluations.models import Endpoint, Evaluation, Event, Judge, User
 from tests.asking import Asking, token_for
 from tests.making import make_evaluation, make_user
@@ -37,7 +37,12 @@ PASTED = [
     ("base_url", f"user:{PASSWORD}@localhost", PASSWORD),
     ("base_url", f"http://localhost:9/v1?api_key={KEY}", KEY),
     ("name", KEY, KEY),
+    ("name", f"the key is {KEY}", KEY),
+    ("name", f"https://u:{KEY}@h.example.org", KEY),
+    ("max_in_flight", KEY, KEY),
+    ("tokens_per_minute", KEY, KEY),
 ]
+COMMAND_TAKES = ("key_variable", "base_url")
 
 
 @pytest.fixture
@@ -91,7 +96,9 @@ def test_no_answer_of_the_api_repeats_it(
     assert secret not in everything_kept(logged)
 
 
-@pytest.mark.parametrize(("field", "value", "secret"), [one for one in PASTED if one[0] != "name"])
+@pytest.mark.parametrize(
+    ("field", "value", "secret"), [one for one in PASTED if one[0] in ("key_variable", "base_url")]
+)
 def test_no_command_repeats_it(
     evaluation: Evaluation, logged: pytest.LogCaptureFixture, field: str, value: str, secret: str
 ) -> None:
@@ -103,15 +110,22 @@ def test_no_command_repeats_it(
     assert secret not in everything_kept(logged)
 
 
-@pytest.mark.parametrize("field", ["model", "name"])
-def test_a_key_is_no_name_of_a_judge_or_model(client: Client, root: User, evaluation: Evaluation, field: str) -> None:
+@pytest.mark.parametrize("field", ["model", "name", "seed", "max_tokens", "temperature", "mode"])
+def test_a_key_is_no_name_of_a_judge_or_model_and_comes_back_in_no_field(
+    client: Client, root: User, evaluation: Evaluation, field: str
+) -> None:
     client.force_login(root)
     endpoint = Endpoint.objects.create(name="there", base_url="http://localhost:8/v1")
     values = {"endpoint": endpoint.pk, "model": "m", "name": "judge", "version": evaluation.review_rubric_id}
-    answer = client.post(reverse("judge_new", args=["study"]), {**values, "mode": "auto", field: KEY})
+    answer = client.post(reverse("judge_new", args=["study"]), {**values, "mode": "auto"} | {field: KEY})
     assert answer.status_code == 422
     assert KEY not in answer.content.decode()
     assert not Judge.objects.exists()
+
+
+def test_a_refusal_leaves_out_a_key_wherever_it_stands() -> None:
+    assert str(InputRefused(f"“{KEY}” is no time zone.")) == "“…” is no time zone."
+    assert str(InputRefused("“llama-3-hf-instruct-quantized-awq-128g” is there.")).endswith("awq-128g” is there.")
 
 
 def test_events_name_the_server_of_a_webhook_and_not_its_path(
@@ -131,6 +145,8 @@ def test_events_name_the_server_of_a_webhook_and_not_its_path(
 @pytest.mark.parametrize(
     "name",
     [
+        "llama-3-hf-instruct-quantized-awq-128g",
+        "risk-model-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
         "gpt-4o-mini",
         "claude-3-5-sonnet-20241022",
         "meta-llama/Llama-3.1-70B-Instruct",
