@@ -45,7 +45,7 @@ def backup_of(evaluation: Evaluation) -> bytes:
 
 
 def restored_from(content: bytes, **options: Any) -> Restored:
-    return restore(io.BytesIO(content), name="study.zip", **{"slug": "elsewhere", **options})
+    return restore(io.BytesIO(content), name="study.zip", **{"slug": "restored-study", **options})
 
 
 def tables_in(content: bytes) -> dict[str, list[Any]]:
