@@ -3,17 +3,18 @@
 import re
 from typing import Final
 
-# What providers begin their keys with, and a run of characters that no name has.
+# How providers begin their keys, and keys whose form no name has.
+PREFIX: Final = r"(?:sk|pk|rk|gsk|xai|pplx|nvapi|csk|tgp|fw|hf|r8|ghp|glpat|whsec)[-_]"
+DISTINCT: Final = r"AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+"
 KEY: Final = re.compile(
-    r"(?:bearer\s+)?(?:sk|pk|rk|gsk|xai|pplx|nvapi|csk|tgp|fw|hf|r8|ghp|glpat|whsec)[-_][A-Za-z0-9_=+/.-]{16,}"
-    r"|bearer\s+\S{16,}|AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+"
+    rf"(?:bearer\s+)?{PREFIX}[A-Za-z0-9_=+/.-]{{16,}}|bearer\s+\S{{16,}}|{DISTINCT}"
     r"|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{32,}",
     re.IGNORECASE,
 )
-# The same within a text: after what providers begin their keys with, a run of letters and digits that no word has.
+# A key inside a longer text: a known prefix and a run of letters and digits, or a distinct form.
 KEY_IN_TEXT: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk|pk|rk|gsk|xai|pplx|nvapi|csk|tgp|fw|hf|r8|ghp|glpat|whsec)[-_](?:[A-Za-z0-9]{1,12}[-_]){0,3}"
-    r"(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{16,}[\w-]*",
+    rf"(?<![A-Za-z0-9])(?:{PREFIX}(?:[A-Za-z0-9]{{1,12}}[-_]){{0,3}}(?=[A-Za-z]{{0,40}}\d)[A-Za-z0-9]{{16,}}[\w-]*"
+    rf"|[Bb]earer\s+(?=\S{{0,200}}\d)[\w.~+/=-]{{16,}}|{DISTINCT})",
     re.ASCII,
 )
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")

@@ -66,7 +66,7 @@ def first_in_file(row: ExportedRow, one: Annotation) -> str:
     if one.in_file.output_1:
         return one.in_file.output_1
     if one.in_file.preference is not None:
-        return row["candidate_a"]  # a note names output_1 wherever it is not A
+        return row["candidate_a"]  # a note names output_1 unless it is A
     return next((note.output_1 for note in notes_in(row) if note.output_1), row["candidate_a"])
 
 

@@ -208,6 +208,6 @@ def order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choic
     """In the Arena model_a stands on the left. Of MT-bench, whose questions are numbers, it is not known."""
     if choice == INCONSISTENT or kind == RaterKind.JUDGE:
         return Shown.FOLDED
-    if "shown_swapped" in values:  # of our own files, in which model_a stood on the left wherever that is known
+    if "shown_swapped" in values:  # our own files: model_a was on the left if the order is known
         return Shown.UNKNOWN if values["shown_swapped"] is None else Shown.AS_STORED
     return Shown.UNKNOWN if "turn" in values and question.isdecimal() else Shown.AS_STORED

@@ -54,8 +54,7 @@ SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
     NoticeKind.SHORTENED: ("value", "{count}{of} as long as can be kept, and cut off if longer ({lines})."),
     NoticeKind.NO_VALUE: (
         "value",
-        "{count}{of} kept as the text that stands here, which programs write for a missing or broken value: "
-        "{words} ({lines}).",
+        "{count}{of} kept as text: {words} ({lines}). Programs write this for a missing or broken value.",
     ),
     NoticeKind.RENAMED: ("question", "A question is stored as the aspect “{where}”: {words}."),
 }

@@ -143,7 +143,7 @@ def entry_of(record: Record | BadRow, found: Format, reading: Reading) -> Entry 
 
 
 def in_turns(values: Mapping[str, Any]) -> Iterator[str]:
-    """What the turns of a record hold beside their texts, where they stand in columns or in fields of a task."""
+    """What turns hold besides their texts, in the columns of a record or in the fields of a task."""
     yield from left_out_of_turns(values)
     for name in NESTED:
         if isinstance(inner := values.get(name), dict):

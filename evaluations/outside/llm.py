@@ -222,7 +222,7 @@ def key_of(server: Server) -> str:
 def answer_from(status: int, text: str, server: Server, request: Request, key: str = "") -> Answer:
     """What a 200 holds: an answer, or an error that a server in between has passed on as one.
 
-    Neither holds the key, whatever the server repeats; a dummy such as EMPTY is a word that a reply may have.
+    Neither contains the key, even if the server repeats it. A short dummy such as EMPTY may be a word of the reply.
     """
     if len(key) >= LEAST_OF_KEY:
         text = without_key(text, key)

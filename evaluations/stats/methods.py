@@ -177,7 +177,7 @@ def said(facts: Mapping[str, AspectFacts], rules: Rules) -> list[str]:
     if any(one.labels for one in facts.values()):
         labels = max(one.labels for one in facts.values())
         also = " also" if people else ""
-        sentences.append(f"Judges are{also} held against gold labels, on up to {counted(labels, 'pair')} an aspect.")
+        sentences.append(f"Judges are{also} compared with gold labels, on up to {counted(labels, 'pair')} an aspect.")
     sentences += of_judges(facts, rules)
     if rules.coding is Coding.SHOWN:
         sentences.append("Sides are the first and the second response shown.")

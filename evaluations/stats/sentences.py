@@ -40,7 +40,8 @@ def sentence(name: str, by_aspect: Mapping[str, JudgeReport], shown: Mapping[str
         return " ".join([said, *filter(None, [why]), *beside_reviewers(by_aspect, shown or {}), *of_calls(by_aspect)])
     several = len(by_aspect) > 1
     told_of = [
-        f"{'It' if place else who} {told(held, several)}" for place, held in enumerate(filter(None, (people, gold)))
+        f"{'It' if place else who} {agreement_sentence(held, several)}"
+        for place, held in enumerate(filter(None, (people, gold)))
     ]
     return " ".join([*told_of, *beside_reviewers(by_aspect, shown or {}), *remarks([*people, *gold], by_aspect)])
 
@@ -57,7 +58,7 @@ def with_gold(by_aspect: Mapping[str, JudgeReport]) -> list[Held]:
     return [Held(name, GOLD, numbers) for name, numbers in found.items() if numbers.n]
 
 
-def told(held: Sequence[Held], several: bool) -> str:
+def agreement_sentence(held: Sequence[Held], several: bool) -> str:
     """``several``: whether the judge was asked about more than one aspect."""
     if len(held) > 1:
         return range_of(held)
@@ -186,7 +187,7 @@ def remarks(held: Sequence[Held], by_aspect: Mapping[str, JudgeReport]) -> list[
     said = one_way(by_aspect)
     fewest = min(one.numbers.n for one in held)
     if fewest < FEW:
-        said.append(f"It rests on as few as {comparisons(fewest)}: expect it to move.")
+        said.append(f"Based on as few as {comparisons(fewest)}: it may change with more data.")
     return [*said, *covered(by_aspect), *of_calls(by_aspect)]
 
 

@@ -142,7 +142,7 @@ def test_the_page_archives_and_restores_and_the_list_shows_it_apart(owner: User,
 def test_whoever_imports_what_it_says_is_told_that_it_is_archived(evaluation: Evaluation) -> None:
     bring(evaluation, comparison())
     of_judge = {"rater": "file", "rater_kind": "judge"}
-    line = "The judge “file” is archived: what it says is stored, and in no report or list until it is restored."
+    line = "The judge “file” is archived. Its answers are stored, but reports leave them out until you restore it."
     assert line not in bring(evaluation, verdict(**of_judge)).summary["warnings"]
     archive_judge(evaluation.judges.get(name="file"), user=None)
     assert line in bring(evaluation, verdict(**of_judge, sample=1)).summary["warnings"]

@@ -224,7 +224,7 @@ def test_blank_space_round_a_name_makes_no_other_model(evaluation: Evaluation) -
 def test_names_that_look_alike_are_named_also_where_one_is_here_already(evaluation: Evaluation, name: str) -> None:
     bring(evaluation, comparison())
     first, second = sorted(("alpha", name))
-    told = f"“{first}” and “{second}” look alike and are different models. Give them one name if they are one."
+    told = f"“{first}” and “{second}” look alike but are different models. If they are the same model, use one name."
     assert told in check(evaluation, jsonl([comparison("q2", candidate_a=name)])).summary["warnings"]
     assert told not in check(evaluation, jsonl([comparison("q2")])).summary["warnings"]
 

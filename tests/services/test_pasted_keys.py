@@ -178,3 +178,22 @@ def test_names_of_models_are_no_keys(name: str) -> None:
 )
 def test_keys_of_providers_are_known(key: str) -> None:
     assert may_be_key(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-api03-Zq8vT3xLk29PwN4mRb7YcD1eZq8vT3xL",
+        "AIzaSyD4Zq8vT3xLk29PwN4mRb7YcD1eZq8vT",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl",
+        "Bearer Zq8vT3xLk29PwN4mRb7YcD1e",
+    ],
+)
+def test_a_refusal_leaves_out_a_key_within_its_sentence(key: str) -> None:
+    assert str(InputRefused(f"The name {key} is taken: choose another.")) == "The name … is taken: choose another."
+
+
+def test_a_refusal_keeps_a_sentence_without_a_key() -> None:
+    sentence = "The bearer internationalization-of-names is no key, and risk-model-0f1e2d3c4b5a6978 is none."
+    assert str(InputRefused(sentence)) == sentence

@@ -192,7 +192,7 @@ def test_over_several_aspects_it_names_every_aspect_on_which_a_difference_is_sho
 
 def test_few_comparisons_and_missing_answers_are_said() -> None:
     said = sentence("GPT", {"Overall": judged("AB..", "AB")})
-    assert "It rests on as few as 2 comparisons: expect it to move." in said
+    assert "Based on as few as 2 comparisons: it may change with more data." in said
     assert said.endswith("It has a verdict on 2 of 4 comparisons. 2 of 4 calls failed (2 refused).")
 
 

@@ -90,11 +90,13 @@ def choices_in(answered: Answered, asked: frozenset[str], group: Group) -> dict[
             if code := codes >> BITS * place & CODE:
                 given[ORDERS[shown]].append((sample, Folded(CHOICES[code - 1], bool(marks >> place & 1))))
         if key is not None and given:
-            choices[key] = told(given, asked)
+            choices[key] = choice_over_orders(given, asked)
     return choices
 
 
-def told(given: Mapping[Shown, Sequence[tuple[int, Folded]]], asked: frozenset[str]) -> exported.JudgesChoice:
+def choice_over_orders(
+    given: Mapping[Shown, Sequence[tuple[int, Folded]]], asked: frozenset[str]
+) -> exported.JudgesChoice:
     answers = {shown: [one for _, one in said] for shown, said in given.items()}
     folded = fold(answers, {Shown(shown) for shown in asked})
     return {
@@ -107,7 +109,7 @@ def told(given: Mapping[Shown, Sequence[tuple[int, Folded]]], asked: frozenset[s
 
 
 def at_places(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Told]:
-    """What was said in each sample, in their order. ``nothing`` stands for those in between in which nothing was."""
+    """What each sample said, in order. ``nothing`` fills in for an empty sample before the last one."""
     told: list[Told] = []
     for place, one in pairs:
         told += [nothing] * (place - len(told))

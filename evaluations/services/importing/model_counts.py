@@ -69,7 +69,7 @@ class ModelCounts:
         doubtful = [sorted(some) for some in alike.values() if len(some) > 1 and not self.names.isdisjoint(some)]
         for some in sorted(doubtful)[:IN_A_SENTENCE]:
             listed = " and ".join(f"“{name}”" for name in some[:IN_A_SENTENCE])
-            yield f"{listed} look alike and are different models. Give them one name if they are one."
+            yield f"{listed} look alike but are different models. If they are the same model, use one name."
 
 
 def looks_of(name: str) -> str:

@@ -405,7 +405,9 @@ def warnings(importing: Import, checked: Checked) -> Iterator[str]:
     yield from checked.models.warnings(name_asked(importing), list(known))
     judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
     for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
-        yield f"The judge “{name}” is archived: what it says is stored, and in no report or list until it is restored."
+        yield (
+            f"The judge “{name}” is archived. Its answers are stored, but reports leave them out until you restore it."
+        )
     if checked.elsewhere:
         queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
         yield f"{queries} here already under another id, but for case, blank space and punctuation at most."
