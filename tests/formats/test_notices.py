@@ -307,7 +307,8 @@ def test_words_for_a_missing_value_and_cells_as_long_as_a_spreadsheet_has_are_na
     assert told(odd, comparison("q2", response_a="None of them."), comparison("q3", response_b="x" * 32_767)) == [
         "1 value of “response_b” as long as can be kept, and cut off if longer (line 3).",
         *(
-            f"1 value of “{field}” kept as text: “{word}” 1 (line 1). Programs write this for a missing or broken value."
+            f"1 value of “{field}” kept as text: “{word}” 1 (line 1). "
+            "Programs write this for a missing or broken value."
             for field, word in (("candidate_a", "nan"), ("response_a", "NaN"), ("response_b", "#NAME?"))
         ),
     ]

@@ -90,7 +90,7 @@ def test_shares_that_are_equal_have_the_interval_of_the_fewest_comparisons() -> 
     few = by_aspect["Depth"].judge_human.majority.with_ties.agreement.ci95
     assert few is not None
     assert (
-        f"on 80% [{100 * few[0]:.0f}–{100 * few[1]:.0f}] of 10 to 40 comparisons for each of 2 aspects. It rests on as "
+        f"on 80% [{100 * few[0]:.0f}–{100 * few[1]:.0f}] of 10 to 40 comparisons for each of 2 aspects. Based on as "
         "few as 10 comparisons"
     ) in sentence("GPT", by_aspect)
 
