@@ -48,6 +48,7 @@ from evaluations.models import (
     Evaluation,
     Event,
     Export,
+    Handshake,
     Import,
     Indexing,
     JobStart,
@@ -359,6 +360,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )
     LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
+    Handshake.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
     Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")
 
 

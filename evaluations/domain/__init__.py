@@ -105,10 +105,12 @@ from evaluations.domain.judging import (
     BatchState,
     CallState,
     Channel,
+    Dialect,
     JudgeKind,
     Orders,
     ReplyShape,
     RunState,
+    SentAs,
     Token,
 )
 from evaluations.domain.labels import (
@@ -270,6 +272,7 @@ __all__ = [
     "ComparisonRow",
     "Deciding",
     "DeliveryState",
+    "Dialect",
     "DisagreementState",
     "ExportState",
     "FailedRule",
@@ -323,6 +326,7 @@ __all__ = [
     "ScoreRule",
     "Search",
     "Seen",
+    "SentAs",
     "Shown",
     "Split",
     "SplitPart",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 
 class JudgeKind(StrEnum):
@@ -41,6 +41,50 @@ class ReplyShape(StrEnum):
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
     TEXT = "text"
+
+
+class Dialect(StrEnum):
+    """The protocol that an endpoint speaks, with its provider's peculiarities. GENERIC: any of them, or a gateway."""
+
+    OPENAI = "openai"
+    OPENAI_RESPONSES = "openai_responses"
+    AZURE = "azure"
+    ANTHROPIC = "anthropic"
+    GOOGLE = "google"
+    OPENROUTER = "openrouter"
+    XAI = "xai"
+    GROQ = "groq"
+    OLLAMA = "ollama"
+    LLAMA_CPP = "llama_cpp"
+    VLLM = "vllm"
+    LM_STUDIO = "lm_studio"
+    LITELLM = "litellm"
+    GENERIC = "generic"
+
+
+@dataclass(frozen=True)
+class SentAs:
+    """How a judge's requests are written so that its model takes them: found before its first verdict, then frozen.
+
+    ``limit_name``: under which the limit of tokens is sent, empty where the dialect's own name was taken.
+    ``left_out``: settings of the judge that the model refuses. ``system_folded``: whether the system text is sent
+    at the head of the first user turn, for models without a system role.
+    """
+
+    limit_name: str = ""
+    left_out: tuple[str, ...] = ()
+    system_folded: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        return {"limit_name": self.limit_name, "left_out": list(self.left_out), "system_folded": self.system_folded}
+
+    @staticmethod
+    def from_json(stored: Mapping[str, Any] | None) -> "SentAs":
+        """What a judge has stored; nothing in particular where nothing was found yet."""
+        stored = stored or {}
+        return SentAs(
+            stored.get("limit_name", ""), tuple(stored.get("left_out", ())), stored.get("system_folded", False)
+        )
 
 
 class Orders(StrEnum):

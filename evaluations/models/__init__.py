@@ -7,7 +7,7 @@ from evaluations.models.exports import Alias, Export
 from evaluations.models.finding import Slice, Tag, Tagging, TagWork
 from evaluations.models.hooks import Announcement, Delivery, DeliveryTry, Webhook
 from evaluations.models.jobs import JobStart
-from evaluations.models.judges import Endpoint, Judge, LocalServer, Price, Rater
+from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
 from evaluations.models.mappings import ColumnMapping
 from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
 from evaluations.models.people import Membership, SignInLink, User
@@ -41,6 +41,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "Export",
+    "Handshake",
     "Import",
     "Indexing",
     "JobStart",

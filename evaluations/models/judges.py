@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import RULES_IN_WORDS, AskingMode, JudgeKind, RaterKind, ReplyShape, RubricKind
+from evaluations.domain import RULES_IN_WORDS, AskingMode, Dialect, JudgeKind, RaterKind, ReplyShape, RubricKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.people import User
 from evaluations.models.row import Row, closed_list, one_of
@@ -20,6 +20,16 @@ class Endpoint(Row):
     requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
     tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
     paused_until = models.DateTimeField(null=True, blank=True)
+    # Why it is left alone until then, in a sentence; empty where it only turned requests away for a moment.
+    pause_reason = models.CharField(max_length=500, blank=True)
+    # Empty: by its address, or as its handshake found it.
+    dialect = models.CharField(max_length=20, blank=True, choices=one_of(Dialect))
+    # Empty: long for servers on this machine or network, else the site's setting.
+    timeout_seconds = models.PositiveIntegerField(null=True, blank=True)
+    # Sent with every request. A value of the form $NAME is the environment variable of that name, as for keys.
+    extra_headers = models.JSONField(default=dict, blank=True)
+    extra_query = models.JSONField(default=dict, blank=True)
+    extra_body = models.JSONField(default=dict, blank=True)
 
     class Meta:
         constraints = [
@@ -44,12 +54,32 @@ class Price(Row):
     tokens_cached = models.PositiveBigIntegerField()
     tokens_out = models.PositiveBigIntegerField()
     batch_percent = models.PositiveSmallIntegerField(default=50)  # of the price, through the Batch API
+    # The most tokens that a reply can have, reasoning included, by the provider's own page.
+    most_tokens_out = models.PositiveIntegerField(null=True, blank=True)
+    # Where the price stands and when it was read, for one that came with the product.
+    source = models.CharField(max_length=300, blank=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["endpoint", "model"], name="price_of_model"),
             models.CheckConstraint(condition=Q(batch_percent__lte=100), name="price_batch_percent"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.endpoint}"
+
+
+class Handshake(Row):
+    """What an endpoint was found to take for a model, the last time that it was tried with a tiny request."""
+
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="handshakes")
+    model = models.CharField(max_length=200)
+    checked_at = models.DateTimeField()
+    # A list of what was tried, each with what was found, as `outside.handshake` writes it.
+    result = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="handshake_of_model")]
 
     def __str__(self) -> str:
         return f"{self.model} at {self.endpoint}"
@@ -96,6 +126,13 @@ class Judge(Row):
     repairs = models.BooleanField(default=True)
     # What its server was found to take, once, before its first verdict; empty until then.
     asked_as = models.CharField(max_length=12, blank=True, choices=one_of(ReplyShape))
+    # A `SentAs`: how its settings are written so that the model takes them; null until that was found.
+    sent_as = models.JSONField(null=True, blank=True)
+    # Beside those of its endpoint, and before them.
+    extra_headers = models.JSONField(default=dict, blank=True)
+    extra_body = models.JSONField(default=dict, blank=True)
+    # Whether each aspect is asked for in a request of its own.
+    one_aspect_per_call = models.BooleanField(default=False)
     fence_key = models.CharField(max_length=64, blank=True)
     # Who made the model, as candidates' families are named: a note for the report, not part of what is frozen.
     family = models.CharField(max_length=80, blank=True)

@@ -42,6 +42,8 @@ class Run(Row):
     spent = models.BigIntegerField(default=0)
     reserved = models.BigIntegerField(default=0)
     stop_reason = models.TextField(blank=True)
+    # Failures before it do not pause the run again.
+    resumed_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -210,11 +212,17 @@ class Attempt(Row):
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     tokens_cached = models.PositiveIntegerField(null=True)
+    # Of `tokens_out`, those that the model only thought.
+    tokens_reasoning = models.PositiveIntegerField(null=True)
     cost = models.BigIntegerField(null=True)
     # Where the cost is not known: the most that it can be, which its run counts as spent.
     cost_at_most = models.BigIntegerField(null=True)
     latency_ms = models.PositiveIntegerField()
     logprobs = models.JSONField(null=True)
+    # What the model thought, where its server tells it apart from the reply; never read for a verdict.
+    reasoning = models.TextField(blank=True)
+    # The one aspect that it asked for; empty where it asked for all.
+    aspect = models.CharField(max_length=80, blank=True)
     error = models.TextField(blank=True)
 
     class Meta:

@@ -169,9 +169,12 @@ def endpoints_among(ids: set[int]) -> dict[str, Any]:
 
 
 def endpoint_in_words(endpoint: Endpoint) -> dict[str, Any]:
-    columns = ("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute")
+    columns = (
+        *("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute"),
+        *("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body"),
+    )
     prices = Price.objects.filter(endpoint=endpoint).order_by("model")
-    of_price = ("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent")
+    of_price = ("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")
     return {
         **{column: getattr(endpoint, column) for column in columns},
         "prices": [dict(zip(of_price, row, strict=True)) for row in prices.values_list(*of_price)],

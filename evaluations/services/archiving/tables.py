@@ -30,6 +30,7 @@ from evaluations.models import (
     Evaluation,
     Event,
     Export,
+    Handshake,
     Import,
     Indexing,
     JobStart,
@@ -164,7 +165,7 @@ TABLES: Final = (
 # Of the site and not of an evaluation, made again by itself, or a secret that must not travel.
 LEFT_OUT: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
-    *(LocalServer, Worker, JobStart, Rendering, Indexing, TagWork),
+    *(LocalServer, Handshake, Worker, JobStart, Rendering, Indexing, TagWork),
 )
 # These come with the manifest: they are matched with what is there already.
 MATCHED: Final = (User, Endpoint, Price, Evaluation, Membership)

@@ -25,12 +25,12 @@ from evaluations.services.recording import record
 ATTEMPT_COLUMNS: Final = (
     *("created_at", "call_id", "run_id", "batch_id", "lease", "number", "step", "outcome", "http_status", "raw"),
     *("finish_reason", "model_returned", "tokens_in", "tokens_out", "tokens_cached", "cost", "cost_at_most"),
-    *("latency_ms", "logprobs", "error"),
+    *("latency_ms", "logprobs", "error", "tokens_reasoning", "reasoning", "aspect"),
 )
 # What an attempt that does not say otherwise has in columns that may not be null.
 UNSAID: Final[dict[str, Any]] = {
     **dict.fromkeys(ATTEMPT_COLUMNS),
-    **dict.fromkeys(("raw", "finish_reason", "model_returned", "error"), ""),
+    **dict.fromkeys(("raw", "finish_reason", "model_returned", "error", "reasoning", "aspect"), ""),
     "latency_ms": 0,
 }
 TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached")
