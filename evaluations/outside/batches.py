@@ -15,6 +15,7 @@ from openai import APIStatusError, OpenAI, OpenAIError
 from openai.types import Batch
 
 from evaluations.domain import storable
+from evaluations.outside.dialects import GENERIC, adapter_of
 from evaluations.outside.llm import (
     Answer,
     Request,
@@ -23,13 +24,11 @@ from evaluations.outside.llm import (
     StopRun,
     answer_from,
     base_url_of,
-    error_for,
+    error_from,
     error_of,
     key_of,
 )
-from evaluations.outside.wording import said_by
 
-ASKED_AT: Final = "/v1/chat/completions"
 WINDOW: Final = "24h"
 ENDED: Final = ("completed", "failed", "expired", "cancelled")
 MARK: Final = "judgeweb_batch"  # in a batch's metadata: by it a batch is known again after a crash
@@ -62,9 +61,11 @@ class Line:
     code: str
 
 
-def line_for(custom_id: str, request: Request) -> bytes:
-    """One request as a line of the file that is sent."""
-    line = {"custom_id": custom_id, "method": "POST", "url": ASKED_AT, "body": request.parameters()}
+def line_for(custom_id: str, request: Request, server: Server | None = None) -> bytes:
+    """One request as a line of the file that is sent, in the dialect of its server."""
+    adapter = adapter_of(server) if server else GENERIC
+    body = {**adapter.body(request), **(server.body if server else {})}
+    line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
     return json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
 
@@ -81,7 +82,10 @@ class BatchServer:
         with self.errors():
             uploaded = self.client.files.create(file=file, purpose="batch")
             made = self.client.batches.create(
-                input_file_id=uploaded.id, endpoint=ASKED_AT, completion_window=WINDOW, metadata={MARK: mark}
+                input_file_id=uploaded.id,
+                endpoint=adapter_of(self.server).batch_path,  # type: ignore[arg-type]  # a list of OpenAI's own
+                completion_window=WINDOW,
+                metadata={MARK: mark},
             )
         return remote_from(made)
 
@@ -173,4 +177,4 @@ def answer_in(line: Line, server: Server, request: Request, key: str = "") -> An
     text = json.dumps(line.body, ensure_ascii=False)
     if line.status == 200:
         return answer_from(line.status, text, server, request, key)
-    raise error_for(said_by(line.status, text, key), server, request, {})
+    raise error_from(line.status, text, server, request, key)

@@ -1,16 +1,12 @@
-"""One request to an OpenAI-compatible server, and errors that say what the caller should do.
+"""One request to a server of models, over its dialect; errors say what the caller should do.
 
 The only importer of ``openai``, whose import costs half a second: import this module late.
 """
 
 import asyncio
-import json
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import cache
 from ssl import SSLContext
 from typing import Any, Final
@@ -19,144 +15,50 @@ from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, S
 from httpx2 import Response, create_ssl_context
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAioHttpClient, OpenAIError
 
-from evaluations.domain import CallState, InputRefused, Message, ReplyShape, Token, storable
+from evaluations.domain import InputRefused, storable
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
-from evaluations.outside.completions import count, ended_by, first_choice, part, text_in, tokens_in
-from evaluations.outside.wording import (
-    CONTEXT_WORDS,
-    CREDIT_WORDS,
-    FILTER_WORDS,
-    FORMAT_WORDS,
-    KEY_WORDS,
-    LEAST_OF_KEY,
-    LONGEST_BODY,
-    MODEL_WORDS,
-    NEVER_FITS_WORDS,
-    TOO_LONG_WORDS,
-    WRONG_DOOR_WORDS,
-    Said,
-    json_in,
-    said_by,
-    without_key,
+from evaluations.outside.dialects import ALL_WORDS, adapter_of
+from evaluations.outside.dialects.adapter import Headers
+from evaluations.outside.error_reading import error_for, retry_after
+from evaluations.outside.errors import (
+    FormatRefused,
+    LLMError,
+    QuotaUsedUp,
+    RecordOnCall,
+    Retry,
+    SettingRefused,
+    StopRun,
+    TimedOut,
 )
+from evaluations.outside.exchange import Answer, Ask, Request, Server, Usage
+from evaluations.outside.usage import usage_in
+from evaluations.outside.wording import LEAST_OF_KEY, LONGEST_BODY, json_in, said_by, without_key
 
-COMPLETIONS: Final = "/chat/completions"
+__all__ = [
+    "Answer",
+    "Ask",
+    "FormatRefused",
+    "LLMError",
+    "QuotaUsedUp",
+    "RecordOnCall",
+    "Request",
+    "Retry",
+    "Server",
+    "SettingRefused",
+    "StopRun",
+    "TimedOut",
+    "Usage",
+    "answer_from",
+    "base_url_of",
+    "connected",
+    "error_from",
+    "error_of",
+    "key_of",
+    "retry_after",
+]
+
+HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
-# What is told of each place of a reply: more is refused by some servers, and a rubric has few labels.
-TOP_LOGPROBS: Final = 5
-LONGEST_WAIT_SECONDS: Final = 3600.0
-
-
-@dataclass(frozen=True)
-class Server:
-    base_url: str
-    key_variable: str = ""
-    timeout_seconds: float = 120.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is sent. ``shape`` says what holds the reply to its form; a JSON schema needs a ``schema``."""
-
-    messages: Sequence[Message]
-    model: str
-    temperature: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-    shape: ReplyShape = ReplyShape.TEXT
-    schema: Mapping[str, Any] | None = None
-    reasoning_effort: str = ""
-    logprobs: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        """What the judge sets, by the protocol's names: a server that refuses one refuses every call."""
-        # Models that take an effort count their reasoning as well, and know the limit by this name alone.
-        limit = "max_completion_tokens" if self.reasoning_effort else "max_tokens"
-        optional = {
-            "temperature": self.temperature,
-            limit: self.max_tokens,
-            "seed": self.seed,
-            "reasoning_effort": self.reasoning_effort or None,
-            "logprobs": self.logprobs or None,
-        }
-        return {name: value for name, value in optional.items() if value is not None}
-
-    def parameters(self) -> dict[str, Any]:
-        """The body of the request."""
-        given = {"model": self.model, "messages": list(self.messages), **self.settings()}
-        if self.logprobs:
-            given["top_logprobs"] = TOP_LOGPROBS
-        if self.shape == ReplyShape.JSON_SCHEMA:
-            schema = {"name": "verdict", "strict": True, "schema": self.schema}
-            given["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif self.shape == ReplyShape.JSON_OBJECT:
-            given["response_format"] = {"type": "json_object"}
-        return given
-
-
-@dataclass(frozen=True)
-class Answer:
-    text: str
-    finish_reason: str
-    refusal: str
-    model: str
-    http_status: int
-    tokens_in: int | None
-    tokens_out: int | None
-    tokens_cached: int | None
-    logprobs: tuple[Token, ...] = ()
-
-
-class LLMError(Exception):
-    """Why there is no answer, in one sentence; what the server said, without the key."""
-
-    def __init__(self, sentence: str, *, http_status: int | None = None, body: str = "") -> None:
-        super().__init__(sentence)
-        self.http_status = http_status
-        self.body = body
-
-
-class Retry(LLMError):
-    """Ask again later: after so many seconds where the server named a time.
-
-    ``busy``: the server turned the request away because there were too many.
-    ``unreachable``: there was no answer at all, so that no call of the run can do better.
-    """
-
-    def __init__(
-        self, sentence: str, *, after: float | None = None, busy: bool = False, unreachable: bool = False, **said: Any
-    ) -> None:
-        super().__init__(sentence, **said)
-        self.after = after
-        self.busy = busy
-        self.unreachable = unreachable
-
-
-class TimedOut(Retry):
-    """Nothing came in time: the server may have more to do than it can."""
-
-
-class StopRun(LLMError):
-    """No call of this run can succeed before a person mends something."""
-
-
-class RecordOnCall(LLMError):
-    """This one call fails in this state; others may succeed."""
-
-    def __init__(self, state: CallState, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
-        self.state = state
-
-
-class FormatRefused(LLMError):
-    """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
-
-    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
-        self.shape = shape
-
-
-Ask = Callable[[Request], Awaitable[Answer]]
 
 
 @cache
@@ -168,7 +70,7 @@ def trusted() -> SSLContext:
 @asynccontextmanager
 async def connected(server: Server) -> AsyncIterator[Ask]:
     """A function that asks this server, over one pool of connections that closes at the end."""
-    key = key_of(server)
+    key, adapter = key_of(server), adapter_of(server)
     async with (
         DefaultAioHttpClient(verify=trusted()) as http,
         AsyncOpenAI(
@@ -177,20 +79,39 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
             http_client=http,
             max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
             timeout=server.timeout_seconds,
+            default_headers={**adapter.headers, **adapter.key_headers(key), **from_environment(server.headers)},
+            default_query={**adapter.query, **from_environment(server.query)},
         ) as client,
     ):
 
         async def ask(request: Request) -> Answer:
+            body = {**adapter.body(request), **server.body}
+            options: Any = {"headers": from_environment(request.headers)} if request.headers else {}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
                     # `chat.completions.create` looks through every message again and makes objects of the
                     # answer, which takes as long as all the rest.
-                    raw = await client.post(COMPLETIONS, body=request.parameters(), cast_to=Response)
+                    raw = await client.post(adapter.path(server, request), body=body, cast_to=Response, options=options)
             except (OpenAIError, TimeoutError) as error:
+                if flawed := flawed_answer(error, key):
+                    return flawed
                 raise error_of(error, server, request, key) from None
-            return answer_from(raw.status_code, raw.text, server, request, key)
+            return answer_from(raw.status_code, raw.text, server, request, key, raw.headers)
 
         yield ask
+
+
+def from_environment(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Values to be sent, those of the form $NAME from the environment of the worker."""
+    return {name: value_of(value) for name, value in given.items()}
+
+
+def value_of(value: str) -> str:
+    if not value.startswith("$"):
+        return value
+    if not (found := os.environ.get(value[1:], "").strip()):
+        raise StopRun(f"{value[1:]} is not set where the worker runs: set it there and start the worker again.")
+    return found
 
 
 def base_url_of(server: Server) -> str:
@@ -219,11 +140,14 @@ def key_of(server: Server) -> str:
 # ---- answers -------------------------------------------------------------------------------
 
 
-def answer_from(status: int, text: str, server: Server, request: Request, key: str = "") -> Answer:
+def answer_from(
+    status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
+) -> Answer:
     """What a 200 holds: an answer, or an error that a server in between has passed on as one.
 
     Neither contains the key, even if the server repeats it. A short dummy such as EMPTY may be a word of the reply.
     """
+    headers = headers or {}
     if len(key) >= LEAST_OF_KEY:
         text = without_key(text, key)
     body = json_in(text)
@@ -236,35 +160,56 @@ def answer_from(status: int, text: str, server: Server, request: Request, key: s
             http_status=status,
             body=storable(text[:LONGEST_BODY]),
         )
-    choice = first_choice(body)
-    message = choice.get("message")
-    finish_reason = ended_by(text_in(choice.get("finish_reason")))
-    error = body.get("error") or choice.get("error")
-    if error and not text_in(part(choice, "message").get("content")):
-        raise error_for(passed_on(error, key), server, request, {})
-    if finish_reason == "content_filter":  # often without a message
-        message = message or {}
-    if not isinstance(message, dict):
-        raise Retry("The server answered without a choice.", http_status=status, body=storable(text[:LONGEST_BODY]))
-    usage = part(body, "usage")
-    return Answer(
-        text=text_in(message.get("content")),
-        finish_reason=finish_reason,
-        refusal=text_in(message.get("refusal")),
-        model=text_in(body.get("model"))[:200],
+    adapter = adapter_of(server)
+    error = error_inside(body)
+    answer = None if error and not has_content(body) else adapter.read(body, headers, request)
+    if answer is not None:
+        return answer
+    if error:
+        raise passed_on(error, text, server, request, key, headers, body)
+    raise Retry(
+        f"The server answered without a choice: {storable(text[:200])}",
         http_status=status,
-        tokens_in=count(usage.get("prompt_tokens")),
-        tokens_out=count(usage.get("completion_tokens")),
-        tokens_cached=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
-        logprobs=tokens_in(choice) if request.logprobs else (),
+        body=storable(text[:LONGEST_BODY]),
     )
 
 
-def passed_on(error: Any, key: str) -> Said:
+def error_inside(body: Mapping[str, Any]) -> Any:
+    """What a body of status 200 gives as an error, at its top or in its first choice."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    return body.get("error") or first.get("error")
+
+
+def has_content(body: Mapping[str, Any]) -> bool:
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    return isinstance(message, dict) and bool(message.get("content"))
+
+
+def passed_on(
+    error: Any, text: str, server: Server, request: Request, key: str, headers: Headers, body: Mapping[str, Any]
+) -> LLMError:
     """An error inside a 200, with the status that it names; one that names none may pass."""
-    status = error.get("code") if isinstance(error, dict) else None
-    known = status if isinstance(status, int) and 400 <= status < 600 else 502
-    return said_by(known, json.dumps({"error": error}, ensure_ascii=False), key)
+    code = error.get("code") if isinstance(error, dict) else None
+    status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None
+    said = said_by(status or 502, text, key, is_known_status=status is not None)
+    told = error_for(said, server, request, headers, adapter_of(server), ALL_WORDS)
+    usage = body.get("usage")
+    if isinstance(usage, dict):
+        told.usage = usage_in(usage, adapter_of(server).cost(usage, headers))
+    return told
+
+
+def flawed_answer(error: Exception, key: str) -> Answer | None:
+    """What the model wrote where its server only says that it failed to keep to the form."""
+    if not isinstance(error, APIStatusError):
+        return None
+    said = said_by(error.status_code, error.response.text, key)
+    if not said.wrote:
+        return None
+    return Answer(said.wrote, "stop", "", "", error.status_code, is_flawed=True)
 
 
 # ---- errors --------------------------------------------------------------------------------
@@ -272,8 +217,7 @@ def passed_on(error: Any, key: str) -> Said:
 
 def error_of(error: Exception, server: Server, request: Request, key: str) -> LLMError:
     if isinstance(error, APIStatusError):
-        said = said_by(error.status_code, error.response.text, key)
-        return error_for(said, server, request, error.response.headers)
+        return error_from(error.status_code, error.response.text, server, request, key, error.response.headers)
     met = met_by(error)
     if isinstance(met, (ClientConnectorError, ConnectionTimeoutError)):
         return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
@@ -286,93 +230,14 @@ def error_of(error: Exception, server: Server, request: Request, key: str) -> LL
     return Retry(f"The request failed: {type(error).__name__}.")
 
 
+def error_from(
+    status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
+) -> LLMError:
+    """What an answer with the status of an error means."""
+    said = said_by(status, text, key)
+    return error_for(said, server, request, headers or {}, adapter_of(server), ALL_WORDS)
+
+
 def met_by(error: Exception) -> BaseException | None:
     """What the transport met. It calls a refused, an unknown and a lost connection alike a timeout of connecting."""
     return error.__cause__.__cause__ if error.__cause__ else None
-
-
-def error_for(said: Said, server: Server, request: Request, headers: Mapping[str, str]) -> LLMError:
-    """What to do about an answer that is none: what ends the run first, then this call, then what may pass."""
-    status, why = said.status, said.message
-    known: dict[str, Any] = {"http_status": status, "body": said.body}
-    if 400 <= status < 500 and status != 408 and (status == 402 or said.states(CREDIT_WORDS)):
-        return StopRun("The account behind the key has no credit left: top it up and start a new run.", **known)
-    if status == 429 and said.states(NEVER_FITS_WORDS):
-        return RecordOnCall(
-            CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **known
-        )
-    if status in (408, 409, 425, 429, 498) or (status >= 500 and status != 501 and not said.states(CONTEXT_WORDS)):
-        after = retry_after(headers)
-        return Retry(f"The server answered {status}: {why}", after=after, busy=status == 429, **known)
-    if status == 401 or said.states(KEY_WORDS):
-        return StopRun(refused_key(server, status), **known)
-    if 300 <= status < 400 or status in (404, 405, 410) or said.states(WRONG_DOOR_WORDS):
-        return nobody_there(said, server, request, known)
-    return bad_request(said, server, request, known)
-
-
-def refused_key(server: Server, status: int) -> str:
-    if not server.key_variable:
-        return f"{server.base_url} wants a key ({status}), and this endpoint names none: add one with a key."
-    return f"{server.base_url} refused the key in {server.key_variable} ({status}): set a valid one for the worker."
-
-
-def nobody_there(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
-    if said.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
-        return format_refused(said, request, known)
-    if said.states(("no endpoints found",)):
-        return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {said.message}", **known)
-    if said.is_json and "model" in said.body.lower():
-        return StopRun(unknown_model(server, request), **known)
-    return StopRun(
-        f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
-        **known,
-    )
-
-
-def unknown_model(server: Server, request: Request) -> str:
-    return f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers."
-
-
-def bad_request(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
-    """A request that was understood and refused: for its form, for a setting, or for this item alone."""
-    why = said.message
-    if request.shape != ReplyShape.TEXT and (said.states(FORMAT_WORDS) or said.param.startswith("response_format")):
-        return format_refused(said, request, known)
-    if said.status == 413 or said.holds(TOO_LONG_WORDS):
-        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
-    if said.holds(FILTER_WORDS):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
-    if setting := said.refused_setting(request.settings()):
-        return StopRun(f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known)
-    if said.param == "model" or said.states(MODEL_WORDS):
-        return StopRun(unknown_model(server, request), **known)
-    if said.status == 403:
-        return StopRun(f"{refused_key(server, said.status)} It says: {why}", **known)
-    return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
-
-
-def format_refused(said: Said, request: Request, known: Mapping[str, Any]) -> FormatRefused:
-    return FormatRefused(
-        request.shape, f"The server does not take structured output ({request.shape}): {said.message}", **known
-    )
-
-
-def advice(said: Said, setting: str) -> str:
-    """What a person can do who reads only a parameter's name."""
-    if setting == "max_tokens" and "max_completion_tokens" in said.message:
-        return " Make a judge with a reasoning effort: its limit goes by that name."
-    return " Make a judge without it." if setting != "max_tokens" else ""
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the server wants to be asked again, from a number or from a date."""
-    given, milliseconds = headers.get("retry-after", "").strip(), headers.get("retry-after-ms", "").strip()
-    try:
-        if milliseconds.isdecimal():
-            seconds = int(milliseconds) / 1000
-        else:
-            seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
-    except (TypeError, ValueError):
-        return None
-    return min(max(seconds, 0.0), LONGEST_WAIT_SECONDS)

@@ -1,79 +1,62 @@
-"""How servers word their errors. The protocol has one form; those who serve it have many.
+"""What a server said instead of an answer, wherever in its body it stands.
 
-Lower-case fragments, each seen in the answers of a server that people use: OpenAI, Azure, OpenRouter,
-vLLM, SGLang, TGI, llama.cpp, Ollama, LM Studio, Gemini, Anthropic, Mistral, Groq, DeepSeek, xAI.
+The protocol has one form of an error; those who serve it have many. A gateway wraps the error of the provider
+behind it, as JSON, as text that holds JSON, or as Python prints an object: the innermost sentence is the real one.
 """
 
+import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluations.domain import storable
 
 LONGEST_BODY: Final = 4000
-LONGEST_MESSAGE: Final = 300
+LONGEST_MESSAGE: Final = 500
 LEAST_OF_KEY: Final = 12  # characters of a key by which it is known
+DEEPEST: Final = 6
+# Where an error may hold the one that it wraps.
+WRAPPED_IN: Final = (
+    "error",
+    "errors",
+    "metadata",
+    "raw",
+    "detail",
+    "innererror",
+    "inner_error",
+    "provider_error",
+    "body",
+)
+SENTENCES: Final = ("message", "detail", "msg", "error_message", "reason")
+CODES: Final = ("code", "type", "status", "error_code")
+# What a gateway says of any error that it passes on.
+SAYS_NOTHING: Final = ("provider returned error", "error from provider", "upstream error", "internal server error")
 
-FORMAT_WORDS: Final = (
-    *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
-    *("response_schema", "response mime type", "json mode", "grammar", "requested parameters"),
-)
-# Said of a prompt, whatever the status: some servers answer 500.
-CONTEXT_WORDS: Final = (
-    *("context_length", "context length", "maximum context", "context window", "context size", "context limit"),
-    *("exceed_context_size", "prompt is too long", "input is too long"),
-)
-TOO_LONG_WORDS: Final = (
-    *CONTEXT_WORDS,
-    *("too long", "request too large", "too many tokens", "maximum number of tokens", "reduce the length"),
-    *("string_above_max_length", "maximum input length", "maximum allowed length"),
-    # vLLM takes the prompt off the window before it looks at what is left for the reply.
-    "max_tokens must be at least 1, got -",
-    # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096.
-    "`inputs` tokens",
-)
-# Turned away for its size under a limit a minute: waiting does not make it smaller.
-NEVER_FITS_WORDS: Final = ("request too large", "tokens must be reduced")
-FILTER_WORDS: Final = (
-    *("content_filter", "content management policy", "content policy", "content_policy", "responsibleaipolicy"),
-    *("usage policy", "usage policies", "flagged", "moderation", "safety system", "prohibited_content"),
-    *("content exists risk", "data_inspection_failed", "inappropriate content"),
-)
-CREDIT_WORDS: Final = (
-    *("insufficient_quota", "insufficient balance", "insufficient credits", "insufficient_balance"),
-    *("credit balance is too low", "out of credits", "more credits", "used all available credits"),
-    *("billing_not_active", "billing_hard_limit", "account is not active", "key limit exceeded", "arrearage"),
-)
-KEY_WORDS: Final = (
-    *("api key not valid", "api_key_invalid", "invalid api key", "invalid_api_key"),
-    *("incorrect api key", "incorrect_api_key"),
-)
-MODEL_WORDS: Final = (
-    *("model_not_found", "not a valid model", "invalid model", "unknown model", "model not exist"),
-    *("model does not exist", "no such model", "model not found", "deploymentnotfound"),
-)
-WRONG_DOOR_WORDS: Final = ("plain http request was sent to https", "client sent an http request to an https")
 # Each setting by the names that servers have for it.
 SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "temperature": ("temperature",),
-    "max_tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens"),
-    "max_completion_tokens": ("max_completion_tokens", "max_tokens"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"),
     "seed": ("seed",),
-    "reasoning_effort": ("reasoning_effort", "reasoning effort", "reasoning.effort", "reasoningeffort", "thinking"),
+    "reasoning_effort": (
+        *("reasoning_effort", "reasoning effort", "reasoning.effort", "reasoningeffort", "thinking", "think"),
+        *("reasoning",),
+    ),
+    "top_logprobs": ("top_logprobs", "max_logprobs"),
     "logprobs": ("logprobs", "top_logprobs"),
 }
 REFUSES: Final = re.compile(
     r"not (?:be )?(?:support|allow|permit|enabl|availab)|unsupported|unrecogni[sz]ed|unknown|unexpected|extra input"
     r"|invalid|deprecated|must be|only|cannot|incompatible|too large|less than|greater than|at most|at least"
+    r"|does not accept|out of range|maximum|exceeds"
 )
 
 
 @dataclass(frozen=True)
 class Said:
     """What a server said instead of an answer: ``body`` is kept, ``message`` is for people, ``code`` is
-    every name that it gave the fault."""
+    every name that it gave the fault, ``wrote`` what the model wrote where it failed to keep to the form."""
 
     status: int
     message: str
@@ -81,6 +64,8 @@ class Said:
     param: str
     body: str
     is_json: bool
+    wrote: str = ""
+    is_known_status: bool = True
 
     def holds(self, fragments: Iterable[str]) -> bool:
         words = f"{self.code} {self.message} {self.body}".lower()
@@ -102,21 +87,98 @@ class Said:
         return None
 
 
-def said_by(status: int, text: str, key: str) -> Said:
+def said_by(status: int, text: str, key: str, *, is_known_status: bool = True) -> Said:
     """The error of this answer, the key left out of all of it."""
     text = without_key(storable(text), key)
     given = json_in(text)
-    error = error_in(given)
-    names = (error.get(name) for name in ("code", "type", "status"))
-    param = error.get("param")
+    chain = list(wrapped(given))
+    names = [str(one[name]) for one in chain for name in CODES if isinstance(one.get(name), (str, int)) and one[name]]
+    params = [one["param"] for one in chain if isinstance(one.get("param"), str)]
+    wrote = next((one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), "")
     return Said(
         status=status,
-        message=(message_in(error) or text.strip() or f"status {status}")[:LONGEST_MESSAGE],
-        code=" ".join(str(name) for name in names if name),
-        param=param if isinstance(param, str) else "",
+        message=(sentence_in(chain) or text.strip() or f"status {status}")[:LONGEST_MESSAGE],
+        code=" ".join(dict.fromkeys(names)),
+        param=params[-1] if params else "",
         body=text[:LONGEST_BODY],
         is_json=given is not None,
+        wrote=wrote,
+        is_known_status=is_known_status,
     )
+
+
+# ---- errors inside errors --------------------------------------------------------------------
+
+
+def wrapped(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """The objects that say what is wrong, from the outermost to the innermost."""
+    if isinstance(given, str):
+        given = object_in(given)
+    if isinstance(given, list) and given and isinstance(given[0], dict) and "loc" not in given[0]:
+        given = given[0]
+    if not isinstance(given, dict) or depth > DEEPEST:
+        return
+    if isinstance(given.get("error"), str) and not object_in(given["error"]):
+        given = {"message": given["error"], **given}
+    yield given
+    choices = given.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        yield from wrapped(choices[0].get("error"), depth + 1)
+    for name in (*WRAPPED_IN, "message"):
+        inside = given.get(name)
+        if isinstance(inside, (dict, list, str)):
+            yield from wrapped(inside, depth + 1)
+
+
+def object_in(text: str) -> Any:
+    """The object inside a text, as JSON or as Python prints it; None where there is none."""
+    start = text.find("{")
+    end = text.rfind("}")
+    if start < 0 or end < start or len(text) > 4 * LONGEST_BODY:
+        return None
+    inside = text[start : end + 1]
+    if (found := json_in(inside)) is not None:
+        return found
+    try:
+        return ast.literal_eval(inside)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def sentence_in(chain: Iterable[Mapping[str, Any]]) -> str:
+    """The innermost sentence that says something: a text without an object in it, and not a gateway's general word."""
+    found = [sentence for one in chain if (sentence := sentence_of(one))]
+    telling = [one for one in found if not one.lower().strip(" .").startswith(SAYS_NOTHING)]
+    return (telling or found or [""])[-1]
+
+
+def sentence_of(error: Mapping[str, Any]) -> str:
+    for name in SENTENCES:
+        message = error.get(name)
+        if isinstance(message, list) and message:
+            return "; ".join(fault_at(fault) for fault in message)
+        if isinstance(message, str) and message.strip():
+            return before_object(message)
+    return ""
+
+
+def before_object(message: str) -> str:
+    """A sentence without the object that it wraps, which is read for itself."""
+    if object_in(message) is None:
+        return message.strip()
+    return message[: message.find("{")].strip().removesuffix("-").strip()
+
+
+def fault_at(fault: Any) -> str:
+    """FastAPI gives a list of places and what is wrong there."""
+    if not isinstance(fault, dict):
+        return str(fault)
+    place = fault.get("loc")
+    last = place[-1] if isinstance(place, list) and place else ""
+    return f"{last}: {fault.get('msg', '')}"
+
+
+# ---- text ------------------------------------------------------------------------------------
 
 
 def without_key(text: str, key: str) -> str:
@@ -133,29 +195,3 @@ def json_in(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def error_in(given: Any) -> Mapping[str, Any]:
-    """The object that says what is wrong: under ``error``, at the top, or first of a list."""
-    if isinstance(given, list) and given:
-        given = given[0]
-    if not isinstance(given, dict):
-        return {}
-    error = given.get("error", given)
-    return error if isinstance(error, dict) else {"message": error}
-
-
-def message_in(error: Mapping[str, Any]) -> str:
-    """The sentence of it; FastAPI gives a list of places and what is wrong there."""
-    message = error.get("message") or error.get("detail")
-    if isinstance(message, list):
-        return "; ".join(fault_at(fault) for fault in message)
-    return message if isinstance(message, str) else json.dumps(message) if message else ""
-
-
-def fault_at(fault: Any) -> str:
-    if not isinstance(fault, dict):
-        return str(fault)
-    place = fault.get("loc")
-    last = place[-1] if isinstance(place, list) and place else ""
-    return f"{last}: {fault.get('msg', '')}"

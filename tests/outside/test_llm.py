@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import CallState, InputRefused, ReplyShape
+from evaluations.domain import CallState, InputRefused, Message, ReplyShape, SentAs
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
 from evaluations.outside.llm import (
     Answer,
@@ -19,6 +19,7 @@ from evaluations.outside.llm import (
     Request,
     Retry,
     Server,
+    SettingRefused,
     StopRun,
     answer_from,
     connected,
@@ -276,17 +277,32 @@ def test_what_no_call_can_mend_stops_the_run_whatever_the_status(status: int, wo
         (failing(422, "Extra inputs are not permitted: seed"), "seed"),
     ],
 )
-def test_a_setting_that_the_server_does_not_take_stops_the_run_by_its_name(fault: Script, setting: str) -> None:
+def test_a_setting_that_the_server_does_not_take_is_told_by_its_name(fault: Script, setting: str) -> None:
     told = error_from(fault, replace(REQUEST, logprobs=True, reasoning_effort="low"))
-    assert isinstance(told, StopRun)
+    assert isinstance(told, SettingRefused)
+    assert told.setting == setting
     assert f"does not take this judge's {setting}: " in str(told)
 
 
-def test_a_limit_by_its_old_name_is_answered_with_what_to_do() -> None:
+def test_a_limit_by_its_old_name_is_a_setting_that_may_be_written_otherwise() -> None:
     fault = failing(400, "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
-    assert str(error_from(fault, replace(PLAIN, max_tokens=9))).endswith(
-        "with a reasoning effort: its limit goes by that name."
-    )
+    told = error_from(fault, replace(PLAIN, max_tokens=9))
+    assert isinstance(told, SettingRefused)
+    assert told.setting == "max_tokens"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["System role not supported", "Only user and assistant roles are supported!", "Unsupported role: system"],
+)
+def test_a_model_without_a_system_role_says_so_and_is_sent_one_user_turn(words: str) -> None:
+    messages: list[Message] = [{"role": "system", "content": "Judge."}, {"role": "user", "content": "A or B?"}]
+    told = error_from(failing(400, words), replace(PLAIN, messages=messages))
+    assert isinstance(told, SettingRefused)
+    assert told.setting == "system"
+    folded = replace(PLAIN, messages=messages, sent_as=SentAs(system_folded=True))
+    body = sent_to(plain(""), folded).questions[0].body
+    assert body["messages"] == [{"role": "user", "content": "Judge.\n\nA or B?"}]
 
 
 def test_the_faults_of_a_list_of_fields_are_read() -> None:
@@ -353,7 +369,7 @@ def test_logprobs_come_with_the_answer_where_they_were_asked_for() -> None:
     with llm_server(weighing({"B": 0.25, "A": 0.75})) as running:
         (token, *_) = [token for token in ask(running.base_url, request).logprobs if token.text == b"A"]
         assert ask(running.base_url, replace(request, logprobs=False)).logprobs == ()
-    assert (running.questions[0].body["logprobs"], running.questions[0].body["top_logprobs"]) == (True, 5)
+    assert (running.questions[0].body["logprobs"], running.questions[0].body["top_logprobs"]) == (True, 20)
     assert {text: round(math.exp(logprob), 6) for text, logprob in token.likeliest} == {b"A": 0.75, b"B": 0.25}
 
 

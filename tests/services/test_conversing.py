@@ -7,7 +7,7 @@ import pytest
 
 from evaluations.domain import AspectSpec, AttemptOutcome, AttemptStep, CallState, Choice, RubricOrigin, RunState
 from evaluations.judge.builtin import BUILTIN_RUBRICS
-from evaluations.models import Attempt, Call, Evaluation, RubricVersion, Run, Score, Verdict
+from evaluations.models import Attempt, Call, Evaluation, Event, RubricVersion, Run, Score, Verdict
 from evaluations.services.judging.running import start_run
 from evaluations.services.preparing.preparing import add_rubric
 from tests.judges import make_judge, pasted_rubric, run_through, work_off
@@ -24,6 +24,7 @@ from tests.llm_server import (
     first,
     good,
     hanging,
+    in_turn,
     llm_server,
     refusing,
     saying,
@@ -116,11 +117,25 @@ def test_a_repair_that_brings_no_verdict_leaves_the_call_as_it_was(
     assert steps(call)[-1] == (REPAIR, outcome)
 
 
-@pytest.mark.parametrize("script", [refusing, filtered, truncated, saying(" \n"), failing(400, "prompt is too long")])
+@pytest.mark.parametrize("script", [refusing, filtered, truncated, failing(400, "prompt is too long")])
 def test_nothing_but_an_unreadable_text_is_repaired(evaluation: Evaluation, script: Script) -> None:
     _, server = run_against(script, evaluation)
     assert len(server.questions) == 1
     assert only_call().state in (CallState.REFUSED, CallState.TRUNCATED, CallState.UNREADABLE, CallState.TOO_LONG)
+
+
+@pytest.mark.parametrize("mode", ["auto", "two_step"])
+def test_an_empty_reply_is_asked_for_once_more_and_then_it_is_unreadable(evaluation: Evaluation, mode: str) -> None:
+    _, server = run_against(saying(" \n"), evaluation, mode=mode)
+    assert len(server.questions) == 2
+    assert (only_call().state, [step for _, step in steps(only_call())]) == ("unreadable", ["retry", "unreadable"])
+    assert only_call().error
+
+
+def test_an_empty_reply_costs_nothing_but_its_repetition(evaluation: Evaluation) -> None:
+    _, server = run_against(in_turn([saying("")]), evaluation)
+    assert (only_call().state, only_call().repaired, len(server.questions)) == ("answered", False, 2)
+    assert steps(only_call()) == [(ASK, "retry"), (ASK, "answered")]
 
 
 def test_repairs_can_be_switched_off(evaluation: Evaluation) -> None:
@@ -169,7 +184,6 @@ def test_in_two_steps_the_evaluation_comes_first_and_the_verdict_follows_from_it
     [
         (by_turn(refusing), CallState.REFUSED),
         (by_turn(truncated), CallState.TRUNCATED),
-        (by_turn(saying(" ")), CallState.UNREADABLE),
     ],
 )
 def test_an_evaluation_that_did_not_come_asks_for_no_verdict(
@@ -275,13 +289,45 @@ def test_a_reasoning_effort_is_sent_with_the_limit_that_goes_with_it(evaluation:
     ("settings", "name"),
     [({"logprobs": True}, "logprobs"), ({"reasoning_effort": "low"}, "reasoning_effort"), ({"seed": 1}, "seed")],
 )
-def test_a_setting_that_the_server_refuses_stops_the_run_and_is_named(
+def test_a_setting_that_the_model_refuses_is_left_out_and_the_judge_says_so(
     evaluation: Evaluation, settings: dict[str, Any], name: str
 ) -> None:
-    run, _ = run_against(without_setting(name), evaluation, **settings)
+    run, server = run_against(without_setting(name), evaluation, **settings)
+    assert run.state == RunState.DONE
+    assert steps(only_call()) == [(ASK, "retry"), (ASK, "answered")]
+    run.judge.refresh_from_db()
+    assert run.judge.sent_as == {"limit_name": "", "left_out": [name], "system_folded": False}
+    assert [name in question.body for question in server.questions] == [True, False]
+    found = Event.objects.get(verb="found out", object_id=run.judge.pk)
+    assert found.after == {"left_out": [name]}
+
+
+def test_a_limit_that_goes_by_another_name_is_sent_by_it(evaluation: Evaluation) -> None:
+    run, server = run_against(without_setting("max_tokens"), evaluation, max_tokens=300)
+    assert run.state == RunState.DONE
+    assert [(q.body.get("max_tokens"), q.body.get("max_completion_tokens")) for q in server.questions] == [
+        (300, None),
+        (None, 300),
+    ]
+
+
+def test_a_model_without_a_system_role_is_sent_one_user_turn(evaluation: Evaluation) -> None:
+    def script(question: Question) -> Told:
+        if question.body["messages"][0]["role"] == "system":
+            return failing(500 - 100, "System role not supported")(question)
+        return good(question)
+
+    run, server = run_against(script, evaluation)
+    assert (run.state, only_call().state) == (RunState.DONE, "answered")
+    first, second = (question.body["messages"] for question in server.questions)
+    assert second == [{"role": "user", "content": f"{first[0]['content']}\n\n{first[1]['content']}"}]
+
+
+def test_a_setting_that_is_refused_once_a_verdict_came_stops_the_run_and_is_named(evaluation: Evaluation) -> None:
+    with llm_server(in_turn([good], without_setting("seed"))) as server:
+        run = run_through(make_judge(evaluation, server.base_url, seed=1), orders="as-stored", samples=2)
     assert run.state == RunState.STOPPED
-    assert f"does not take this judge's {name}: " in run.stop_reason
-    assert steps(only_call()) == [(ASK, "stopped")]
+    assert "does not take this judge's seed: " in run.stop_reason
 
 
 def test_a_choice_is_weighed_beside_the_hard_one_in_terms_of_a_and_b(evaluation: Evaluation) -> None:

@@ -76,7 +76,7 @@ def mark_of(batch: Batch) -> str:
 
 def filled(bout: Bout, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[Held]]:
     """Put calls that wait into the batch, some at a time, until it is full or none is left."""
-    asker = Asker(bout)
+    asker, server = Asker(bout), server_of(bout)
     calls = size = 0
     while calls < MOST_CALLS and size < MOST_BYTES:
         with paced():
@@ -84,7 +84,7 @@ def filled(bout: Bout, batch: Batch, write: Callable[[bytes], int]) -> Iterator[
         if not claimed.questions and claimed.wait != 0:
             return
         held = claimed.questions
-        size += sum(write(line_for(f"{CALL}{one.call_id}", asker.request_for(one))) for one in held)
+        size += sum(write(line_for(f"{CALL}{one.call_id}", asker.request_for(one), server)) for one in held)
         calls += len(held)
         yield held
 

@@ -233,7 +233,19 @@ def rows_of(bout: Bout, where: str, values: Sequence[str | int | None]) -> list[
 def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
     lease = uuid.uuid4()
     said = conversations({row.call_id: AttemptStep(row.step) for row in rows})
-    return [held_of(bout, row, lease, said.get(row.call_id)) for row in rows]
+    empty = came_empty([row.call_id for row in rows if row.tried])
+    return [
+        replace(held, came_empty=True) if held.call_id in empty else held
+        for held in (held_of(bout, row, lease, said.get(row.call_id)) for row in rows)
+    ]
+
+
+def came_empty(tried: Sequence[int]) -> set[int]:
+    """Of these calls those that were answered once without a word."""
+    if not tried:
+        return set()
+    again = Attempt.objects.filter(call__in=tried, outcome=AttemptOutcome.RETRY, http_status=200)
+    return {call_id for call_id, raw in again.values_list("call_id", "raw") if not raw.strip()}
 
 
 def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:
@@ -248,7 +260,12 @@ def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -
         messages = later_messages(bout.spec, messages, said.before, step, said.unread)
     prompt, key = sums_of(bout, row, step, messages, said.before)
     most = worst_case(bout.price, messages, bout.largest_schema(), bout.judge.max_tokens, batched=bout.batched)
-    return Held(*known, step, said.before, said.unread, messages, prompt, key, most or 0)
+    return Held(*known, step, said.before, said.unread, False, messages, prompt, key, kept_back(bout, most))
+
+
+def kept_back(bout: Bout, most: int | None) -> int:
+    """Nano-USD for one request: the most that it can cost by its limits, and no less than the dearest so far."""
+    return max(most, bout.dearest) if most else 0
 
 
 def first_messages(bout: Bout, texts: PairTexts | ResponseTexts, shown: Shown) -> list[Message]:

@@ -8,13 +8,26 @@ from typing import Any
 
 from django.conf import settings
 
-from evaluations.domain import AttemptOutcome, AttemptStep, CallState, ReplyShape
+from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape
 from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
 from evaluations.judge.replying import is_verdict_alone
-from evaluations.outside.llm import Answer, Ask, FormatRefused, LLMError, RecordOnCall, Request, Retry, Server, StopRun
+from evaluations.outside.llm import (
+    Answer,
+    Ask,
+    FormatRefused,
+    LLMError,
+    QuotaUsedUp,
+    RecordOnCall,
+    Request,
+    Retry,
+    Server,
+    SettingRefused,
+    StopRun,
+    Usage,
+)
 from evaluations.services.judging.probing import Probe
 from evaluations.services.judging.working import Bout, Held, Outcome
 
@@ -44,6 +57,9 @@ class Asker:
             schema=self.bout.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else None,
             reasoning_effort=judge.reasoning_effort,
             logprobs=judge.logprobs and not self.is_evaluation(held),
+            sent_as=self.probe.settings,
+            headers=judge.extra_headers,
+            body=judge.extra_body,
         )
 
     def is_evaluation(self, held: Held) -> bool:
@@ -60,7 +76,15 @@ def server_of(bout: Bout) -> Server:
     endpoint = bout.judge.endpoint
     if endpoint is None:
         raise StopRun("This judge has no endpoint to ask.")
-    return Server(endpoint.base_url, endpoint.key_variable, settings.REQUEST_TIMEOUT_SECONDS)
+    return Server(
+        endpoint.base_url,
+        endpoint.key_variable,
+        settings.REQUEST_TIMEOUT_SECONDS,
+        Dialect(endpoint.dialect) if endpoint.dialect else None,
+        endpoint.extra_headers,
+        endpoint.extra_query,
+        endpoint.extra_body,
+    )
 
 
 async def put_to_judge(asker: Asker, ask: Ask, held: Held) -> Outcome:
@@ -87,11 +111,20 @@ def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, late
     attempt = attempt_of(answer, latency_ms)
     if asker.is_evaluation(held):
         return replace(from_evaluation(held, reply, attempt), prompt_sha256=asker.prompt_of(held, request))
+    outcome = from_verdict(asker.bout, held, reply, answer, attempt)
+    if answer.is_flawed and outcome.state != CallState.ANSWERED and asker.probe.may_change_shape:
+        asker.probe.was_refused(request.shape)
+        return Outcome(held, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=FLAWED)
+    found = asker.probe.was_taken(request.shape)
     return replace(
-        from_verdict(asker.bout, held, reply, answer, attempt),
+        outcome,
         prompt_sha256=asker.prompt_of(held, request),
-        shape_found=asker.probe.was_taken(request.shape),
+        shape_found=found.shape if found else None,
+        sent_as_found=found.sent_as if found else None,
     )
+
+
+FLAWED = "The server could not hold the model to the form of the reply."
 
 
 def attempt_of(answer: Answer, latency_ms: int) -> dict[str, Any]:
@@ -100,10 +133,21 @@ def attempt_of(answer: Answer, latency_ms: int) -> dict[str, Any]:
         "raw": answer.text or answer.refusal,
         "finish_reason": answer.finish_reason,
         "model_returned": answer.model,
-        "tokens_in": answer.tokens_in,
-        "tokens_out": answer.tokens_out,
-        "tokens_cached": answer.tokens_cached,
         "latency_ms": latency_ms,
+        "reasoning": answer.reasoning,
+        **counted(answer.usage),
+    }
+
+
+def counted(usage: Usage) -> dict[str, int | None]:
+    """What the server counted, as the Attempt has it; ``told_cost`` and ``tokens_written`` only enter the cost."""
+    return {
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "tokens_cached": usage.tokens_cached,
+        "tokens_reasoning": usage.tokens_reasoning,
+        "tokens_written": usage.tokens_written,
+        "told_cost": usage.cost,
     }
 
 
@@ -136,8 +180,13 @@ def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: 
 
 
 def unread(held: Held, told: NotRead, attempt: dict[str, Any], *, mending: bool = False) -> Outcome:
-    """No verdict. One that cannot be read is answered once with what was wrong; no other is, nor twice."""
+    """No verdict. One that cannot be read is answered once with what was wrong; no other is, nor twice.
+
+    An empty reply is no answer to be repaired: the same is asked once more.
+    """
     attempt |= {"outcome": told.state, "error": told.error}
+    if told.state == CallState.UNREADABLE and not attempt["raw"].strip() and not held.came_empty:
+        return Outcome(held, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=told.error)
     if held.step == AttemptStep.REPAIR:
         return unmended(held, attempt)
     if mending and told.state == CallState.UNREADABLE:
@@ -155,18 +204,22 @@ def unmended(held: Held, attempt: dict[str, Any]) -> Outcome:
 
 def from_error(asker: Asker, held: Held, request: Request, error: LLMError, latency_ms: int) -> Outcome:
     said = {"http_status": error.http_status, "raw": error.body, "latency_ms": latency_ms, "error": str(error)}
+    if error.usage is not None:
+        said |= counted(error.usage)
     if isinstance(error, Retry):
         return from_fault(asker.bout, held, error, said)
     if isinstance(error, RecordOnCall):
         return given_up(held, error.state, said | {"outcome": error.state}, str(error))
     if isinstance(error, FormatRefused):
         return from_refused_shape(asker, held, error, said)
+    if isinstance(error, SettingRefused) and asker.probe.was_refused_setting(error):
+        return Outcome(held, CallState.PENDING, said | {"outcome": AttemptOutcome.RETRY}, error=str(error))
     return stopped(held, said, str(error))
 
 
 def from_refused_shape(asker: Asker, held: Held, error: FormatRefused, said: dict[str, Any]) -> Outcome:
     """While it is not known what the server takes, the next shape is tried; afterwards nothing can be answered."""
-    if not asker.probe.is_open:
+    if not asker.probe.may_change_shape:
         return stopped(held, said, refused_for_good(asker.bout, error))
     asker.probe.was_refused(error.shape)
     return Outcome(held, CallState.PENDING, said | {"outcome": AttemptOutcome.RETRY}, error=str(error))
@@ -189,6 +242,7 @@ def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Ou
             error=str(error),
             wait_seconds=bout.patience.wait(tried, error.after, random.random()),
             busy=error.busy,
+            pause_reason=str(error) if isinstance(error, QuotaUsedUp) else "",
             unsent=error.unreachable,
         )
     if error.unreachable:

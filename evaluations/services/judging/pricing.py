@@ -17,6 +17,7 @@ from evaluations.services.recording import record
 # No price and no budget is above it; what is has lost its decimal point.
 MOST_USD: Final = 1_000_000
 PER_TOKENS: Final = 1_000_000  # what a Price is for
+WRITTEN_PERCENT: Final = 125  # of the price: what tokens cost that are written to a provider's cache
 # A token is at least one byte of its text; each message adds a few that stand for its frame.
 TOKENS_AROUND_A_MESSAGE: Final = 16
 
@@ -35,14 +36,23 @@ def cost_of(
     tokens_in: int | None,
     tokens_out: int | None,
     tokens_cached: int | None = None,
+    tokens_written: int | None = None,
     *,
     batched: bool = False,
+    told: int | None = None,
 ) -> int | None:
-    """What a request cost, rounded up. Of ``tokens_in`` those that were cached have their own price."""
+    """What a request cost in nano-USD, rounded up. Of ``tokens_in`` those that were cached have their own price.
+
+    What the server told that it charged counts before the price; told as nothing, only where no price is known.
+    """
+    if told:
+        return told
     if price is None or tokens_in is None or tokens_out is None:
-        return None
+        return told
     cached = min(tokens_cached or 0, tokens_in)
+    written = min(tokens_written or 0, tokens_in - cached)
     whole = (tokens_in - cached) * price.tokens_in + cached * price.tokens_cached + tokens_out * price.tokens_out
+    whole += written * price.tokens_in * (WRITTEN_PERCENT - 100) // 100
     percent = price.batch_percent if batched else 100
     return rounded_up(whole * percent, PER_TOKENS * 100)
 

@@ -1,30 +1,43 @@
-"""Finding out, once and before its first verdict, which shape of reply a judge's server takes."""
+"""Finding, before a judge's first verdict, how its requests must be written for its server and model to take them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaluations.domain import ReplyShape
+from evaluations.domain import ReplyShape, SentAs
+from evaluations.outside.errors import SettingRefused
 from evaluations.services.judging.working import Bout
 
 # From what holds a reply to its form the most to what every server takes.
 TRIED_IN_TURN: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
 LOOK_AGAIN_SECONDS: Final = 0.05
+LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
+# Settings without which the judge is asked where its model refuses them.
+MAY_BE_LEFT_OUT: Final = ("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs")
 
 
 @dataclass
 class Probe:
-    """What a bout tries while its judge's shape is not known. The first real verdict is the probe."""
+    """What a bout tries while it is not known what the judge's model takes. The first real verdict is the probe."""
 
     bout: Bout
     trying: ReplyShape = TRIED_IN_TURN[0]
+    sent_as: SentAs = field(default_factory=SentAs)
 
     @property
     def is_open(self) -> bool:
-        return self.bout.shape is None
+        return self.bout.is_probing
+
+    @property
+    def may_change_shape(self) -> bool:
+        return self.bout.shape is None and self.trying != TRIED_IN_TURN[-1]
 
     @property
     def shape(self) -> ReplyShape:
         return self.bout.shape or self.trying
+
+    @property
+    def settings(self) -> SentAs:
+        return self.sent_as if self.is_open else SentAs.from_json(self.bout.judge.sent_as)
 
     def room(self, room: int, held: int) -> int:
         """One request in flight while it is open: a server that takes no schema is to refuse one, not all."""
@@ -32,11 +45,54 @@ class Probe:
 
     def was_refused(self, shape: ReplyShape) -> None:
         """Go on to the next shape; plain text comes last and is refused by nobody."""
-        self.trying = TRIED_IN_TURN[TRIED_IN_TURN.index(shape) + 1]
+        if shape == self.trying:
+            self.trying = TRIED_IN_TURN[TRIED_IN_TURN.index(shape) + 1]
 
-    def was_taken(self, shape: ReplyShape) -> ReplyShape | None:
-        """The shape to freeze, where this answer is the first that tells of one."""
+    def was_refused_setting(self, error: SettingRefused) -> bool:
+        """Write the setting another way from now on, or leave it out; false where there is no other way."""
+        changed = rewritten(self.sent_as, error)
+        if changed is None or not self.is_open:
+            return False
+        self.sent_as = changed
+        return True
+
+    def was_taken(self, shape: ReplyShape) -> "Found | None":
+        """What to freeze, where this answer is the first that tells of it."""
         if not self.is_open:
             return None
-        self.bout.judge.asked_as = shape
-        return shape
+        found = Found(shape if self.bout.shape is None else None, self.sent_as)
+        self.bout.judge.asked_as = found.shape or self.bout.judge.asked_as
+        self.bout.judge.sent_as = self.sent_as.as_json()
+        self.bout.settings_sums.clear()
+        return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the first answer told: the ``shape`` where it was not chosen, and how the settings are written."""
+
+    shape: ReplyShape | None
+    sent_as: SentAs
+
+
+def rewritten(sent_as: SentAs, error: SettingRefused) -> SentAs | None:
+    """How a judge is sent after this refusal; None where that leaves nothing to try."""
+    setting = error.setting
+    if setting == "system":
+        return None if sent_as.system_folded else replace(sent_as, system_folded=True)
+    if setting == "max_tokens":
+        other = other_limit(str(error), sent_as.limit_name)
+        return None if other is None else replace(sent_as, limit_name=other)
+    if setting not in MAY_BE_LEFT_OUT or setting in sent_as.left_out:
+        return None
+    return replace(sent_as, left_out=(*sent_as.left_out, setting))
+
+
+def other_limit(sentence: str, now: str) -> str | None:
+    """The name of the limit to try next, once; None where it is the number that the model refuses."""
+    if now or not any(name in sentence for name in LIMIT_NAMES):
+        return None
+    wanted = [name for name in LIMIT_NAMES if name in sentence]
+    if len(wanted) > 1 or "max_completion_tokens" not in sentence:
+        return "max_completion_tokens"
+    return "max_tokens"

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from django.db import connection
 from django.db.models import F
 
-from evaluations.domain import FLIPPED, CallState, Choice, ReplyShape, Shown
+from evaluations.domain import FLIPPED, CallState, Choice, ReplyShape, SentAs, Shown
 from evaluations.judge.prompting import prompt_sha256
-from evaluations.models import Call, Run, Score, Verdict
+from evaluations.models import Call, Judge, Run, Score, Verdict
 from evaluations.models.many import update_many
 from evaluations.services.judging.filing import write_answers
 from evaluations.services.judging.working import Bout, Held, Outcome
@@ -35,9 +35,16 @@ def settings_sum(bout: Bout, shape: ReplyShape) -> str:
             *(judge.model, bout.two_steps, shape.value, judge.temperature, judge.max_tokens),
             *(judge.reasoning_effort, judge.logprobs),
             judge.rubric_version.sha256 if judge.rubric_version else "",
+            *written_otherwise(judge),
         )
         bout.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
     return bout.settings_sums[shape]
+
+
+def written_otherwise(judge: Judge) -> list[dict[str, object]]:
+    """What is sent otherwise than every judge's settings were before it could be: equal keys stay equal."""
+    sent_as = SentAs.from_json(judge.sent_as)
+    return [sent_as.as_json()] if sent_as != SentAs() else []
 
 
 def keys_of(bout: Bout, held: Held) -> list[str]:

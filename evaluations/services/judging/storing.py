@@ -12,7 +12,7 @@ from django.db.models import Max, QuerySet
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
-from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, CallState, ReplyShape
+from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, SentAs
 from evaluations.models import Attempt, Call, Endpoint, Judge
 from evaluations.models.many import insert_many, update_many
 from evaluations.services.judging import budgeting, reusing
@@ -33,7 +33,7 @@ UNSAID: Final[dict[str, Any]] = {
     **dict.fromkeys(("raw", "finish_reason", "model_returned", "error", "reasoning", "aspect"), ""),
     "latency_ms": 0,
 }
-TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached")
+TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached", "tokens_written")
 SETTLED_COLUMNS: Final = (
     *("id", "state", "step", "repaired", "error", "rationale", "prompt_sha256", "reuse_key", "not_before"),
     *("lease", "lease_until", "batch_id", "reserved"),
@@ -53,8 +53,8 @@ def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
         write_answers(bout, counting, now)
         book.close()
         pause_endpoint(bout, new)
-        for shape in {outcome.shape_found for outcome in new if outcome.shape_found}:
-            freeze_shape(bout.judge, shape)
+        for found in {(one.shape_found, one.sent_as_found) for one in new if one.shape_found or one.sent_as_found}:
+            freeze_found(bout.judge, *found)
         for reason in filter(None, (outcome.stop_reason for outcome in new)):
             stop(bout.run, reason)
 
@@ -166,7 +166,13 @@ class Book:
         )
         mine = row.is_held_by(held)
         run_id = row.run_id if mine else lost.run_id if lost else self.bout.run.pk
-        cost = cost_of(self.bout.price, *(said.get(key) for key in TOKENS), batched=said.get("batch_id") is not None)
+        cost = cost_of(
+            self.bout.price,
+            *(said.get(key) for key in TOKENS),
+            batched=said.get("batch_id") is not None,
+            told=said.get("told_cost"),
+        )
+        self.bout.dearest = max(self.bout.dearest, cost or 0)
         at_most = row.reserved or None if mine and cost is None and is_billed(outcome) else None
         if lost and cost is not None:
             self.withdraw(lost)
@@ -204,31 +210,49 @@ def settled(bout: Bout, outcome: Outcome, now: datetime) -> tuple[Any, ...]:
     step = outcome.next_step or held.step if waits else held.step
     later = now + timedelta(seconds=outcome.wait_seconds) if outcome.wait_seconds else None
     said = (outcome.repaired, outcome.error, outcome.rationale, outcome.prompt_sha256 or held.prompt_sha256)
-    key = held.reuse_key or key_found(bout, outcome)
-    return (held.call_id, outcome.state.value, step.value, *said, key, later, None, None, None, 0)
+    return (held.call_id, outcome.state.value, step.value, *said, key_of(bout, outcome), later, None, None, None, 0)
 
 
-def key_found(bout: Bout, outcome: Outcome) -> str:
-    """The key of a question that was put before it was known what the server takes."""
-    shape = outcome.shape_found
-    return reusing.key_in_shape(bout, outcome.held, shape) if shape and outcome.held.messages else ""
+def key_of(bout: Bout, outcome: Outcome) -> str:
+    """The key of the question as it was put, which the claim could not know while it was not found what is taken."""
+    held, found = outcome.held, outcome.sent_as_found
+    shape = outcome.shape_found or bout.shape
+    was_changed = found is not None and found != SentAs() and held.step == AttemptStep.ASK
+    if held.messages and shape and (was_changed or (not held.reuse_key and outcome.shape_found)):
+        return reusing.key_in_shape(bout, held, shape)
+    return held.reuse_key
 
 
 def pause_endpoint(bout: Bout, outcomes: Iterable[Outcome]) -> None:
     """A server that turns one request away is left alone by all, as long as it asked for."""
-    waits = [outcome.wait_seconds for outcome in outcomes if outcome.busy]
-    if waits and bout.judge.endpoint is not None:
-        until = Now() + timedelta(seconds=min(waits))
+    busy = [outcome for outcome in outcomes if outcome.busy]
+    if busy and bout.judge.endpoint is not None:
+        # One quota that is used up outlasts what only came too fast.
+        reason = next((outcome.pause_reason for outcome in busy if outcome.pause_reason), "")
+        wait = min(one.wait_seconds for one in busy if bool(one.pause_reason) == bool(reason))
+        until = Now() + timedelta(seconds=wait)
         endpoint = Endpoint.objects.filter(pk=bout.judge.endpoint.pk)
         endpoint.filter(paused_until__isnull=True).update(paused_until=until)
         endpoint.update(paused_until=Greatest("paused_until", until))
+        if reason:
+            endpoint.update(pause_reason=reason[:500])
+        else:
+            endpoint.filter(paused_until__lte=until).exclude(pause_reason="").update(pause_reason="")
 
 
-def freeze_shape(judge: Judge, shape: ReplyShape) -> None:
-    """What an automatic judge's server takes, found out once and kept with the judge."""
-    if Judge.objects.filter(pk=judge.pk, asked_as="").update(asked_as=shape):
-        record("found out", judge, user=None, evaluation=judge.evaluation, after={"asked_as": shape.value})
-    judge.refresh_from_db(fields=["asked_as"])
+def freeze_found(judge: Judge, shape: ReplyShape | None, sent_as: SentAs | None) -> None:
+    """What an automatic judge's server and model take, found once and kept with the judge."""
+    columns = {"asked_as": shape or "", "sent_as": (sent_as or SentAs()).as_json()}
+    changed = Judge.objects.filter(pk=judge.pk, asked_as="", sent_as__isnull=True).update(**columns)
+    if changed and (told := told_of(columns)):
+        record("found out", judge, user=None, evaluation=judge.evaluation, after=told)
+    judge.refresh_from_db(fields=["asked_as", "sent_as"])
+
+
+def told_of(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event says of it: only what is out of the ordinary."""
+    said = {name: value for name, value in columns["sent_as"].items() if value}
+    return {**({"asked_as": columns["asked_as"]} if columns["asked_as"] else {}), **said}
 
 
 def last_numbers(call_ids: Sequence[int]) -> dict[int, int]:

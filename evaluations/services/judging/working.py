@@ -20,6 +20,7 @@ from evaluations.domain import (
     ResponseTexts,
     RubricSpec,
     RunState,
+    SentAs,
     Shown,
 )
 from evaluations.judge.prompting import system_text
@@ -45,6 +46,8 @@ class Bout:
     aspect_places: Mapping[str, int]
     patience: Patience = field(default_factory=Patience)
     price: Price | None = None
+    # Nano-USD of the dearest request of this run so far: no less is kept back for the next one.
+    dearest: int = 0
     schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
 
@@ -62,6 +65,11 @@ class Bout:
     def shape(self) -> ReplyShape | None:
         """What holds a verdict to its form; None until that was found out about the server."""
         return shape_of(self.judge, self.spec)
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether it is not known yet what the judge's server and model take: neither the shape nor the settings."""
+        return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
     def schema(self, *, alone: bool) -> dict[str, Any]:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
@@ -107,6 +115,7 @@ class Held:
     step: AttemptStep = AttemptStep.ASK
     before: tuple[str, ...] = ()
     unread: str = ""  # why the last of them could not be read, where the step repairs it
+    came_empty: bool = False  # whether an earlier reply of this run to this call had no text
     messages: Sequence[Message] = ()
     prompt_sha256: str = ""
     reuse_key: str = ""
@@ -118,9 +127,9 @@ class Outcome:
     """What became of a call: its state now, and the Attempt to write (None for a rule).
 
     ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``: None is the same
-    step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait;
-    ``shape_found`` was found out about the server, and is frozen on the judge. ``unsent``: nobody
-    was there to take the request, so that it cannot have cost anything.
+    step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait, for a ``pause_reason``
+    where it is for longer than a moment; ``shape_found`` and ``sent_as_found`` are frozen on the judge. ``unsent``:
+    nobody was there to take the request, so that it cannot have cost anything.
     """
 
     held: Held
@@ -137,7 +146,9 @@ class Outcome:
     wait_seconds: float = 0.0
     stop_reason: str = ""
     busy: bool = False
+    pause_reason: str = ""
     shape_found: ReplyShape | None = None
+    sent_as_found: SentAs | None = None
     unsent: bool = False
 
 

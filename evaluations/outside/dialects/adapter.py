@@ -1,0 +1,60 @@
+"""What an adapter is: how requests to one provider are written, and how its answers and errors are read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from evaluations.domain import Dialect
+from evaluations.outside.errors import LLMError
+from evaluations.outside.exchange import Answer, Request, Server
+from evaluations.outside.wording import Said
+
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Lower-case fragments of a provider's errors, by what they mean."""
+
+    format: tuple[str, ...] = ()  # it does not take a reply of this shape
+    context: tuple[str, ...] = ()  # the prompt is longer than the context, whatever the status
+    too_long: tuple[str, ...] = ()  # the same, in words that only count with a 4xx
+    never_fits: tuple[str, ...] = ()  # larger than a limit a minute: waiting does not help
+    filter: tuple[str, ...] = ()  # a safety filter blocked the prompt or the reply
+    credit: tuple[str, ...] = ()  # the account or the gateway's budget is used up
+    quota: tuple[str, ...] = ()  # a limit a day or so is reached, and will be lifted by itself
+    key: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()  # there is no such model
+    wrong_address: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()  # the model has no system role
+    remedy: tuple[str, ...] = ()  # the sentence itself says what a person must do
+    retry: tuple[str, ...] = ()  # a fault that may pass although its status says otherwise
+
+    def plus(self, other: "Words") -> "Words":
+        return Words(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One dialect. ``hosts`` are ends of host names, ``ports`` where such a server listens on its own machine.
+
+    ``read`` gives the answer that a body of status 200 holds, or None where it holds none. ``meaning`` may say what
+    an error means before the rules that all dialects share; None leaves it to them. ``limits_reasoning``: whether
+    the limit of tokens holds for reasoning and reply together.
+    """
+
+    dialect: Dialect
+    body: Callable[[Request], dict[str, Any]]
+    read: Callable[[Mapping[str, Any], Headers, Request], Answer | None]
+    hosts: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+    path: Callable[[Server, Request], str] = lambda server, request: "/chat/completions"
+    key_headers: Callable[[str], Headers] = lambda key: {"Authorization": f"Bearer {key}"}
+    headers: Headers = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    words: Words = field(default_factory=Words)
+    meaning: Callable[[Said, Server, Request, Headers], LLMError | None] = lambda said, server, request, headers: None
+    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
+    models_path: str = "/models"
+    batch_path: str = "/v1/chat/completions"
+    limits_reasoning: bool = False

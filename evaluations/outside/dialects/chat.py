@@ -1,0 +1,261 @@
+"""The protocol of OpenAI's Chat Completions, which most servers speak: the body of a request, and of an answer."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isnan
+from typing import Any, Final
+
+from evaluations.domain import Message, ReplyShape, Token, storable
+from evaluations.outside.dialects.adapter import Headers, Words
+from evaluations.outside.exchange import Answer, Request, Usage
+from evaluations.outside.usage import part_of, usage_in
+
+TEXTS: Final = ("text", "output_text")  # the kinds of parts that are the reply
+THOUGHTS: Final = ("thinking", "reasoning", "thought", "reasoning_text", "summary_text")
+LEAST_LOGPROB: Final = -9999.0
+# What servers say instead of content_filter and of length.
+FILTERED: Final = (
+    *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"),
+    *("sensitive", "refusal", "guardrail_intervened", "image_safety"),
+)
+CUT_OFF: Final = ("max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens")
+# How many likely tokens are asked for at each place of a reply: a rubric has few labels, but a label has spellings.
+TOP_LOGPROBS: Final = 20
+FEW_LOGPROBS: Final = 5  # where a server does not take so many
+
+# What many servers say in the same words.
+WORDS: Final = Words(
+    format=(
+        *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
+        *("response_schema", "response mime type", "json mode", "grammar", "requested parameters"),
+    ),
+    context=(
+        *("context_length", "context length", "maximum context", "context window", "context size", "context limit"),
+        *("exceed_context_size", "prompt is too long", "input is too long"),
+    ),
+    too_long=(
+        *("too long", "request too large", "too many tokens", "maximum number of tokens", "reduce the length"),
+        *("string_above_max_length", "maximum input length", "maximum allowed length"),
+    ),
+    never_fits=("request too large", "tokens must be reduced"),
+    filter=(
+        *("content_filter", "content management policy", "content policy", "content_policy", "responsibleaipolicy"),
+        *("usage policy", "usage policies", "flagged", "moderation", "safety system", "prohibited_content"),
+        *("content filtering", "usage guidelines", "safety_check", "inappropriate content", "blocked by safety"),
+        *("unsafe content", "sensitive content", "violates our"),
+    ),
+    credit=(
+        *("insufficient_quota", "insufficient balance", "insufficient credits", "insufficient_balance"),
+        *("credit balance is too low", "out of credits", "more credits", "used all available credits"),
+        *("billing_not_active", "billing_hard_limit", "account is not active", "key limit exceeded"),
+    ),
+    quota=(
+        *("per day", "perday", "per-day", "daily", "(tpd)", "(rpd)", "per 86400s", "per month", "weekly limit"),
+        *("tokens_per_day", "requests_per_day"),
+    ),
+    key=(
+        *("api key not valid", "api_key_invalid", "invalid api key", "invalid_api_key"),
+        *("incorrect api key", "incorrect_api_key"),
+    ),
+    model=(
+        *("model_not_found", "not a valid model", "invalid model", "unknown model", "model not exist"),
+        *("model does not exist", "no such model", "model not found", "deploymentnotfound"),
+    ),
+    wrong_address=(
+        *("plain http request was sent to https", "client sent an http request to an https"),
+        *("unexpected endpoint or method",),
+    ),
+    system=(
+        *("system role not supported", "system role is not supported", "system messages are not supported"),
+        *("system message is not supported", "does not support system", "system prompt is not supported"),
+        *("only user and assistant roles", "roles must alternate user/assistant", "developer instruction is not"),
+        *("unsupported role: system", "role 'system'", "role: system"),
+    ),
+    remedy=("must be verified", "only supported in v1/responses", "v1/responses"),
+)
+
+
+# ---- the request ---------------------------------------------------------------------------
+
+
+def chat_body(
+    request: Request,
+    *,
+    limit_name: Callable[[Request], str] | None = None,
+    format_of: Callable[[Request], dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """The body of a request: what the judge sets and its model takes, by the protocol's names."""
+    given: dict[str, Any] = {"model": request.model, "messages": messages_of(request)}
+    if request.sends("temperature"):
+        given["temperature"] = request.temperature
+    if request.sends("max_tokens"):
+        given[request.sent_as.limit_name or (limit_name or limit_by_effort)(request)] = request.max_tokens
+    for setting in ("seed", "reasoning_effort"):
+        if request.sends(setting):
+            given[setting] = getattr(request, setting)
+    if request.sends("logprobs"):
+        few = "top_logprobs" in request.sent_as.left_out
+        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+    return {**given, **(format_of or response_format)(request), **request.body}
+
+
+def limit_by_effort(request: Request) -> str:
+    """Models that take an effort count their reasoning as well, and know the limit by one name alone."""
+    return "max_completion_tokens" if request.reasoning_effort else "max_tokens"
+
+
+def response_format(request: Request) -> dict[str, Any]:
+    if request.shape == ReplyShape.JSON_SCHEMA:
+        schema = {"name": "verdict", "strict": True, "schema": request.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    return {"response_format": {"type": "json_object"}} if request.shape == ReplyShape.JSON_OBJECT else {}
+
+
+def messages_of(request: Request) -> list[Message]:
+    """The messages; the system text at the head of the first user turn where the model has no system role."""
+    return folded(request.messages) if request.sent_as.system_folded else list(request.messages)
+
+
+def folded(messages: Sequence[Message]) -> list[Message]:
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    others = [message for message in messages if message["role"] != "system"]
+    if not system or not others or others[0]["role"] != "user":
+        return list(messages)
+    return [{"role": "user", "content": f"{system}\n\n{others[0]['content']}"}, *others[1:]]
+
+
+# ---- the answer ----------------------------------------------------------------------------
+
+
+def read_chat(
+    body: Mapping[str, Any],
+    headers: Headers,
+    request: Request,
+    *,
+    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None,
+) -> Answer | None:
+    """The first choice of a completion; None where there is none. An empty list of choices is a filter's work."""
+    usage = part_of(body, "usage")
+    counted = usage_in(usage, cost(usage, headers))
+    choice = first_choice(body)
+    if not choice:
+        return blocked(body, counted) if is_blocked(body) else None
+    message = choice.get("message")
+    finish_reason = ended_by(text_in(choice.get("finish_reason")))
+    if finish_reason == "content_filter":  # often without a message
+        message = message or {}
+    if not isinstance(message, dict):
+        return None
+    return Answer(
+        text=text_in(message.get("content")),
+        finish_reason=finish_reason,
+        refusal=text_in(message.get("refusal")),
+        model=text_in(body.get("model"))[:200],
+        http_status=200,
+        usage=counted,
+        reasoning=reasoning_in(message),
+        logprobs=tokens_in(choice) if request.logprobs else (),
+    )
+
+
+def chat_reader(
+    cost: Callable[[Mapping[str, Any], Headers], int | None],
+) -> Callable[[Mapping[str, Any], Headers, Request], Answer | None]:
+    """The reader of a server that says in its own way what it charged."""
+    return partial(read_chat, cost=cost)
+
+
+def is_blocked(body: Mapping[str, Any]) -> bool:
+    """Whether a body without a choice is that of a completion, as a filter leaves it, and not of something else."""
+    is_completion = bool(body.get("model")) or bool(part_of(body, "usage")) or "promptFeedback" in body
+    return is_completion and body.get("choices") in (None, [])
+
+
+def blocked(body: Mapping[str, Any], usage: Usage) -> Answer:
+    why = part_of(body, "promptFeedback").get("blockReason")
+    refusal = "The server's filter left no reply" + (f" ({why})." if isinstance(why, str) else ".")
+    return Answer("", "content_filter", refusal, text_in(body.get("model"))[:200], 200, usage)
+
+
+def reasoning_in(message: Mapping[str, Any]) -> str:
+    """What the model thought, where the server tells it apart: never read for a verdict."""
+    for name in ("reasoning_content", "reasoning", "thinking"):
+        if isinstance(message.get(name), str) and message[name]:
+            return storable(message[name])
+    content, details = message.get("content"), message.get("reasoning_details")
+    parts = [one for listed in (details, content) if isinstance(listed, list) for one in listed]
+    texts = [thought_in(one) for one in parts if isinstance(one, dict)]
+    return storable("\n\n".join(filter(None, texts)))
+
+
+def thought_in(part: Mapping[str, Any]) -> str:
+    """The thoughts of one part of a message; "" where it is of another kind."""
+    kind = str(part.get("type", ""))
+    if not (part.get("thought") or kind.partition(".")[0] in THOUGHTS):
+        return ""
+    for name in ("text", "thinking", "summary"):
+        inside = part.get(name)
+        if isinstance(inside, str):
+            return inside
+        if isinstance(inside, list):
+            return "".join(str(one.get("text", "")) for one in inside if isinstance(one, dict))
+    return ""
+
+
+def ended_by(given: str) -> str:
+    """Why the model stopped, in the protocol's word where the server has one of its own for a filter or a limit."""
+    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
+    if word in FILTERED:
+        return "content_filter"
+    return "length" if word in CUT_OFF else given[:40]
+
+
+def first_choice(body: Mapping[str, Any]) -> dict[str, Any]:
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def text_in(given: Any) -> str:
+    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing.
+
+    A part of another kind, such as what the model thought, is not text although it holds some.
+    """
+    if given is None:
+        return ""
+    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
+        texts = [one.get("text") for one in given if one.get("type", "text") in TEXTS and not one.get("thought")]
+        given = "".join(text for text in texts if isinstance(text, str))
+    return storable(given if isinstance(given, str) else json.dumps(given))
+
+
+# ---- probabilities -------------------------------------------------------------------------
+
+
+def tokens_in(choice: Mapping[str, Any]) -> tuple[Token, ...]:
+    """The reply's tokens with their probabilities; none where the server sent none, or not of this form."""
+    given = part_of(choice, "logprobs").get("content")
+    try:
+        return tuple(token_from(one) for one in given or ())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ()
+
+
+def token_from(given: Mapping[str, Any]) -> Token:
+    likeliest = ((bytes_of(other), logprob_in(other)) for other in given.get("top_logprobs") or ())
+    return Token(bytes_of(given), logprob_in(given), tuple(likeliest))
+
+
+def bytes_of(token: Mapping[str, Any]) -> bytes:
+    """A token may be half a character: its bytes tell, its text does not."""
+    given = token.get("bytes")
+    return bytes(given) if isinstance(given, list) else str(token["token"]).encode(errors="replace")
+
+
+def logprob_in(token: Mapping[str, Any]) -> float:
+    """At most certain, and at least as likely as what no database would take for a number: minus infinity."""
+    logprob = float(token["logprob"])
+    if isnan(logprob):
+        raise ValueError
+    return min(max(logprob, LEAST_LOGPROB), 0.0)

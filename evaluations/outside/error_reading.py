@@ -1,0 +1,206 @@
+"""What a server's error means for the caller: what ends the run first, then this call, then what may pass."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from evaluations.domain import CallState, ReplyShape
+from evaluations.outside.dialects.adapter import Adapter, Headers, Words
+from evaluations.outside.errors import (
+    FormatRefused,
+    LLMError,
+    QuotaUsedUp,
+    RecordOnCall,
+    Retry,
+    SettingRefused,
+    StopRun,
+)
+from evaluations.outside.exchange import Request, Server
+from evaluations.outside.wording import Said
+
+LONGEST_WAIT_SECONDS: Final = 3600.0
+LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
+# How long an endpoint is left alone whose daily limit is reached and that names no time.
+QUOTA_PAUSE_SECONDS: Final = 3600.0
+# A wait longer than this is for a quota, whatever the server calls it.
+SHORT_WAIT_SECONDS: Final = 300.0
+SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
+# "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
+DURATION: Final = re.compile(
+    r"(?:try again in|retry in|retry after|please wait|wait|reset(?:s)? (?:in|after)|retrydelay\W{1,5})\s*"
+    r"(?:(\d+)\s*h(?:ours?)?\s*)?(?:(\d+)\s*m(?:in(?:utes?)?)?(?!s)\s*)?(?:(\d+(?:\.\d+)?)\s*s(?:ec(?:onds?)?)?)?",
+    re.IGNORECASE,
+)
+RESET: Final = re.compile(r"x-ratelimit-reset\W{1,6}(\d{10,13})", re.IGNORECASE)
+
+
+def error_for(
+    said: Said, server: Server, request: Request, headers: Headers, adapter: Adapter, words: Words
+) -> LLMError:
+    """What to do about an answer that is none. ``words`` are those of all dialects: a gateway passes any of them on."""
+    if (own := adapter.meaning(said, server, request, headers)) is not None:
+        return own
+    status, why = said.status, said.message
+    known: dict[str, Any] = {"http_status": status, "body": said.body}
+    is_request = 400 <= status < 500 and status != 408
+    if is_request and said.states(words.remedy):
+        return StopRun(with_remedy(why), **known)
+    if is_request and status != 429 and said.states(words.filter):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+    if (is_request or not said.is_known_status) and (status == 402 or said.states(words.credit)):
+        return StopRun(
+            f"The account behind the key has no credit left: top it up and resume the run. {own_words(why)}", **known
+        )
+    if status == 429 and said.states(words.never_fits):
+        return RecordOnCall(
+            CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **known
+        )
+    if status == 429:
+        return from_limit(said, headers, known, words)
+    if said.states(words.wrong_address):
+        return StopRun(wrong_address(server, why), **known)
+    if is_passing(said, words):
+        return Retry(f"The server answered {status}: {why}", after=retry_after(headers), **known)
+    if status == 401 or said.states(words.key):
+        return StopRun(refused_key(server, status), **known)
+    if 300 <= status < 400 or status in (404, 405, 410):
+        return not_there(said, server, request, known)
+    return bad_request(said, server, request, known, words)
+
+
+def is_passing(said: Said, words: Words) -> bool:
+    status = said.status
+    if status >= 500 and said.states(words.context):
+        return False
+    return status in (408, 409, 425, 498) or (status >= 500 and status != 501) or said.states(words.retry)
+
+
+def own_words(why: str) -> str:
+    return f"It says: {why}"
+
+
+def with_remedy(why: str) -> str:
+    if "v1/responses" in why:
+        return f"{own_words(why)} Set the endpoint's provider to OpenAI (Responses) and resume the run."
+    return own_words(why)
+
+
+def wrong_address(server: Server, why: str) -> str:
+    return f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in /v1. {own_words(why)}"
+
+
+# ---- limits ----------------------------------------------------------------------------------
+
+
+def from_limit(said: Said, headers: Headers, known: Mapping[str, Any], words: Words) -> LLMError:
+    """Too many requests: for a moment, or for the day."""
+    wait = wait_named(said, headers)
+    if said.holds(words.quota) or (wait or 0) > SHORT_WAIT_SECONDS:
+        after = min(QUOTA_PAUSE_SECONDS if wait is None else wait, LONGEST_PAUSE_SECONDS)
+        return QuotaUsedUp(f"The endpoint's quota is used up. {own_words(said.message)}", after=after, **known)
+    sentence = f"The server answered {said.status}: {said.message}"
+    return Retry(sentence, after=None if wait is None else min(wait, LONGEST_WAIT_SECONDS), busy=True, **known)
+
+
+def wait_named(said: Said, headers: Headers) -> float | None:
+    """Seconds until the server wants to be asked again: from its headers, else from its words."""
+    if (after := seconds_in(headers)) is not None:
+        return after
+    if found := RESET.search(said.body):
+        at = int(found[1]) / (1000 if len(found[1]) > 10 else 1)
+        return max(at - time.time(), 0.0)
+    for found in DURATION.finditer(f"{said.message} {said.body}"):
+        hours, minutes, seconds = (float(part) if part else 0.0 for part in found.groups())
+        if total := hours * 3600 + minutes * 60 + seconds:
+            return total
+    return None
+
+
+def retry_after(headers: Headers) -> float | None:
+    """Seconds until the server wants to be asked again, from a number or from a date, an hour at most."""
+    seconds = seconds_in(headers)
+    return None if seconds is None else min(seconds, LONGEST_WAIT_SECONDS)
+
+
+def seconds_in(headers: Headers) -> float | None:
+    given, milliseconds = headers.get("retry-after", "").strip(), headers.get("retry-after-ms", "").strip()
+    try:
+        if milliseconds.isdecimal():
+            seconds = int(milliseconds) / 1000
+        else:
+            seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
+    except (TypeError, ValueError):
+        return None
+    return max(seconds, 0.0)
+
+
+# ---- refused requests --------------------------------------------------------------------------
+
+
+def refused_key(server: Server, status: int) -> str:
+    if not server.key_variable:
+        return f"{server.base_url} wants a key ({status}), and this endpoint names none: add one with a key."
+    return f"{server.base_url} refused the key in {server.key_variable} ({status}): set a valid one for the worker."
+
+
+def not_there(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
+    if said.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
+        return format_refused(said, request, known)
+    if said.states(("no endpoints found",)):
+        return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {said.message}", **known)
+    if said.is_json and "model" in said.body.lower():
+        return StopRun(unknown_model(server, request, said), **known)
+    return StopRun(
+        f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
+        **known,
+    )
+
+
+def unknown_model(server: Server, request: Request, said: Said) -> str:
+    return (
+        f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers. "
+        f"{own_words(said.message)}"
+    )
+
+
+def bad_request(said: Said, server: Server, request: Request, known: Mapping[str, Any], words: Words) -> LLMError:
+    """A request that was understood and refused: for its form, for a setting, or for this item alone."""
+    why = said.message
+    has_system = any(message["role"] == "system" for message in request.messages)
+    if has_system and not request.sent_as.system_folded and said.states(words.system):
+        return SettingRefused("system", f"The model does not take a system role: {why}", **known)
+    if request.shape != ReplyShape.TEXT and (said.states(words.format) or said.param.startswith("response_format")):
+        return format_refused(said, request, known)
+    if said.status == 413 or said.holds((*words.context, *words.too_long)):
+        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
+    if said.holds(words.filter):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+    if setting := said.refused_setting(settings_sent(request)):
+        return SettingRefused(
+            setting, f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known
+        )
+    if said.param == "model" or said.states(words.model):
+        return StopRun(unknown_model(server, request, said), **known)
+    if said.status == 403:
+        return StopRun(f"{refused_key(server, said.status)} {own_words(why)}", **known)
+    return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
+
+
+def settings_sent(request: Request) -> list[str]:
+    sent = [name for name in SETTINGS if name != "top_logprobs" and request.sends(name)]
+    if "logprobs" in sent and "top_logprobs" not in request.sent_as.left_out:
+        sent.insert(0, "top_logprobs")
+    return sent
+
+
+def format_refused(said: Said, request: Request, known: Mapping[str, Any]) -> FormatRefused:
+    return FormatRefused(
+        request.shape, f"The server does not take structured output ({request.shape}): {said.message}", **known
+    )
+
+
+def advice(said: Said, setting: str) -> str:
+    """What a person can do who reads only a parameter's name."""
+    return " Make a judge without it." if setting != "max_tokens" else ""

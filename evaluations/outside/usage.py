@@ -1,0 +1,101 @@
+"""How many tokens a server counted, in whichever way it says so.
+
+Reasoning tokens are billed as output. Some servers count them inside the completion (OpenAI, DeepSeek, Groq), some
+beside it (xAI, Google): the total tells, and where there is none the larger reading is taken.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain import NANO
+from evaluations.outside.exchange import Usage
+
+MOST_TOKENS: Final = 2**31 - 1
+IN: Final = ("prompt_tokens", "input_tokens", "promptTokenCount")
+OUT: Final = ("completion_tokens", "output_tokens", "candidatesTokenCount")
+TOTAL: Final = ("total_tokens", "totalTokenCount")
+REASONING: Final = ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens")
+DETAILS_IN: Final = ("prompt_tokens_details", "input_tokens_details")
+DETAILS_OUT: Final = ("completion_tokens_details", "output_tokens_details")
+CACHED: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cachedContentTokenCount")
+
+
+def usage_in(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
+    """The counts of a ``usage`` object of the OpenAI protocol or like it; ``cost`` in nano-USD is passed on."""
+    tokens_in, out, total = first_count(usage, IN), first_count(usage, OUT), first_count(usage, TOTAL)
+    reasoning = reasoning_in(usage)
+    if tokens_in is None and total is not None and out is not None:
+        tokens_in = max(total - out - (reasoning or 0), 0)
+    return Usage(
+        tokens_in=tokens_in,
+        tokens_out=billed_out(out, reasoning, tokens_in, total),
+        tokens_cached=cached_in(usage),
+        tokens_reasoning=reasoning,
+        cost=cost,
+    )
+
+
+def billed_out(out: int | None, reasoning: int | None, tokens_in: int | None, total: int | None) -> int | None:
+    """The largest of the counts that the total allows: completion, total − prompt, completion + reasoning.
+
+    >>> billed_out(20, 700, 100, 820)
+    720
+    >>> billed_out(720, 700, 100, 820)
+    720
+    >>> billed_out(20, 700, 100, None)
+    720
+    """
+    known = [] if out is None else [out]
+    if total is not None and tokens_in is not None and total > tokens_in:
+        known.append(total - tokens_in)
+    # More reasoning than output cannot stand inside it.
+    if reasoning is not None and (out is None or reasoning > out):
+        known.append((out or 0) + reasoning)
+    return min(max(known), MOST_TOKENS) if known else None
+
+
+def reasoning_in(usage: Mapping[str, Any]) -> int | None:
+    details = [part_of(usage, name) for name in DETAILS_OUT]
+    return next((found for one in (*details, usage) if (found := first_count(one, REASONING)) is not None), None)
+
+
+def cached_in(usage: Mapping[str, Any]) -> int | None:
+    details = [part_of(usage, name) for name in DETAILS_IN]
+    return next((found for one in (*details, usage) if (found := first_count(one, CACHED)) is not None), None)
+
+
+def nano_usd_in(given: Any) -> int | None:
+    """Nano-USD from an amount of USD as a server writes it; None where it is none."""
+    amount = amount_in(given)
+    return None if amount is None else round(amount * NANO)
+
+
+def amount_in(given: Any) -> float | None:
+    """An amount that is no less than nothing, from a number or from its text."""
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        return None
+    try:
+        amount = float(given)
+    except ValueError:
+        return None
+    return amount if 0 <= amount < 1e6 else None
+
+
+def first_count(given: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((found for name in names if (found := count(given.get(name))) is not None), None)
+
+
+def count(given: Any) -> int | None:
+    """A count of tokens, also where it is written as 900.0 or as "900"."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 12:
+        given = int(given)
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    return given if isinstance(given, int) and 0 <= given <= MOST_TOKENS else None
+
+
+def part_of(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inside = body.get(name)
+    return inside if isinstance(inside, Mapping) else {}
