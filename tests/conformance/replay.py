@@ -1,0 +1,135 @@
+"""A server that answers with what a provider's file says, over real HTTP, whatever path it is asked at.
+
+"$REPLY" in a body stands for a verdict that fits what was asked: by its schema, or by the form that the prompt shows.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.llm_server import fitting, shown_form, stop
+
+REPLY = "$REPLY"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def prompt(self) -> str:
+        return "\n\n".join(texts_in(self.body))
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        return next(schemas_in(self.body), None)
+
+
+def texts_in(given: Any) -> Iterator[str]:
+    if isinstance(given, str):
+        yield given
+    elif isinstance(given, Mapping):
+        for inside in given.values():
+            yield from texts_in(inside)
+    elif isinstance(given, list):
+        for inside in given:
+            yield from texts_in(inside)
+
+
+def schemas_in(given: Any) -> Iterator[Mapping[str, Any]]:
+    """The JSON schemas that stand anywhere in a body, the outermost first."""
+    if isinstance(given, Mapping):
+        if given.get("type") == "object" and isinstance(given.get("properties"), Mapping):
+            yield given
+        for inside in given.values():
+            yield from schemas_in(inside)
+    elif isinstance(given, list):
+        for inside in given:
+            yield from schemas_in(inside)
+
+
+def verdict_for(asked: Asked) -> str:
+    return json.dumps(fitting(asked.schema or shown_form(asked), None))  # type: ignore[arg-type]  # it reads a prompt
+
+
+def filled(given: Any, reply: str) -> Any:
+    """The body with the verdict in its place."""
+    if isinstance(given, str):
+        return given.replace(REPLY, reply)
+    if isinstance(given, Mapping):
+        return {name: filled(inside, reply) for name, inside in given.items()}
+    return [filled(inside, reply) for inside in given] if isinstance(given, list) else given
+
+
+@dataclass
+class Replay:
+    """The answers of one case in turn, the last of them for ever; ``faults`` says what was asked for wrongly."""
+
+    answers: Sequence[Mapping[str, Any]]
+    asked: list[Asked] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    address: str = ""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.method != "POST":
+            return web.json_response({"error": "not here"}, status=404)
+        asked = Asked(request.path, dict(request.headers), dict(request.query), await request.json())
+        told = self.answers[min(len(self.asked), len(self.answers) - 1)]
+        self.asked.append(asked)
+        self.faults += list(faults_of(asked, told))
+        headers = {name: str(value) for name, value in told.get("headers", {}).items()}
+        if "text" in told:
+            return web.Response(
+                text=told["text"], status=told.get("status", 200), headers={"content-type": "text/html", **headers}
+            )
+        body = filled(told.get("body"), verdict_for(asked))
+        return web.json_response(body, status=told.get("status", 200), headers=headers)
+
+
+def faults_of(asked: Asked, told: Mapping[str, Any]) -> Iterator[str]:
+    path = told.get("only_if", {}).get("path")
+    if path and path != asked.path:
+        yield f"asked at {asked.path} instead of {path}"
+    for name, value in told.get("request_has", {}).items():
+        if asked.body.get(name) != value:
+            yield f"{name} is {asked.body.get(name)!r} instead of {value!r}"
+    for name in told.get("request_lacks", []):
+        if name in asked.body:
+            yield f"{name} was sent"
+
+
+@contextmanager
+def replaying(answers: Sequence[Mapping[str, Any]]) -> Iterator[Replay]:
+    """The server, in a thread with a loop of its own; ``address`` is without a path."""
+    replay, loop = Replay(answers), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    runner = asyncio.run_coroutine_threadsafe(started(replay), loop).result(10)
+    try:
+        yield replay
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(runner), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+async def started(replay: Replay) -> web.AppRunner:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", replay.answer)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    replay.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    return runner

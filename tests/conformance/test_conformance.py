@@ -1,0 +1,126 @@
+"""Every provider's answers, replayed over HTTP: what becomes of the call, what it costs, and what the run says.
+
+A provider is one file in ``providers/``; the table of what is expected stands in it, beside each answer.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evaluations.domain import Dialect, exact_usd
+from evaluations.judge.builtin import BUILTIN_RUBRICS
+from evaluations.judge.retrying import Patience
+from evaluations.models import Attempt, Call, Endpoint, Judge, Price, Run, Score, Verdict
+from evaluations.outside.dialects import SPECIFIC
+from evaluations.services.judging.judging import create_judge
+from evaluations.services.judging.running import start_run
+from evaluations.services.preparing.preparing import begin_builtin
+from tests.conformance.replay import Replay, replaying
+from tests.judges import work_off
+from tests.making import make_comparison, make_evaluation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PROVIDERS = Path(__file__).parent / "providers"
+IN, CACHED, OUT = 1_000_000_000, 500_000_000, 10_000_000_000  # nano-USD for a million tokens
+IMPATIENT = Patience(first_seconds=0.01, most_seconds=0.02, tries=3, tries_when_busy=3, tries_unreachable=2)
+KNOWN = {
+    *("state", "run", "requests", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd"),
+    *("sentence", "sent_as", "shape", "reasoning", "paused_seconds"),
+}
+
+
+def cases() -> Iterator[Any]:
+    for file in sorted(PROVIDERS.glob("*.json")):
+        provider = json.loads(file.read_text())
+        for case in provider["cases"]:
+            yield pytest.param(provider["dialect"], case, id=f"{file.stem}: {case['name']}")
+
+
+@pytest.mark.parametrize(("dialect", "case"), list(cases()))
+def test_a_providers_answers_become_what_its_file_says(dialect: str, case: Mapping[str, Any]) -> None:
+    expect = case["expect"]
+    assert set(expect) <= KNOWN
+    assert {"state", "run"} & set(expect)
+    with replaying(case["answers"]) as replay:
+        run, judge = run_against(replay, dialect, case)
+    assert not replay.faults
+    assert told(run, judge, replay, set(expect)) == {name: value for name, value in expect.items() if name in EQUAL}
+    assert expect.get("sentence", "") in said(run)
+    assert expect.get("reasoning", "") in "".join(Attempt.objects.values_list("reasoning", flat=True))
+    if "paused_seconds" in expect:
+        assert abs(paused_seconds() - expect["paused_seconds"]) <= 0.2 * expect["paused_seconds"] + 5
+    assert_no_verdict_without_an_answer()
+
+
+def run_against(replay: Replay, dialect: str, case: Mapping[str, Any]) -> tuple[Run, Judge]:
+    settings = {"max_tokens": 1000, **case.get("judge", {})}
+    evaluation = make_evaluation()
+    make_comparison(evaluation, response_a="one", response_b="two")
+    rubric = settings.pop("rubric", "")
+    version = (
+        begin_builtin(evaluation, builtin=rubric, user=None) if rubric in BUILTIN_RUBRICS else evaluation.review_rubric
+    )
+    endpoint = Endpoint.objects.create(
+        name="provider", base_url=f"{replay.address}{case.get('base_path', '/v1')}", dialect=dialect
+    )
+    Price.objects.create(endpoint=endpoint, model="model", tokens_in=IN, tokens_cached=CACHED, tokens_out=OUT)
+    judge = create_judge(
+        evaluation, name="judge", model="model", version=version, endpoint=endpoint, user=None, **settings
+    )
+    options = {} if judge.is_pointwise else {"orders": "as-stored"}
+    run = work_off(start_run(judge, user=None, limit=1, **options), patience=IMPATIENT, seconds=20)  # type: ignore[arg-type]
+    judge.refresh_from_db()
+    return run, judge
+
+
+EQUAL = KNOWN - {"sentence", "reasoning", "paused_seconds"}
+
+
+def told(run: Run, judge: Judge, replay: Replay, names: set[str]) -> dict[str, Any]:
+    """What came of it, as far as the file speaks of it."""
+    last = Attempt.objects.order_by("pk").last()
+    assert last is not None
+    whole = {
+        "state": Call.objects.get().state,
+        "run": run.state,
+        "requests": len(replay.asked),
+        **{name: getattr(last, name) for name in ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")},
+        "cost_usd": float(exact_usd(run.spent)),
+        "sent_as": {name: value for name, value in (judge.sent_as or {}).items() if value},
+        "shape": judge.asked_as,
+    }
+    return {name: value for name, value in whole.items() if name in names}
+
+
+def said(run: Run) -> str:
+    """What a person reads: on the call, on the run, on the endpoint that is left alone."""
+    return f"{Call.objects.get().error} {run.stop_reason} {Endpoint.objects.get().pause_reason}"
+
+
+def paused_seconds() -> float:
+    until = Endpoint.objects.get().paused_until
+    assert until is not None
+    return (until - timezone.now()).total_seconds()
+
+
+def assert_no_verdict_without_an_answer() -> None:
+    failed = Call.objects.exclude(state="answered")
+    assert not Verdict.objects.filter(call__in=failed).exists()
+    assert not Score.objects.filter(call__in=failed).exists()
+
+
+def test_every_dialect_has_a_file_of_its_providers_answers() -> None:
+    told_of = {json.loads(file.read_text())["dialect"] for file in PROVIDERS.glob("*.json")}
+    assert {one.dialect for one in SPECIFIC} | {Dialect.GENERIC} <= {Dialect(name) for name in told_of}
+
+
+def test_every_case_names_its_source_and_no_name_stands_twice() -> None:
+    for file in PROVIDERS.glob("*.json"):
+        listed = json.loads(file.read_text())["cases"]
+        assert all(case["source"].startswith("https://") for case in listed)
+        assert len({case["name"] for case in listed}) == len(listed)
