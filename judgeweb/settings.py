@@ -254,6 +254,8 @@ CELERY_TIMEZONE = "UTC"
 REQUEST_TIMEOUT_SECONDS = whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
 LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
 BATCH_POLL_SECONDS = whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 3600)
+# A run is paused after so many equal failures without a success between them; 0: never.
+PAUSE_AFTER_FAILURES = whole_number("JUDGEWEB_PAUSE_AFTER_FAILURES", 12, 0, 1_000_000)
 OLLAMA_URL = ollama_url()
 
 # Networks besides the public internet that webhooks may reach.

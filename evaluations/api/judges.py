@@ -29,7 +29,7 @@ from evaluations.forms.judge_new import JudgeForm
 from evaluations.models import Evaluation, Judge, Run
 from evaluations.services.judging import archive
 from evaluations.services.judging.drafting import preview_of_made_up
-from evaluations.services.judging.judging import create_judge, preview
+from evaluations.services.judging.judging import create_judge, preview, sent_as_in_words
 from evaluations.services.judging.running import start_run
 from evaluations.services.judging.trying import Subject, only_this, subject_of, trial_of
 from evaluations.services.reporting.noticing import note_seen
@@ -173,4 +173,4 @@ def told(row: Judge) -> JudgeTold:
 def whole(row: Judge) -> JudgeWhole:
     settings = ("mode", "temperature", "max_tokens", "seed", "reasoning_effort", "logprobs", "repairs")
     frozen = {name: getattr(row, name) for name in (*settings, "family", "fingerprint")}
-    return JudgeWhole(**told(row).model_dump(), **frozen)
+    return JudgeWhole(**told(row).model_dump(), **frozen, sent_as=sent_as_in_words(row))

@@ -294,9 +294,12 @@ def call_whole(row: Call, attempts: Sequence[Attempt]) -> CallWhole:
     )
 
 
+LATER: Final = ("reasoning", "aspect", "error")
+
+
 def attempt_told(one: Attempt) -> AttemptTold:
     same = ("number", "step", "outcome", "http_status", "raw", "finish_reason", "model_returned", "tokens_in")
-    values = {name: getattr(one, name) for name in (*same, "tokens_out", "latency_ms", "error")}
+    values = {name: getattr(one, name) for name in (*same, "tokens_out", "tokens_reasoning", "latency_ms", *LATER)}
     return AttemptTold(**values, cost_usd=usd(one.cost))
 
 

@@ -117,6 +117,12 @@ def cut(text: str) -> Cut:
     )
 
 
+def thoughts_in(text: str) -> str:
+    """What the model thought in its reply before it spoke, without the last mark's reply; "" where it has no marks."""
+    parts = cut(text)
+    return text[: len(text) - len(parts.spoken)].strip() if parts.is_cut else ""
+
+
 def holds_end_of_thoughts(text: str) -> bool:
     return any(mark.closes for mark in marks_in(text))
 

@@ -15,7 +15,7 @@ from evaluations.domain import FAILURE_STATES, JudgeKind, Shown
 from evaluations.models import Comparison, Evaluation, Judge, Response, Run, User
 from evaluations.services.judging.drafting import preview_of_made_up
 from evaluations.services.judging.estimating import estimate
-from evaluations.services.judging.judging import preview
+from evaluations.services.judging.judging import preview, sent_as_in_words
 from evaluations.services.judging.trying import Subject, Trial, call_about, neighbours, only_this, subject_of
 
 RELATED = ("endpoint", "rubric_version__rubric")
@@ -37,6 +37,7 @@ def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> 
         "judge": row,
         "runs": latest_runs(row),
         "tried": tried,
+        "sent_as": sent_as_in_words(row),
     }
     if row.kind == JudgeKind.LLM:
         context |= prompt_for(request, row)

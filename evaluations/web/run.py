@@ -6,13 +6,14 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluations import access
 from evaluations.access import Action
 from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, RunState
-from evaluations.models import Evaluation, Judge, Run, User
+from evaluations.models import Endpoint, Evaluation, Judge, Run, User
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import progress
 from evaluations.services.judging.rereading import ENDED, last_event
@@ -95,7 +96,7 @@ def changed(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpR
 
 def run_for(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
     evaluation = access.evaluation_for(cast(User, request.user), slug, action)
-    runs = Run.objects.select_related("judge__rubric_version__rubric", "user", "evaluation")
+    runs = Run.objects.select_related("judge__rubric_version__rubric", "judge__endpoint", "user", "evaluation")
     return get_object_or_404(runs, evaluation=evaluation, pk=pk)
 
 
@@ -112,7 +113,15 @@ def context_of(request: HttpRequest, row: Run) -> dict[str, Any]:
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
         "sees_calls": sees_calls(request, row.evaluation),
+        "quota": quota_of(row),
     } | rereading_of(row.judge)
+
+
+def quota_of(row: Run) -> Endpoint | None:
+    """The endpoint while a quota of it is used up: the run waits until then."""
+    endpoint = row.judge.endpoint
+    is_waiting = endpoint is not None and endpoint.paused_until is not None and endpoint.paused_until > timezone.now()
+    return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
 
 
 def rereading_of(judge: Judge) -> dict[str, Any]:

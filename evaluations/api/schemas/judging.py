@@ -244,6 +244,7 @@ class JudgeWhole(JudgeTold):
     reasoning_effort: str
     logprobs: bool
     repairs: bool
+    sent_as: list[str] = Field(description="how its requests are written so that the model takes them, where unusual")
     family: str
     fingerprint: str
 
@@ -419,8 +420,11 @@ class AttemptTold(Schema):
     model_returned: str
     tokens_in: int | None
     tokens_out: int | None
+    tokens_reasoning: int | None = Field(description="of tokens_out, where the server counts them apart")
     cost_usd: float | None
     latency_ms: int
+    reasoning: str = Field(description="what the model thought, where told apart; never read for a verdict")
+    aspect: str = Field(description="the one aspect that was asked for; empty: all of them")
     error: str
 
 

@@ -64,7 +64,7 @@ class Command(BaseCommand):
         if options["wait"]:
             runs = see_through(runs)
         self.stdout.write("\n".join(json.dumps(told(run)) for run in runs))
-        if reasons := [run.stop_reason for run in runs if run.state == RunState.STOPPED]:
+        if reasons := [run.stop_reason for run in runs if run.stop_reason]:
             raise CommandError(" ".join(dict.fromkeys(reasons)))
 
 
@@ -149,4 +149,6 @@ def again(runs: Sequence[Run]) -> list[Run]:
 
 
 def is_moving(run: Run) -> bool:
-    return run.state in ACTIVE_RUN_STATES or Call.all_rows.filter(run=run, state=CallState.RUNNING).exists()
+    paused_itself = run.state == RunState.PAUSED and bool(run.stop_reason)
+    is_active = run.state in ACTIVE_RUN_STATES and not paused_itself
+    return is_active or Call.all_rows.filter(run=run, state=CallState.RUNNING).exists()

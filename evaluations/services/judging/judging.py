@@ -24,6 +24,7 @@ from evaluations.domain import (
     RubricKind,
     RubricOrigin,
     RubricSpec,
+    SentAs,
     Shown,
 )
 from evaluations.judge.checking import refuse_unusable
@@ -309,6 +310,23 @@ def shape_of(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
     if judge.asked_as:
         return ReplyShape(judge.asked_as)
     return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
+
+
+def sent_as_in_words(judge: Judge) -> list[str]:
+    """How its requests are written so that the model takes them, as far as that is out of the ordinary."""
+    found = SentAs.from_json(judge.sent_as)
+    words = [LEFT_OUT_IN_WORDS.get(name, f"Without {name}: the model refuses it.") for name in found.left_out]
+    if found.limit_name:
+        words.append(f"The limit of tokens as {found.limit_name}.")
+    if found.system_folded:
+        words.append("System text in the first user message: the model has no system role.")
+    return words
+
+
+LEFT_OUT_IN_WORDS: Final = {
+    "top_logprobs": "The 5 likeliest tokens instead of 20.",
+    "native": "Through the OpenAI-compatible API: the server has no other.",
+}
 
 
 def texts_of(subject: Comparison | Response) -> PairTexts | ResponseTexts:

@@ -339,6 +339,8 @@ def cancel(run: Run, *, user: User | None) -> None:
 def move(run: Run, states: Sequence[RunState], to: RunState, verb: str, user: User | None) -> None:
     """Take the run from one of these states to another, as of now; claims look at the state each time."""
     columns = {"state": to, "finished_at": Now() if to == RunState.CANCELLED else None}
+    if to in ACTIVE_RUN_STATES and to != RunState.PAUSED:
+        columns["resumed_at"] = Now()
     changed = Run.objects.filter(pk=run.pk, state__in=states)
     if not changed.update(**columns, **({} if to == RunState.CANCELLED else {"stop_reason": ""})):
         run.refresh_from_db(fields=["state"])
@@ -370,6 +372,14 @@ def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
 
 
 # ---- ending --------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def pause_for(run: Run, reason: str) -> None:
+    """Pause a run at work by itself; the first reason stays."""
+    changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED, stop_reason=reason)
+    if changed:
+        record("paused", run, user=None, evaluation=run.evaluation, after={"reason": reason})
 
 
 @transaction.atomic

@@ -15,10 +15,10 @@ from django.utils import timezone
 from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, SentAs
 from evaluations.models import Attempt, Call, Endpoint, Judge
 from evaluations.models.many import insert_many, update_many
-from evaluations.services.judging import budgeting, reusing
+from evaluations.services.judging import budgeting, circuit_breaker, reusing
 from evaluations.services.judging.filing import write_answers
 from evaluations.services.judging.pricing import cost_of
-from evaluations.services.judging.running import stop
+from evaluations.services.judging.running import pause_for, stop
 from evaluations.services.judging.working import Bout, Held, Outcome
 from evaluations.services.recording import record
 
@@ -57,6 +57,8 @@ def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
             freeze_found(bout.judge, *found)
         for reason in filter(None, (outcome.stop_reason for outcome in new)):
             stop(bout.run, reason)
+        if reason := circuit_breaker.reason_to_pause(bout, new):
+            pause_for(bout.run, reason)
 
 
 # ---- the calls as they stand ---------------------------------------------------------------

@@ -1,0 +1,20 @@
+"""What a model thought, and its reply without it, as pages show them apart."""
+
+from django import template
+
+from evaluations.judge.thoughts import cut, thoughts_in
+from evaluations.models import Attempt
+
+register = template.Library()
+
+
+@register.filter
+def reasoning(attempt: Attempt) -> str:
+    """What the server told apart as reasoning, else the thoughts that stand in the reply itself."""
+    return attempt.reasoning or thoughts_in(attempt.raw)
+
+
+@register.filter
+def reply_alone(attempt: Attempt) -> str:
+    """The reply without thoughts that stand in it; all of it where nothing follows them."""
+    return cut(attempt.raw).spoken.strip() or attempt.raw
