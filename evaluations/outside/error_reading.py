@@ -26,6 +26,8 @@ LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 QUOTA_PAUSE_SECONDS: Final = 3600.0
 # A wait longer than this is for a quota, whatever the server calls it.
 SHORT_WAIT_SECONDS: Final = 300.0
+# Servers built on FastAPI may answer so with status 500.
+INVALID: Final = ("validation error", "literal_error")
 SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
 DURATION: Final = re.compile(
@@ -71,8 +73,9 @@ def error_for(
 
 
 def is_passing(said: Said, words: Words) -> bool:
+    """Whether the same request may succeed later: not one that the server found invalid, whatever its status."""
     status = said.status
-    if status >= 500 and said.states(words.context):
+    if status >= 500 and (said.states(words.context) or said.states(INVALID)):
         return False
     return status in (408, 409, 425, 498) or (status >= 500 and status != 501) or said.states(words.retry)
 
