@@ -196,7 +196,13 @@ from evaluations.domain.searching import (
     search_for,
     words_of,
 )
-from evaluations.domain.secrets import is_plain_address, is_variable_name, may_be_key
+from evaluations.domain.secrets import (
+    is_plain_address,
+    is_secret_name,
+    is_variable_name,
+    may_be_key,
+    may_show_lines,
+)
 from evaluations.domain.splits import (
     FOLD,
     Split,
@@ -351,6 +357,7 @@ __all__ = [
     "filter_from",
     "fold",
     "is_plain_address",
+    "is_secret_name",
     "is_variable_name",
     "joined",
     "likeness",
@@ -358,6 +365,7 @@ __all__ = [
     "marked",
     "markup_of",
     "may_be_key",
+    "may_show_lines",
     "messages_as_json",
     "messages_sha256",
     "next_try_seconds",

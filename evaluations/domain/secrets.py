@@ -18,6 +18,14 @@ KEY_IN_TEXT: Final = re.compile(
     re.ASCII,
 )
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+# Words in names of headers and fields whose values are secrets.
+SECRET_WORDS: Final = frozenset(
+    {"apikey", "auth", "authorization", "cookie", "credential", "credentials"}
+    | {"password", "secret", "signature", "token"}
+)
+LAST_SECRET_WORDS: Final = frozenset({"key"})
+# Names that end in such a word and hold no secret.
+NO_SECRETS: Final = frozenset({"prompt_cache_key", "idempotency-key"})
 
 
 def may_be_key(text: str) -> bool:
@@ -27,6 +35,22 @@ def may_be_key(text: str) -> bool:
 
 def without_keys(text: str) -> str:
     return KEY_IN_TEXT.sub("…", text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what goes by this name is a secret, whatever it looks like: ``X-Gateway-Token``, ``api_key``."""
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    return name.lower() not in NO_SECRETS and (not SECRET_WORDS.isdisjoint(words) or words[-1] in LAST_SECRET_WORDS)
+
+
+def may_show_lines(text: str) -> bool:
+    """Whether lines such as ``Name: value`` can be shown again: none holds what may be a secret."""
+    if may_be_key(text):
+        return False
+    pairs = [line.partition(":") for line in text.splitlines()]
+    return not any(
+        may_be_key(value) or (is_secret_name(name.strip(' \t{,"')) and "$" not in value) for name, _, value in pairs
+    )
 
 
 def is_variable_name(text: str) -> bool:

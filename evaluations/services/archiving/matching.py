@@ -5,6 +5,7 @@ from typing import Any
 
 from evaluations.models import Endpoint, Price, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
+from evaluations.outside.extras import checked_body, checked_headers, checked_query
 
 
 def accounts_for(people: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
@@ -40,6 +41,9 @@ def new_endpoint(told: Mapping[str, Any]) -> Endpoint:
     columns |= {
         "base_url": checked_base_url(told["base_url"]),
         "key_variable": checked_key_variable(told["key_variable"]),
+        "extra_headers": checked_headers(told.get("extra_headers", {})),
+        "extra_query": checked_query(told.get("extra_query", {})),
+        "extra_body": checked_body(told.get("extra_body", {})),
     }
     endpoint = Endpoint.objects.create(name=free_endpoint_name(told["name"]), **columns)
     Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in told["prices"])

@@ -34,7 +34,7 @@ from evaluations.judge.prompting import later_messages, messages_for, prompt_sha
 from evaluations.models import Attempt, Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.services.judging import budgeting, reusing, sharing
-from evaluations.services.judging.pricing import worst_case
+from evaluations.services.judging.pricing import bound_of_reply, worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
 from evaluations.services.judging.working import LEASE, Bout, Held
@@ -259,7 +259,8 @@ def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -
     if step != AttemptStep.ASK:
         messages = later_messages(bout.spec, messages, said.before, step, said.unread)
     prompt, key = sums_of(bout, row, step, messages, said.before)
-    most = worst_case(bout.price, messages, bout.largest_schema(), bout.judge.max_tokens, batched=bout.batched)
+    bound = bound_of_reply(bout.judge, bout.price)
+    most = worst_case(bout.price, messages, bout.largest_schema(), bound, batched=bout.batched)
     return Held(*known, step, said.before, said.unread, False, messages, prompt, key, kept_back(bout, most))
 
 

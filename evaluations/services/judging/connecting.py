@@ -8,9 +8,12 @@ from django.db import transaction
 from evaluations.domain import InputRefused, JudgeKind
 from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
+from evaluations.outside.extras import Given, checked_body, checked_headers, checked_query
 from evaluations.services.judging.judging import (
     MOST_A_MINUTE,
+    checked_dialect,
     checked_limit,
+    checked_timeout,
     create_endpoint,
     unused_endpoint_name,
 )
@@ -32,6 +35,11 @@ def change_endpoint(
     max_in_flight: int | None,
     requests_per_minute: int | None,
     tokens_per_minute: int | None,
+    dialect: str,
+    timeout_seconds: int | None,
+    extra_headers: Given,
+    extra_query: Given,
+    extra_body: Given,
     user: User | None,
 ) -> bool:
     """Write what changed, and what it was before into the record. False where nothing did."""
@@ -43,6 +51,11 @@ def change_endpoint(
         "max_in_flight": checked_limit(max_in_flight),
         "requests_per_minute": checked_limit(requests_per_minute, "Requests a minute", MOST_A_MINUTE),
         "tokens_per_minute": checked_limit(tokens_per_minute, "Tokens a minute", MOST_A_MINUTE),
+        "dialect": checked_dialect(dialect),
+        "timeout_seconds": checked_timeout(timeout_seconds),
+        "extra_headers": checked_headers(extra_headers),
+        "extra_query": checked_query(extra_query),
+        "extra_body": checked_body(extra_body),
     }
     after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
     if {"base_url", "key_variable"} & set(after) and is_used(endpoint):

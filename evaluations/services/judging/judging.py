@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from evaluations.domain import (
     AskingMode,
     AttemptStep,
+    Dialect,
     InputRefused,
     JudgeKind,
     Message,
@@ -33,15 +34,27 @@ from evaluations.judge.replying import reply_schema, score_schema, wants_text, w
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
 from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, Response, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
+from evaluations.outside.extras import (
+    PRICED_APART,
+    Given,
+    checked_body,
+    checked_headers,
+    checked_query,
+    variables_in,
+)
+from evaluations.services.judging.pricing import keep_list_price
 from evaluations.services.preparing.preparing import freeze
 from evaluations.services.recording import record
 
 MOST_IN_FLIGHT: Final = 1000
 MOST_A_MINUTE: Final = 2_000_000_000
+LONGEST_TIMEOUT_SECONDS: Final = 86_400
 MODES: Final = tuple(AskingMode)
 # As servers that know one call it; which of them a model takes, its server says.
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 FURTHEST_SEED: Final = 2**62  # each sample adds one
+# Columns of an endpoint that say how it is asked, beside its limits.
+WAYS_OF_ASKING: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 ITS_EVALUATION: Final = "(the evaluation that it wrote)"
 
 
@@ -54,6 +67,11 @@ def create_endpoint(
     max_in_flight: int | None = None,
     requests_per_minute: int | None = None,
     tokens_per_minute: int | None = None,
+    dialect: str = "",
+    timeout_seconds: int | None = None,
+    extra_headers: Given = "",
+    extra_query: Given = "",
+    extra_body: Given = "",
     user: User | None,
 ) -> Endpoint:
     """A server that judges may be asked on. For site administrators and commands alone."""
@@ -69,10 +87,27 @@ def create_endpoint(
         max_in_flight=checked_limit(max_in_flight),
         requests_per_minute=checked_limit(requests_per_minute, "Requests a minute", MOST_A_MINUTE),
         tokens_per_minute=checked_limit(tokens_per_minute, "Tokens a minute", MOST_A_MINUTE),
+        dialect=checked_dialect(dialect),
+        timeout_seconds=checked_timeout(timeout_seconds),
+        extra_headers=checked_headers(extra_headers),
+        extra_query=checked_query(extra_query),
+        extra_body=checked_body(extra_body),
     )
     after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    record("created", endpoint, user=user, evaluation=None, after=after)
+    added = {name: getattr(endpoint, name) for name in WAYS_OF_ASKING if getattr(endpoint, name)}
+    record("created", endpoint, user=user, evaluation=None, after=after | added)
     return endpoint
+
+
+def checked_dialect(dialect: str) -> str:
+    """The name of a dialect; empty where it is left to the endpoint's address and handshake."""
+    if dialect not in ("", *Dialect):
+        raise InputRefused(f"Provider: one of {', '.join(Dialect)}, or none for automatic.")
+    return str(dialect)
+
+
+def checked_timeout(seconds: int | None) -> int | None:
+    return checked_limit(seconds, "Timeout in seconds", LONGEST_TIMEOUT_SECONDS)
 
 
 def checked_limit(limit: int | None, what: str = "Requests in flight", most: int = MOST_IN_FLIGHT) -> int | None:
@@ -82,20 +117,38 @@ def checked_limit(limit: int | None, what: str = "Requests in flight", most: int
 
 
 @transaction.atomic
-def find_or_create_endpoint(*, base_url: str, key_variable: str, max_in_flight: int | None) -> Endpoint:
-    """The endpoint of this address and key name; a limit that is given becomes its limit."""
+def find_or_create_endpoint(
+    *,
+    base_url: str,
+    key_variable: str,
+    max_in_flight: int | None,
+    timeout_seconds: int | None = None,
+    dialect: str = "",
+) -> Endpoint:
+    """The endpoint of this address and key name; a limit, time-out or dialect that is given becomes its own."""
     address, variable = checked_base_url(base_url), checked_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
     if endpoint is None:
-        name = unused_endpoint_name(urlsplit(address).netloc)
         return create_endpoint(
-            name=name, base_url=address, key_variable=variable, max_in_flight=max_in_flight, user=None
+            name=unused_endpoint_name(urlsplit(address).netloc),
+            base_url=address,
+            key_variable=variable,
+            max_in_flight=max_in_flight,
+            timeout_seconds=timeout_seconds,
+            dialect=dialect,
+            user=None,
         )
-    if max_in_flight is not None and max_in_flight != endpoint.max_in_flight:
-        before = {"max_in_flight": endpoint.max_in_flight}
-        endpoint.max_in_flight = checked_limit(max_in_flight)
-        endpoint.save(update_fields=["max_in_flight"])
-        after = {"max_in_flight": max_in_flight}
+    given = {
+        "max_in_flight": checked_limit(max_in_flight),
+        "timeout_seconds": checked_timeout(timeout_seconds),
+        "dialect": checked_dialect(dialect) or None,
+    }
+    after = {name: value for name, value in given.items() if value not in (None, getattr(endpoint, name))}
+    if after:
+        before = {name: getattr(endpoint, name) for name in after}
+        for name, value in after.items():
+            setattr(endpoint, name, value)
+        endpoint.save(update_fields=list(after))
         record("changed", endpoint, user=None, evaluation=None, before=before, after=after)
     return endpoint
 
@@ -125,6 +178,8 @@ def create_judge(
     reasoning_effort: str = "",
     logprobs: bool = False,
     repairs: bool = True,
+    extra_headers: Given = "",
+    extra_body: Given = "",
     user: User | None,
 ) -> Judge:
     """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
@@ -145,13 +200,17 @@ def create_judge(
         reasoning_effort=reasoning_effort.strip(),
         logprobs=logprobs,
         repairs=repairs,
+        extra_headers=checked_headers(extra_headers),
+        extra_body=checked_body(extra_body),
         fence_key=fence_key_of(evaluation),
     )
     refuse_unusable_judge(judge)
+    refuse_unusable_extras(judge)
     judge.fingerprint = fingerprint(judge)
     refuse_repeated_judge(judge)
     judge.save()
     freeze(version)
+    keep_list_price(endpoint, judge.model, user=user)
     Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name=judge.name, judge=judge)
     record("created", judge, user=user, evaluation=evaluation, after=settings_of(judge) | {"name": judge.name})
     return judge
@@ -181,6 +240,28 @@ def refuse_unusable_judge(judge: Judge) -> None:
     if judge.reasoning_effort not in ("", *REASONING_EFFORTS):
         raise InputRefused(
             f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}. Leave it out where the model has none."
+        )
+
+
+def refuse_unusable_extras(judge: Judge) -> None:
+    """Site administrators decide which keys a server is sent, and what its tokens cost: both belong to the endpoint."""
+    endpoint, extras = judge.endpoint, {"headers": judge.extra_headers, "body": judge.extra_body}
+    if endpoint is None:
+        if judge.extra_headers or judge.extra_body:
+            raise InputRefused("Extra headers and body fields are for models: a rule makes no requests.")
+        return
+    sent_there = {"headers": endpoint.extra_headers, "query": endpoint.extra_query, "body": endpoint.extra_body}
+    unknown = sorted(variables_in(extras) - variables_in(sent_there) - {endpoint.key_variable})
+    if unknown:
+        raise InputRefused(
+            f"“{endpoint}” is not sent {unknown[0]} yet. A site administrator can add it to the endpoint's extra "
+            "headers; a judge then needs no variable of its own."
+        )
+    priced_apart = sorted(set(PRICED_APART) & set(judge.extra_body))
+    if priced_apart:
+        raise InputRefused(
+            f"Extra body fields: leave out “{priced_apart[0]}”, it changes what a token costs. A site administrator "
+            "can add an endpoint with this field and with prices of its own."
         )
 
 
@@ -220,7 +301,7 @@ def settings_of(judge: Judge) -> dict[str, Any]:
 
     What came later is left out where it is as it was for every judge before: their fingerprints stay.
     """
-    later = {"reasoning_effort": "", "logprobs": False, "repairs": True}
+    later = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
     return {
         "kind": str(judge.kind),
         "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,

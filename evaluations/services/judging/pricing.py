@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from evaluations.domain import NANO, InputRefused, Messages, exact_usd
-from evaluations.models import Endpoint, Judge, Price, User
+from evaluations.domain import ACTIVE_RUN_STATES, NANO, InputRefused, Messages, RunState, exact_usd
+from evaluations.models import Endpoint, Judge, Price, Run, User
+from evaluations.outside.extras import PRICED_APART
+from evaluations.outside.list_prices import FULL, ListPrice, list_price
 from evaluations.services.recording import record
 
 # No price and no budget is above it; what is has lost its decimal point.
@@ -20,15 +22,44 @@ PER_TOKENS: Final = 1_000_000  # what a Price is for
 WRITTEN_PERCENT: Final = 125  # of the price: what tokens cost that are written to a provider's cache
 # A token is at least one byte of its text; each message adds a few that stand for its frame.
 TOKENS_AROUND_A_MESSAGE: Final = 16
+MOST_TOKENS_OUT: Final = 10_000_000
+PRICE_COLUMNS: Final = ("tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")
 
 
 def price_of(endpoint: Endpoint | None, model: str) -> Price | None:
-    """What this model costs there; None where nobody said, and for a judge without an endpoint."""
-    return Price.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
+    """What this model costs there: as it was set, else by its provider's price list, not stored. None where unknown."""
+    if endpoint is None:
+        return None
+    price = Price.objects.filter(endpoint=endpoint, model=model).first() or listed(endpoint, model)
+    if price is not None:
+        price.endpoint = endpoint
+    return price
 
 
 def price_for(judge: Judge) -> Price | None:
     return price_of(judge.endpoint, judge.model)
+
+
+def listed(endpoint: Endpoint, model: str) -> Price | None:
+    """The provider's list price as a row that is not stored; None where it has none, or none for these settings."""
+    line = list_price(endpoint.base_url, model)
+    if line is None or not set(PRICED_APART).isdisjoint(endpoint.extra_body):
+        return None
+    return Price(
+        endpoint=endpoint,
+        model=model,
+        tokens_in=line.tokens_in,
+        tokens_cached=line.tokens_cached,
+        tokens_out=line.tokens_out,
+        batch_percent=FULL if line.batch_percent is None else line.batch_percent,
+        most_tokens_out=line.most_tokens_out,
+        source=f"as of {line.read_on} ({line.source})",
+    )
+
+
+def line_behind(price: Price) -> ListPrice | None:
+    """The line of the list that this price came from; None for a price that a person set."""
+    return list_price(price.endpoint.base_url, price.model) if price.source else None
 
 
 def cost_of(
@@ -49,32 +80,44 @@ def cost_of(
         return told
     if price is None or tokens_in is None or tokens_out is None:
         return told
+    line = line_behind(price)
+    in_percent, out_percent = line.percents(tokens_in) if line else (FULL, FULL)
     cached = min(tokens_cached or 0, tokens_in)
     written = min(tokens_written or 0, tokens_in - cached)
-    whole = (tokens_in - cached) * price.tokens_in + cached * price.tokens_cached + tokens_out * price.tokens_out
-    whole += written * price.tokens_in * (WRITTEN_PERCENT - 100) // 100
-    percent = price.batch_percent if batched else 100
-    return rounded_up(whole * percent, PER_TOKENS * 100)
+    surcharge = written * price.tokens_in * ((line.written_percent if line else WRITTEN_PERCENT) - FULL)
+    prompt = FULL * ((tokens_in - cached) * price.tokens_in + cached * price.tokens_cached) + surcharge
+    whole = prompt * in_percent + FULL * tokens_out * price.tokens_out * out_percent
+    percent = price.batch_percent if batched else FULL
+    return rounded_up(whole * percent, PER_TOKENS * FULL**3)
+
+
+def bound_of_reply(judge: Judge, price: Price | None) -> int | None:
+    """The most tokens of a reply: the judge's limit, else the model's maximum; None where neither is known."""
+    if judge.max_tokens is not None:
+        return judge.max_tokens
+    return price.most_tokens_out if price else None
 
 
 def worst_case(
     price: Price | None,
     messages: Messages,
     schema: Mapping[str, Any] | None,
-    max_tokens: int | None,
+    most_tokens_out: int | None,
     *,
     batched: bool = False,
 ) -> int | None:
-    """The most that a request can cost: as many tokens in as it has bytes, and as many out as are allowed.
+    """The most that a request can cost: as many tokens in as it has bytes, and ``most_tokens_out`` out.
 
-    None where the price is not known, or nothing bounds the answer.
+    None where the price is not known, or nothing bounds the reply.
     """
-    if price is None or max_tokens is None:
+    if price is None or most_tokens_out is None:
         return None
-    dearest = max(price.tokens_in, price.tokens_cached)
-    percent = price.batch_percent if batched else 100
-    whole = tokens_at_most(messages, schema) * dearest + max_tokens * price.tokens_out
-    return rounded_up(whole * percent, PER_TOKENS * 100)
+    tokens_in, line = tokens_at_most(messages, schema), line_behind(price)
+    in_percent, out_percent = line.percents(tokens_in) if line else (FULL, FULL)
+    dearest = max(price.tokens_in * (line.written_percent if line else FULL), price.tokens_cached * FULL)
+    whole = tokens_in * dearest * in_percent + FULL * most_tokens_out * price.tokens_out * out_percent
+    percent = price.batch_percent if batched else FULL
+    return rounded_up(whole * percent, PER_TOKENS * FULL**3)
 
 
 def tokens_at_most(messages: Messages, schema: Mapping[str, Any] | None) -> int:
@@ -114,29 +157,78 @@ def set_price(
     tokens_out: str | Decimal,
     tokens_cached: str | Decimal | None = None,
     batch_percent: int = 50,
+    most_tokens_out: int | None = None,
     user: User | None,
 ) -> Price:
-    """What a model costs from now on, in USD for a million tokens; cached ones cost as others unless said."""
+    """What a model costs from now on, in USD for a million tokens; cached ones cost as others unless said.
+
+    ``most_tokens_out``: what one reply can have, reasoning included; None where that is not known.
+    """
     if not model.strip():
         raise InputRefused("A price is for one model: name it as the endpoint does.")
     if not 0 <= batch_percent <= 100:
         raise InputRefused("The Batch API's share of the price: a whole number of percent from 0 to 100.")
+    if most_tokens_out is not None and not 1 <= most_tokens_out <= MOST_TOKENS_OUT:
+        raise InputRefused(f"Longest reply: a whole number of tokens from 1 to {MOST_TOKENS_OUT:,}.")
     columns = {
         "tokens_in": nano_usd(tokens_in, "Price of tokens in"),
         "tokens_cached": nano_usd(tokens_in if tokens_cached is None else tokens_cached, "Price of cached tokens"),
         "tokens_out": nano_usd(tokens_out, "Price of tokens out"),
         "batch_percent": batch_percent,
+        "most_tokens_out": most_tokens_out,
+        "source": "",
     }
-    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model.strip()).first()
+    return write_price(endpoint, model.strip(), columns, user)
+
+
+@transaction.atomic
+def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Price:
+    """The provider's list price in place of the price that is set, for requests from now on."""
+    price = listed(endpoint, model.strip())
+    if price is None:
+        raise InputRefused(
+            f"There is no list price for “{model.strip()}” at {endpoint.base_url}: set its price from the provider's "
+            "price list."
+        )
+    return write_price(endpoint, price.model, {name: getattr(price, name) for name in PRICE_COLUMNS}, user)
+
+
+@transaction.atomic
+def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None) -> None:
+    """Store the list price where no price is set, so that what requests cost stays the same in later versions."""
+    price = listed(endpoint, model) if endpoint else None
+    if price is None or Price.objects.filter(endpoint=endpoint, model=model).exists():
+        return
+    columns = {name: getattr(price, name) for name in PRICE_COLUMNS}
+    kept, is_new = Price.objects.get_or_create(endpoint=endpoint, model=model, defaults=columns)
+    if is_new:
+        record("set price", kept, user=user, evaluation=None, after=told(kept))
+
+
+def write_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user: User | None) -> Price:
+    if columns["most_tokens_out"] is None:
+        refuse_unbounding(endpoint, model)
+    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
     before = told(known) if known else {}
-    price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model.strip(), defaults=columns)
+    price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
     if told(price) != before:
         record("set price", price, user=user, evaluation=None, before=before, after=told(price))
     return price
 
 
+def refuse_unbounding(endpoint: Endpoint, model: str) -> None:
+    """A budget that a run has rests on the longest reply where its judge sets no limit."""
+    runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, judge__max_tokens=None)
+    resting = runs.filter(budget__isnull=False, state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).first()
+    if resting is not None:
+        raise InputRefused(
+            f"Run {resting.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
+            "budget away first."
+        )
+
+
 def told(price: Price) -> dict[str, Any]:
-    return {
+    said = {
         "endpoint": price.endpoint.name,
         "model": price.model,
         "in": exact_usd(price.tokens_in),
@@ -144,3 +236,5 @@ def told(price: Price) -> dict[str, Any]:
         "out": exact_usd(price.tokens_out),
         "batch_percent": price.batch_percent,
     }
+    later = {"most_tokens_out": price.most_tokens_out, "source": price.source}
+    return said | {name: value for name, value in later.items() if value}

@@ -36,6 +36,7 @@ def settings_sum(bout: Bout, shape: ReplyShape) -> str:
             *(judge.reasoning_effort, judge.logprobs),
             judge.rubric_version.sha256 if judge.rubric_version else "",
             *written_otherwise(judge),
+            *extras_of(judge),
         )
         bout.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
     return bout.settings_sums[shape]
@@ -45,6 +46,14 @@ def written_otherwise(judge: Judge) -> list[dict[str, object]]:
     """What is sent otherwise than every judge's settings were before it could be: equal keys stay equal."""
     sent_as = SentAs.from_json(judge.sent_as)
     return [sent_as.as_json()] if sent_as != SentAs() else []
+
+
+def extras_of(judge: Judge) -> list[dict[str, object]]:
+    """What is sent besides, of the endpoint and the judge; nothing where neither has any, as for all keys before."""
+    endpoint = judge.endpoint
+    of_endpoint = (endpoint.extra_headers, endpoint.extra_query, endpoint.extra_body) if endpoint else ({}, {}, {})
+    extras = [*of_endpoint, judge.extra_headers, judge.extra_body]
+    return extras if any(extras) else []
 
 
 def keys_of(bout: Bout, held: Held) -> list[str]:

@@ -30,7 +30,7 @@ from evaluations.models import Call, Judge, Rater, Run, User
 from evaluations.models.many import insert_many
 from evaluations.services import balloting
 from evaluations.services.judging import budgeting
-from evaluations.services.judging.pricing import price_for
+from evaluations.services.judging.pricing import bound_of_reply, keep_list_price, price_for
 from evaluations.services.judging.selecting import (
     KEPT_FAILURES,
     Selection,
@@ -75,6 +75,7 @@ def start_run(
     with transaction.atomic():
         # Locked, so that two first runs do not draw a seed each, and nobody archives it meanwhile.
         refuse_archived(Judge.objects.select_for_update().get(pk=judge.pk))
+        keep_list_price(judge.endpoint, judge.model, user=user)
         seed = seed_of(judge)
         run = Run.objects.create(
             evaluation=judge.evaluation,
@@ -149,15 +150,16 @@ def refuse_budget(judge: Judge, budget: int | None) -> None:
         raise InputRefused("A budget is more than 0 USD.")
     if judge.kind != JudgeKind.LLM:
         return
-    if price_for(judge) is None:
+    price = price_for(judge)
+    if price is None:
         raise InputRefused(
-            f"No price is known for “{judge.model}” at “{judge.endpoint}”, so no budget can be kept: "
-            "set its price, or leave the budget out."
+            f"No price is known for “{judge.model}” at “{judge.endpoint}”, so no budget can be guaranteed: set its "
+            "price, or leave the budget out."
         )
-    if judge.max_tokens is None:
+    if bound_of_reply(judge, price) is None:
         raise InputRefused(
-            f"“{judge.name}” may reply at any length, so no budget can be kept: make a judge with a limit of "
-            "tokens of a reply, or leave the budget out."
+            f"“{judge.name}” may reply at any length, so no budget can be guaranteed: create a judge with a limit of "
+            f"tokens, enter the longest reply of “{judge.model}” with its price, or leave the budget out."
         )
 
 

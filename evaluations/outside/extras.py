@@ -1,0 +1,213 @@
+"""Headers, query parameters and body fields that an endpoint or a judge adds to every request.
+
+A value of the form ``$NAME`` is the environment variable of that name where the worker runs, so that no secret is
+stored: ``$NAME`` alone, or after one word, as in ``Bearer $JUDGEWEB_KEY_GATEWAY``.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evaluations.domain import InputRefused, is_secret_name, may_be_key
+from evaluations.outside.addresses import KEY_VARIABLE
+
+Given = str | Mapping[str, Any]
+
+MOST_LINES: Final = 30
+LONGEST_NAME: Final = 100
+LONGEST_VALUE: Final = 1_000
+LONGEST_BODY: Final = 10_000
+DEEPEST_BODY: Final = 20
+
+VARIABLE: Final = re.compile(r"((?:[A-Za-z][A-Za-z0-9]* )?)\$(\S+)")
+VARIABLE_IN_BODY: Final = re.compile(r"()\$([A-Z][A-Z0-9_]*)")
+HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+PRINTABLE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+KEY_REASON: Final = "the endpoint sends its key itself. Name the key's environment variable in the endpoint's settings."
+FRAMING_REASON: Final = "it is written for each request."
+SETTING_REASON: Final = "it is a setting of the judge."
+PROMPT_REASON: Final = "the prompt is made from the rubric."
+SHAPE_REASON: Final = "the judge's output format decides it."
+ONE_REPLY_REASON: Final = "one whole reply is read for each request."
+TOOLS_REASON: Final = "judges use no tools."
+RESERVED_HEADERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("authorization", "api-key", "x-api-key", "x-goog-api-key"), KEY_REASON),
+    **dict.fromkeys(
+        ("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
+        FRAMING_REASON,
+    ),
+    **dict.fromkeys(("expect", "host", "te", "trailer", "transfer-encoding", "upgrade"), FRAMING_REASON),
+}
+RESERVED_QUERY: Final[Mapping[str, str]] = dict.fromkeys(("key", "api-key", "api_key", "access_token"), KEY_REASON)
+RESERVED_BODY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("model", "max_tokens", "max_completion_tokens", "max_output_tokens"), SETTING_REASON),
+    **dict.fromkeys(("temperature", "seed", "logprobs", "top_logprobs", "reasoning_effort"), SETTING_REASON),
+    **dict.fromkeys(("messages", "input", "system", "instructions", "prompt", "contents"), PROMPT_REASON),
+    **dict.fromkeys(("response_format", "text", "format", "output_format", "output_config"), SHAPE_REASON),
+    **dict.fromkeys(("n", "best_of", "stream", "stream_options", "background"), ONE_REPLY_REASON),
+    **dict.fromkeys(("tools", "tool_choice", "functions", "function_call"), TOOLS_REASON),
+}
+# Fields that change what a token costs: a price of their own goes with them.
+PRICED_APART: Final = ("service_tier", "speed", "inference_geo")
+
+
+# ---- checking ------------------------------------------------------------------------------
+
+
+def checked_headers(given: Given) -> dict[str, str]:
+    """Name → value, from lines ``Name: value`` or a mapping. InputRefused names the first fault, never a value."""
+    headers = checked_pairs(given, "Extra headers", RESERVED_HEADERS)
+    for name in headers:
+        if not HEADER_NAME.fullmatch(name):
+            raise InputRefused("Extra headers: a header's name has letters, digits and hyphens only.")
+    return headers
+
+
+def checked_query(given: Given) -> dict[str, str]:
+    """Name → value, from lines ``name: value`` or a mapping. InputRefused names the first fault, never a value."""
+    return checked_pairs(given, "Extra query parameters", RESERVED_QUERY)
+
+
+def checked_body(given: Given) -> dict[str, Any]:
+    """The fields of a JSON object. InputRefused names the first fault, never a value."""
+    fields = parsed(given) if isinstance(given, str) else dict(given)
+    for name in fields:
+        refuse_reserved(name, "Extra body fields", RESERVED_BODY)
+    texts = list(texts_in(fields))
+    if len(json.dumps(fields, ensure_ascii=False)) > LONGEST_BODY:
+        raise InputRefused(f"Extra body fields: use at most {LONGEST_BODY:,} characters.")
+    for name, text in texts:
+        if match := VARIABLE_IN_BODY.fullmatch(text):
+            refuse_variable(match[2], "Extra body fields")
+        elif may_be_key(text) or is_secret_name(name):
+            raise InputRefused(
+                "Extra body fields: a value may be a key. Keys belong in an environment variable: write its name, "
+                "such as $JUDGEWEB_KEY_GATEWAY, in place of the value."
+            )
+    return fields
+
+
+def checked_pairs(given: Given, what: str, reserved: Mapping[str, str]) -> dict[str, str]:
+    pairs = list(lines_in(given, what) if isinstance(given, str) else given.items())
+    if len(pairs) > MOST_LINES:
+        raise InputRefused(f"{what}: use at most {MOST_LINES} lines.")
+    names = [name.lower() for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise InputRefused(f"{what}: use each name once.")
+    for name, value in pairs:
+        if not (PRINTABLE.fullmatch(name) and len(name) <= LONGEST_NAME) or may_be_key(name):
+            raise InputRefused(f"{what}: a name has 1 to {LONGEST_NAME} printable ASCII characters and is no key.")
+        refuse_reserved(name, what, reserved)
+        refuse_value(name, value, what)
+    return dict(pairs)
+
+
+def lines_in(text: str, what: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            continue
+        if not (colon and name.strip() and value.strip()):
+            raise InputRefused(f"{what}, line {number}: write a name, a colon and a value, as in “X-Title: judgeweb”.")
+        yield name.strip(), value.strip()
+
+
+def refuse_reserved(name: str, what: str, reserved: Mapping[str, str]) -> None:
+    if reason := reserved.get(name.lower()):
+        raise InputRefused(f"{what}: leave out “{name.lower()}”, {reason}")
+
+
+def refuse_value(name: str, value: object, what: str) -> None:
+    if not isinstance(value, str) or not PRINTABLE.fullmatch(value) or len(value) > LONGEST_VALUE:
+        raise InputRefused(f"{what}, “{name}”: the value has 1 to {LONGEST_VALUE:,} printable ASCII characters.")
+    if match := VARIABLE.fullmatch(value):
+        refuse_variable(match[2], what)
+    elif may_be_key(value) or is_secret_name(name):
+        raise InputRefused(
+            f"{what}, “{name}”: the value may be a key. Keys belong in an environment variable: write its name, such "
+            "as $JUDGEWEB_KEY_GATEWAY, in place of the value."
+        )
+
+
+def refuse_variable(name: str, what: str) -> None:
+    if not KEY_VARIABLE.fullmatch(name):
+        raise InputRefused(
+            f"{what}: the environment variable after $ must end in _API_KEY or start with JUDGEWEB_KEY_, in capital "
+            "letters."
+        )
+
+
+def parsed(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        fields = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=without_repeats)
+    except json.JSONDecodeError as error:
+        raise InputRefused(
+            f"Extra body fields: this is not JSON, see line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise InputRefused(f"Extra body fields: nest at most {DEEPEST_BODY} levels.") from None
+    if not isinstance(fields, dict):
+        raise InputRefused('Extra body fields: write a JSON object, such as {"top_p": 0.9}.')
+    return fields
+
+
+def refuse_constant(_: str) -> None:
+    raise InputRefused("Extra body fields: NaN and Infinity are not JSON.")
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise InputRefused("Extra body fields: use each name once in an object.")
+    return dict(pairs)
+
+
+def texts_in(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every text inside with the name it is under, names of fields included."""
+    if depth > DEEPEST_BODY:
+        raise InputRefused(f"Extra body fields: nest at most {DEEPEST_BODY} levels.")
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for inner, one in value.items():
+            yield "", inner
+            yield from texts_in(one, inner, depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        refuse_constant("")
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one, name, depth + 1)
+
+
+# ---- sending -------------------------------------------------------------------------------
+
+
+def variables_in(extras: Mapping[str, Any]) -> set[str]:
+    """The environment variables that these name."""
+    found = (VARIABLE.fullmatch(text) for _, text in texts_in(extras))
+    return {match[2] for match in found if match and KEY_VARIABLE.fullmatch(match[2])}
+
+
+def resolved(extras: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """These with the value of each variable in place of its name. InputRefused names a variable that is not set."""
+    return {name: resolved_value(value, environ) for name, value in extras.items()}
+
+
+def resolved_value(value: Any, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return resolved(value, environ)
+    if isinstance(value, list):
+        return [resolved_value(one, environ) for one in value]
+    match = VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not KEY_VARIABLE.fullmatch(match[2]):
+        return value
+    if not environ.get(match[2]):
+        raise InputRefused(
+            f"The environment variable {match[2]} is not set where the worker runs. Set it there and restart the "
+            "worker, or take it out of the extra headers, query parameters or body fields."
+        )
+    return match[1] + environ[match[2]]
