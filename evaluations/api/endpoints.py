@@ -20,6 +20,7 @@ from evaluations.api.schemas.judging import (
     EndpointTold,
     EndpointWhole,
     FoundServer,
+    ListPriceUse,
     PriceSet,
     PriceTold,
 )
@@ -29,8 +30,8 @@ from evaluations.forms.endpoint import ChangedEndpointForm, PriceForm
 from evaluations.forms.endpoint_new import EndpointForm
 from evaluations.models import Endpoint, LocalServer
 from evaluations.services.judging.connecting import add_found_server, change_endpoint, found_servers
-from evaluations.services.judging.judging import create_endpoint
-from evaluations.services.judging.pricing import set_price
+from evaluations.services.judging.judging import WAYS_OF_ASKING, create_endpoint
+from evaluations.services.judging.pricing import set_price, use_list_price
 
 operations = Operations(tags=["endpoints"])
 MILLIONTHS = Decimal("0.000000001")
@@ -91,6 +92,14 @@ def set_model_price(request: HttpRequest, pk: int, body: PriceSet) -> EndpointWh
     return whole(row)
 
 
+@operations.do("/endpoints/{int:pk}/price/list", Scope.ADMIN, EndpointWhole)
+def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceUse) -> EndpointWhole:
+    """Set the provider's list price for a model, in place of the price that it has. It counts from now on."""
+    row = endpoint_for(request, pk)
+    use_list_price(row, model=body.model, user=person(request))
+    return whole(row)
+
+
 def endpoint_for(request: HttpRequest, pk: int) -> Endpoint:
     access.require_site_administrator(person(request))
     return get_object_or_404(Endpoint, pk=pk)
@@ -105,6 +114,7 @@ def told(row: Any) -> EndpointTold:
         max_in_flight=row.max_in_flight,
         requests_per_minute=row.requests_per_minute,
         tokens_per_minute=row.tokens_per_minute,
+        **{name: getattr(row, name) for name in WAYS_OF_ASKING},
         judges=row.judge_count if hasattr(row, "judge_count") else row.judges.count(),
     )
 
@@ -117,6 +127,8 @@ def whole(row: Endpoint) -> EndpointWhole:
             tokens_cached=one.tokens_cached / 1e9,
             tokens_out=one.tokens_out / 1e9,
             batch_percent=one.batch_percent,
+            most_tokens_out=one.most_tokens_out,
+            source=one.source,
         )
         for one in row.prices.order_by("model")
     ]

@@ -172,5 +172,6 @@ def told(row: Judge) -> JudgeTold:
 
 def whole(row: Judge) -> JudgeWhole:
     settings = ("mode", "temperature", "max_tokens", "seed", "reasoning_effort", "logprobs", "repairs")
-    frozen = {name: getattr(row, name) for name in (*settings, "family", "fingerprint")}
+    extras = ("extra_headers", "extra_body")
+    frozen = {name: getattr(row, name) for name in (*settings, *extras, "family", "fingerprint")}
     return JudgeWhole(**told(row).model_dump(), **frozen, sent_as=sent_as_in_words(row))

@@ -6,6 +6,7 @@ from django.http import QueryDict
 from evaluations.domain import exact_usd
 from evaluations.forms.endpoint_new import EndpointForm
 from evaluations.models import Endpoint, Price
+from evaluations.services.judging.pricing import MOST_TOKENS_OUT
 
 FIXED = ("base_url", "key_variable")
 
@@ -41,6 +42,13 @@ class PriceForm(forms.Form):
     batch_percent = forms.IntegerField(
         label="Batch API, percent of it", min_value=0, max_value=100, initial=50, help_text="50 is half price."
     )
+    most_tokens_out = forms.IntegerField(
+        label="Longest reply",
+        min_value=1,
+        max_value=MOST_TOKENS_OUT,
+        required=False,
+        help_text="In tokens, reasoning included. Budgets need it where a judge sets no limit.",
+    )
 
 
 def price_values(price: Price) -> dict[str, Any]:
@@ -50,4 +58,5 @@ def price_values(price: Price) -> dict[str, Any]:
         "tokens_cached": exact_usd(price.tokens_cached),
         "tokens_out": exact_usd(price.tokens_out),
         "batch_percent": price.batch_percent,
+        "most_tokens_out": price.most_tokens_out,
     }

@@ -1,8 +1,32 @@
-from django import forms
+from collections.abc import Iterator
+from typing import Final
 
-from evaluations.domain import is_plain_address, is_variable_name, may_be_key
+from django import forms
+from django.forms import BoundField
+
+from evaluations.domain import Dialect, is_plain_address, is_variable_name, may_be_key
+from evaluations.forms.extras import LinesField, ObjectField
 from evaluations.forms.secrets import SecretFreeForm, SecretFreeInput, SecretFreeURLInput
-from evaluations.services.judging.judging import MOST_A_MINUTE, MOST_IN_FLIGHT
+from evaluations.services.judging.judging import LONGEST_TIMEOUT_SECONDS, MOST_A_MINUTE, MOST_IN_FLIGHT, WAYS_OF_ASKING
+
+PROVIDERS: Final = [
+    ("", "Automatic"),
+    (Dialect.OPENAI.value, "OpenAI (Chat Completions)"),
+    (Dialect.OPENAI_RESPONSES.value, "OpenAI (Responses)"),
+    (Dialect.AZURE.value, "Azure OpenAI"),
+    (Dialect.ANTHROPIC.value, "Anthropic"),
+    (Dialect.GOOGLE.value, "Google Gemini"),
+    (Dialect.OPENROUTER.value, "OpenRouter"),
+    (Dialect.XAI.value, "xAI"),
+    (Dialect.GROQ.value, "Groq"),
+    (Dialect.OLLAMA.value, "Ollama"),
+    (Dialect.LLAMA_CPP.value, "llama.cpp"),
+    (Dialect.VLLM.value, "vLLM or SGLang"),
+    (Dialect.LM_STUDIO.value, "LM Studio"),
+    (Dialect.LITELLM.value, "LiteLLM proxy"),
+    (Dialect.GENERIC.value, "Other OpenAI-compatible"),
+]
+VARIABLES_HINT: Final = "For a secret, write $ and the name of an environment variable: $…_API_KEY or $JUDGEWEB_KEY_…."
 
 
 class EndpointForm(SecretFreeForm):
@@ -45,3 +69,38 @@ class EndpointForm(SecretFreeForm):
         label="Tokens a minute, at most",
         help_text="In and out together. Empty: as many as the server takes.",
     )
+    dialect = forms.ChoiceField(
+        choices=PROVIDERS,
+        required=False,
+        label="Provider",
+        help_text="How requests are written and replies are read. Automatic: by the base URL.",
+    )
+    timeout_seconds = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST_TIMEOUT_SECONDS,
+        required=False,
+        label="Timeout (seconds)",
+        help_text="Of one request. Empty: 600 for servers on this machine or network, else the site's setting.",
+    )
+    extra_headers = LinesField(
+        label="Extra headers", help_text=f"One per line, as in “X-Title: judgeweb”. {VARIABLES_HINT}"
+    )
+    extra_query = LinesField(
+        label="Extra query parameters",
+        help_text="One per line, as in “api-version: 2025-04-01”. Secrets as in headers.",
+    )
+    extra_body = ObjectField(
+        label="Extra body fields",
+        help_text='A JSON object, as in {"top_p": 0.9}. Added to every request of all judges.',
+    )
+
+    def basics(self) -> Iterator[BoundField]:
+        return (field for field in self if field.name not in WAYS_OF_ASKING)
+
+    def advanced(self) -> Iterator[BoundField]:
+        """The fields that most endpoints leave empty."""
+        return (self[name] for name in WAYS_OF_ASKING)
+
+    def opens_advanced(self) -> bool:
+        """Whether one of them has a value, or may be what was refused."""
+        return self.is_bound or any(self[name].value() for name in WAYS_OF_ASKING)

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
 
 from evaluations.domain import RULES_IN_WORDS, AskingMode, RubricKind, may_be_key
+from evaluations.forms.extras import LinesField, ObjectField
 from evaluations.forms.secrets import SecretFreeForm, SecretFreeInput
 from evaluations.models import Endpoint, Evaluation, RubricVersion
 from evaluations.services.judging.judging import REASONING_EFFORTS
@@ -28,7 +29,10 @@ KINDS: Final = [
     (RubricKind.POINTWISE, "Pointwise: one response, on a scale"),
 ]
 # What only a model has.
-MODEL_SETTINGS: Final = ("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs")
+MODEL_SETTINGS: Final = (
+    *("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs"),
+    *("extra_headers", "extra_body"),
+)
 
 
 class KindsApart(ModelChoiceIterator):  # type: ignore[type-arg]  # not subscriptable at run time
@@ -91,7 +95,7 @@ class JudgeForm(SecretFreeForm):
         max_value=1_000_000,
         required=False,
         label="Tokens of a reply, at most",
-        help_text="Empty: no limit, and no budget can be kept.",
+        help_text="Empty: the model's own maximum. A budget then needs that maximum in the model's price.",
     )
     reasoning_effort = forms.ChoiceField(
         choices=EFFORTS, required=False, help_text="For models that reason before they answer."
@@ -106,6 +110,13 @@ class JudgeForm(SecretFreeForm):
         label="Ask for the probabilities of its choices",
         required=False,
         help_text="Kept beside the choices, where the server returns them.",
+    )
+    extra_headers = LinesField(
+        label="Extra headers",
+        help_text="One per line, as in “X-Title: judgeweb”. They override the endpoint's.",
+    )
+    extra_body = ObjectField(
+        label="Extra body fields", help_text='A JSON object, as in {"top_p": 0.9}. They override the endpoint\'s.'
     )
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:

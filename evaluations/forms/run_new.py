@@ -56,7 +56,7 @@ class RunForm(forms.Form):
     )
     budget = BudgetField(
         help_text="Never exceeded, requests in flight counted at their worst; of a panel, each judge’s own. Needs a "
-        "known price and a limit of tokens of a reply. Empty: no budget."
+        "known price, and the judge’s limit of tokens or the model’s longest reply. Empty: no budget."
     )
     slice = forms.ChoiceField(
         required=False, help_text="Only comparisons that it means now. Judges that score responses take none."

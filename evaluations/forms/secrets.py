@@ -22,6 +22,18 @@ class SecretFreeURLInput(SecretFreeInput):
     input_type = "url"
 
 
+class SecretFreeTextarea(forms.Textarea):
+    """A text area that comes back empty where its text must not be shown. ``may_show`` decides."""
+
+    def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
+        super().__init__(**options)
+        self.may_show = may_show
+
+    def format_value(self, value: Any) -> str | None:
+        text = super().format_value(value)
+        return text if text and self.may_show(text) else None
+
+
 class NumberOnlyInput(forms.NumberInput):
     """A number input that comes back empty where no number was entered."""
 

@@ -12,7 +12,7 @@ from evaluations.domain import InputRefused
 from evaluations.forms.endpoint import ChangedEndpointForm, PriceForm, price_values
 from evaluations.models import Endpoint, User
 from evaluations.services.judging.connecting import change_endpoint, is_used
-from evaluations.services.judging.pricing import set_price
+from evaluations.services.judging.pricing import price_of, set_price, use_list_price, with_list_prices
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -24,7 +24,7 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_used(row))
     if form.is_valid() and changed(request, form, row, user):
         return redirect("endpoint", pk)
-    known = row.prices.filter(model=request.GET.get("model", "")).first()
+    known = price_of(row, request.GET.get("model", ""))
     prices = PriceForm(initial=price_values(known) if known else None)
     return shown(request, row, form, prices, status=422 if form.is_bound else 200)
 
@@ -33,11 +33,23 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     row = endpoint_for(user, pk)
+    if "list_price" in request.POST:
+        return listed(request, row, user)
     form = PriceForm(request.POST)
     if form.is_valid() and priced(request, form, row, user):
         return redirect("endpoint", pk)
     unchanged = ChangedEndpointForm(endpoint=row, is_used=is_used(row))
     return shown(request, row, unchanged, form, status=422)
+
+
+def listed(request: HttpRequest, row: Endpoint, user: User) -> HttpResponse:
+    """Set the provider's list price for the model that the button names."""
+    try:
+        price = use_list_price(row, model=request.POST["list_price"], user=user)
+        messages.success(request, f"“{price.model}” has its list price. It counts for requests from now on.")
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    return redirect("endpoint", row.pk)
 
 
 def endpoint_for(user: User, pk: int) -> Endpoint:
@@ -73,7 +85,7 @@ def shown(
         "endpoint": row,
         "form": form,
         "price_form": price,
-        "prices": row.prices.order_by("model"),
+        "prices": with_list_prices(row),
         "judges": row.judges.count(),
     }
     return render(request, "endpoint/endpoint.html", context, status=status)

@@ -1,5 +1,6 @@
 """One judge: what it is, for good, and what exactly it is sent."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ from evaluations.models import Comparison, Evaluation, Judge, Response, Run, Use
 from evaluations.services.judging.drafting import preview_of_made_up
 from evaluations.services.judging.estimating import estimate
 from evaluations.services.judging.judging import preview, sent_as_in_words
+from evaluations.services.judging.pricing import price_for
 from evaluations.services.judging.trying import Subject, Trial, call_about, neighbours, only_this, subject_of
 
 RELATED = ("endpoint", "rubric_version__rubric")
@@ -40,7 +42,8 @@ def shown_page(request: HttpRequest, row: Judge, tried: Trial | None = None) -> 
         "sent_as": sent_as_in_words(row),
     }
     if row.kind == JudgeKind.LLM:
-        context |= prompt_for(request, row)
+        extra_body = json.dumps(row.extra_body, ensure_ascii=False) if row.extra_body else ""
+        context |= prompt_for(request, row) | {"price": price_for(row), "extra_body": extra_body}
     return render(request, "judge/judge.html", context)
 
 

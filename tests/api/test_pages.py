@@ -110,7 +110,7 @@ SAME: Final = {
     "endpoint_new": "add_endpoint",
     "endpoint_found": "add_found_endpoint",
     "endpoint": "get_endpoint change_one_endpoint",
-    "endpoint_price": "set_model_price",
+    "endpoint_price": "set_model_price use_model_list_price",
     "judges": "list_judges",
     "judge_new": "make_judge",
     "judge": "get_judge get_prompt",

@@ -392,7 +392,7 @@ def priced(evaluation: Evaluation) -> Judge:
 def test_a_budget_needs_a_known_price_and_a_bound_on_replies(evaluation: Evaluation, priced: Judge) -> None:
     assert running.start_run(priced, user=None, budget=10**9).budget == 10**9
     boundless = make_judge(evaluation, "http://127.0.0.1:9/v1", name="boundless")
-    with pytest.raises(InputRefused, match="make a judge with a limit of tokens"):
+    with pytest.raises(InputRefused, match="no budget can be guaranteed: create a judge with a limit of tokens"):
         running.start_run(boundless, user=None, budget=10**9)
     with pytest.raises(InputRefused, match="more than 0 USD"):
         running.start_run(priced, user=None, budget=0)

@@ -1,10 +1,21 @@
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas.shared import Id, Message, Name, Person, Sent, ShortText, Text
-from evaluations.domain import CallState, Channel, Choice, JudgeKind, Orders, RubricKind, RubricOrigin, RunState, Shown
+from evaluations.domain import (
+    CallState,
+    Channel,
+    Choice,
+    Dialect,
+    JudgeKind,
+    Orders,
+    RubricKind,
+    RubricOrigin,
+    RunState,
+    Shown,
+)
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12)]
 Usd = Annotated[float, Field(ge=0, le=1_000_000)]
@@ -154,6 +165,8 @@ class PriceTold(Schema):
     tokens_cached: float
     tokens_out: float
     batch_percent: int
+    most_tokens_out: int | None = Field(description="the longest reply of the model, reasoning included")
+    source: str = Field(description="of a list price: its date and address; empty where a person set the price")
 
 
 class EndpointTold(Schema):
@@ -164,6 +177,11 @@ class EndpointTold(Schema):
     max_in_flight: int | None
     requests_per_minute: int | None
     tokens_per_minute: int | None
+    dialect: str = Field(description="empty: by the base URL")
+    timeout_seconds: int | None
+    extra_headers: dict[str, Any]
+    extra_query: dict[str, Any]
+    extra_body: dict[str, Any]
     judges: int
 
 
@@ -185,15 +203,23 @@ class EndpointPage(Schema):
 
 
 Limit = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Lines = dict[str, Annotated[str, Field(max_length=1_000)]]
 
 
 class EndpointNew(Sent):
+    """A value `$NAME` of an extra is the environment variable of that name where the worker runs."""
+
     name: Annotated[str, Field(min_length=1, max_length=120)]
     base_url: Annotated[str, Field(min_length=1, max_length=500, examples=["https://api.openai.com/v1"])]
     key_variable: Annotated[str, Field(max_length=120, examples=["OPENAI_API_KEY"])] = ""
     max_in_flight: Limit | None = None
     requests_per_minute: Limit | None = None
     tokens_per_minute: Limit | None = None
+    dialect: Dialect | Literal[""] = ""
+    timeout_seconds: Limit | None = None
+    extra_headers: Lines = {}
+    extra_query: Lines = {}
+    extra_body: dict[str, Any] = {}
 
 
 class EndpointChange(Sent):
@@ -205,6 +231,11 @@ class EndpointChange(Sent):
     max_in_flight: Limit | None = None
     requests_per_minute: Limit | None = None
     tokens_per_minute: Limit | None = None
+    dialect: Dialect | Literal[""] | None = None
+    timeout_seconds: Limit | None = None
+    extra_headers: Lines | None = None
+    extra_query: Lines | None = None
+    extra_body: dict[str, Any] | None = None
 
 
 class PriceSet(Sent):
@@ -213,6 +244,11 @@ class PriceSet(Sent):
     tokens_cached: Usd | None = None
     tokens_out: Usd
     batch_percent: Annotated[int, Field(ge=0, le=100)] = 50
+    most_tokens_out: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+
+
+class ListPriceUse(Sent):
+    model: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 # ---- judges --------------------------------------------------------------------------------
@@ -245,6 +281,8 @@ class JudgeWhole(JudgeTold):
     logprobs: bool
     repairs: bool
     sent_as: list[str] = Field(description="how its requests are written so that the model takes them, where unusual")
+    extra_headers: dict[str, Any]
+    extra_body: dict[str, Any]
     family: str
     fingerprint: str
 
@@ -264,6 +302,8 @@ class JudgeNew(Sent):
     reasoning_effort: Annotated[str, Field(max_length=20)] = ""
     repairs: bool = True
     logprobs: bool = False
+    extra_headers: Lines = {}
+    extra_body: dict[str, Any] = {}
 
 
 class PromptTold(Schema):

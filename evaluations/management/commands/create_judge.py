@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from evaluations.domain import InputRefused, RubricKind
+from evaluations.domain import Dialect, InputRefused, RubricKind
 from evaluations.models import Endpoint, Evaluation, Judge, RubricVersion
 from evaluations.services.judging import judging
 from evaluations.services.preparing import preparing
@@ -51,6 +51,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-repair", action="store_true", help="leave a reply that cannot be read as it is, without asking again"
         )
+        parser.add_argument(
+            "--extra-header",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="sent with every request of this judge; may be given several times",
+        )
+        parser.add_argument("--extra-body", default="", metavar="JSON", help="fields added to the body of its requests")
+        parser.add_argument("--timeout", type=int, metavar="SECONDS", help="of one request, a setting of the endpoint")
+        parser.add_argument(
+            "--dialect",
+            default="",
+            choices=[str(dialect) for dialect in Dialect],
+            help="whose API the endpoint speaks (default: by its address)",
+        )
         parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
@@ -80,6 +95,8 @@ def create(slug: str, options: dict[str, Any]) -> Judge:
         reasoning_effort=options["reasoning_effort"],
         logprobs=options["logprobs"],
         repairs=not options["no_repair"],
+        extra_headers=headers_from(options["extra_header"]),
+        extra_body=options["extra_body"],
         user=None,
     )
 
@@ -100,5 +117,16 @@ def endpoint_from(options: dict[str, Any]) -> Endpoint | None:
     if options["base_url"] is None:
         return None
     return judging.find_or_create_endpoint(
-        base_url=options["base_url"], key_variable=options["key_env"], max_in_flight=options["max_in_flight"]
+        base_url=options["base_url"],
+        key_variable=options["key_env"],
+        max_in_flight=options["max_in_flight"],
+        timeout_seconds=options["timeout"],
+        dialect=options["dialect"],
     )
+
+
+def headers_from(given: list[str]) -> str:
+    """As lines, so that one that is given twice is refused."""
+    if any("=" not in one for one in given):
+        raise InputRefused("--extra-header: write NAME=VALUE, as in X-Title=judgeweb.")
+    return "\n".join(one.replace("=", ": ", 1) for one in given)

@@ -1,14 +1,16 @@
-"""``manage.py set_price --endpoint NAME --model MODEL --in USD --out USD``"""
+"""``manage.py set_price --endpoint NAME --model MODEL --in USD --out USD``, or ``--list-price``"""
 
 from argparse import ArgumentParser
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain import InputRefused, exact_usd
-from evaluations.models import Endpoint
+from evaluations.models import Endpoint, Price
 from evaluations.services.judging.judging import endpoints_at
-from evaluations.services.judging.pricing import set_price
+from evaluations.services.judging.pricing import set_price, use_list_price
+
+COLUMNS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")
 
 
 class Command(BaseCommand):
@@ -19,26 +21,43 @@ class Command(BaseCommand):
         where.add_argument("--endpoint", metavar="NAME")
         where.add_argument("--base-url", metavar="URL", help="every endpoint at this address")
         parser.add_argument("--model", required=True, help="as the endpoint calls it")
-        parser.add_argument("--in", required=True, dest="tokens_in", metavar="USD", help="a million tokens of prompts")
-        parser.add_argument(
-            "--out", required=True, dest="tokens_out", metavar="USD", help="a million tokens of replies"
-        )
+        parser.add_argument("--list-price", action="store_true", help="the provider's own, where it is known")
+        parser.add_argument("--in", dest="tokens_in", metavar="USD", help="a million tokens of prompts")
+        parser.add_argument("--out", dest="tokens_out", metavar="USD", help="a million tokens of replies")
         parser.add_argument(
             "--cached", dest="tokens_cached", metavar="USD", help="of prompts, cached (default: as --in)"
         )
         parser.add_argument("--batch-percent", type=int, default=50, metavar="N", help="of it, through the Batch API")
+        parser.add_argument(
+            "--most-tokens-out", type=int, metavar="N", help="the longest reply, reasoning included (default: unknown)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        columns = {key: options[key] for key in ("model", "tokens_in", "tokens_out", "tokens_cached", "batch_percent")}
         try:
             for endpoint in endpoints_from(options):
-                price = set_price(endpoint, **columns, user=None)
+                price = priced(endpoint, options)
+                origin = f" List price {price.source}." if price.source else ""
                 self.stdout.write(
                     f"{price}: USD {exact_usd(price.tokens_in)} in, {exact_usd(price.tokens_cached)} cached and "
                     f"{exact_usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
+                    f"{origin}"
                 )
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
+
+
+def priced(endpoint: Endpoint, options: dict[str, Any]) -> Price:
+    given = [name for name in COLUMNS if options[name] is not None]
+    if options["list_price"]:
+        if given:
+            raise InputRefused(
+                "--list-price sets the whole price: leave out --in, --out, --cached and --most-tokens-out."
+            )
+        return use_list_price(endpoint, model=options["model"], user=None)
+    if options["tokens_in"] is None or options["tokens_out"] is None:
+        raise InputRefused("A price needs --in and --out, or --list-price.")
+    columns = {name: options[name] for name in (*COLUMNS, "model", "batch_percent")}
+    return set_price(endpoint, **columns, user=None)
 
 
 def endpoints_from(options: dict[str, Any]) -> list[Endpoint]:

@@ -82,6 +82,8 @@ def take(bout: Bout, rows: "Sequence[Due]", now: datetime) -> Claimed[Held]:
     found = reusing.sort_out(bout, with_all_to_send(bout, rows), now)
     reusing.copy(bout, found.to_copy, now)
     update_many(Call, ("id", "not_before"), [(one.call_id, now + WHILE_ASKED) for one in found.to_wait])
+    if found.to_ask and is_budget_unsure(bout):
+        return unsure_budget(bout)
     affordable = found.to_ask[: affordable_number(bout, found.to_ask)]
     if found.to_ask and not affordable:
         return out_of_money(bout, found.to_ask[0])
@@ -341,6 +343,22 @@ def free(mine: "QuerySet[Call]") -> None:
 def affordable_number(bout: Bout, calls: Sequence[Held]) -> int:
     """How many of these, from the first, the run's budget holds; what they may cost is kept back for them."""
     return budgeting.reserve(bout.run.pk, [one.reserved for one in calls])
+
+
+def is_budget_unsure(bout: Bout) -> bool:
+    """Whether the run has a budget and nothing says any more what a request can cost at most."""
+    if bout.run.budget is None or bout.judge.endpoint is None:
+        return False
+    return bout.price is None or bound_of_reply(bout.judge, bout.price) is None
+
+
+def unsure_budget(bout: Bout) -> Claimed[Held]:
+    stop(
+        bout.run,
+        f"The budget cannot be guaranteed: “{bout.judge.model}” takes no limit of tokens, or its price is gone. Enter "
+        "its price with its longest reply, or take the budget away, and resume the run.",
+    )
+    return Claimed()
 
 
 def out_of_money(bout: Bout, next_call: Held) -> Claimed[Held]:

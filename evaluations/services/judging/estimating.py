@@ -11,6 +11,7 @@ from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricS
 from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
+from evaluations.outside.list_prices import FULL
 from evaluations.services.judging.judging import is_two_step, shape_of, texts_of
 from evaluations.services.judging.observing import (
     SUBJECTS,
@@ -21,7 +22,7 @@ from evaluations.services.judging.observing import (
     observed,
     subject_of,
 )
-from evaluations.services.judging.pricing import PER_TOKENS, price_for
+from evaluations.services.judging.pricing import PER_TOKENS, line_behind, price_for
 from evaluations.services.judging.selecting import (
     Expected,
     Selection,
@@ -193,15 +194,25 @@ def said_of_prompts(prompts: Sequence[float]) -> str:
 
 
 def cost_of_one(price: Price, one: OneCall, is_batch: bool) -> Span:
-    cost = one.tokens_in.times(price.tokens_in / PER_TOKENS).plus(one.tokens_out.times(price.tokens_out / PER_TOKENS))
-    return cost.times(price.batch_percent / 100) if is_batch else cost
+    low = usual_cost(price, one.tokens_in.low, one.tokens_out.low, one.requests)
+    high = usual_cost(price, one.tokens_in.high, one.tokens_out.high, one.requests)
+    return Span(low, high).times(price.batch_percent / 100) if is_batch else Span(low, high)
+
+
+def usual_cost(price: Price, tokens_in: float, tokens_out: float, requests: float) -> float:
+    """In nano-USD; a list price may be higher for long prompts."""
+    line = line_behind(price)
+    in_percent, out_percent = line.percents(int(tokens_in / requests)) if line else (FULL, FULL)
+    whole = tokens_in * price.tokens_in * in_percent + tokens_out * price.tokens_out * out_percent
+    return whole / (PER_TOKENS * FULL)
 
 
 def said_of_price(judge: Judge, price: Price | None, is_batch: bool) -> str:
     if price is None:
         return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
     part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
-    return (
+    origin = f"List price, {price.source}. " if price.source else ""
+    return origin + (
         f"A million tokens cost USD {exact_usd(price.tokens_in)} in and {exact_usd(price.tokens_out)} out{part}; "
         "cached ones are counted as others."
     )

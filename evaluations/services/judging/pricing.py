@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from evaluations.domain import ACTIVE_RUN_STATES, NANO, InputRefused, Messages, RunState, exact_usd
+from evaluations.domain import ACTIVE_RUN_STATES, NANO, InputRefused, Messages, RunState, SentAs, exact_usd
 from evaluations.models import Endpoint, Judge, Price, Run, User
 from evaluations.outside.extras import PRICED_APART
 from evaluations.outside.list_prices import FULL, ListPrice, list_price
@@ -57,6 +57,16 @@ def listed(endpoint: Endpoint, model: str) -> Price | None:
     )
 
 
+def with_list_prices(endpoint: Endpoint) -> list[tuple[Price, Price | None]]:
+    """The prices that are set there by model, each with the list price where that says something else."""
+    pairs = [(price, listed(endpoint, price.model)) for price in endpoint.prices.order_by("model")]
+    return [(price, line if line and not is_same(price, line) else None) for price, line in pairs]
+
+
+def is_same(one: Price, other: Price) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in PRICE_COLUMNS)
+
+
 def line_behind(price: Price) -> ListPrice | None:
     """The line of the list that this price came from; None for a price that a person set."""
     return list_price(price.endpoint.base_url, price.model) if price.source else None
@@ -92,8 +102,11 @@ def cost_of(
 
 
 def bound_of_reply(judge: Judge, price: Price | None) -> int | None:
-    """The most tokens of a reply: the judge's limit, else the model's maximum; None where neither is known."""
-    if judge.max_tokens is not None:
+    """The most tokens of a reply: the judge's limit, else the model's maximum; None where neither is known.
+
+    A limit that the model was found to refuse is not sent, and bounds nothing.
+    """
+    if judge.max_tokens is not None and "max_tokens" not in SentAs.from_json(judge.sent_as).left_out:
         return judge.max_tokens
     return price.most_tokens_out if price else None
 
@@ -218,8 +231,9 @@ def write_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user
 
 def refuse_unbounding(endpoint: Endpoint, model: str) -> None:
     """A budget that a run has rests on the longest reply where its judge sets no limit."""
-    runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, judge__max_tokens=None)
-    resting = runs.filter(budget__isnull=False, state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).first()
+    runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, budget__isnull=False)
+    open_runs = runs.filter(state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).select_related("judge").order_by("pk")
+    resting = next((run for run in open_runs if bound_of_reply(run.judge, None) is None), None)
     if resting is not None:
         raise InputRefused(
             f"Run {resting.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
