@@ -11,7 +11,7 @@ from tests.asking import Asking, token_for
 from tests.bouts import NOWHERE
 from tests.judges import make_judge, run_through
 from tests.llm_server import Told, llm_server
-from tests.making import make_comparison, make_member
+from tests.making import make_comparison, make_member, make_user
 from tests.saying import SIX
 
 pytestmark = pytest.mark.django_db
@@ -107,3 +107,32 @@ def test_a_judge_that_reviewers_are_shown_is_not_archived(asking: Asking, evalua
     told = asking.post(f"/evaluations/study/judges/{judge.pk}/archive")
     assert told.status_code == 422
     assert "Reviewers are shown" in told.content.decode()
+
+
+def test_a_program_sets_how_an_endpoint_and_a_judge_are_asked_and_takes_a_list_price(
+    asking: Asking, evaluation: Evaluation
+) -> None:
+    root = Asking(token_for(make_user("root", is_superuser=True)))
+    extras = {"extra_headers": {"X-Key": "$GATEWAY_API_KEY"}, "extra_body": {"top_p": 0.5}}
+    given = {"name": "grok", "base_url": "https://api.x.ai/v1", "dialect": "xai", "timeout_seconds": 300, **extras}
+    made = root.post("/endpoints", given).json()
+    assert {name: made[name] for name in given} == given
+    at = f"/endpoints/{made['id']}"
+    changed = root.patch(at, {"extra_headers": None, "timeout_seconds": None, "extra_query": {"v": "2"}}).json()
+    assert (changed["extra_headers"], changed["timeout_seconds"]) == ({}, None)
+    assert (changed["extra_query"], changed["extra_body"], changed["dialect"]) == ({"v": "2"}, {"top_p": 0.5}, "xai")
+
+    price = {"model": "grok-4.7", "tokens_in": 1.0, "tokens_out": 3.0, "most_tokens_out": 5000}
+    told = root("PUT", f"{at}/price", price).json()["prices"]
+    assert [(one["tokens_in"], one["most_tokens_out"], one["source"]) for one in told] == [(1.0, 5000, "")]
+    (told,) = root.post(f"{at}/price/list", {"model": "grok-4.7"}).json()["prices"]
+    assert (told["tokens_in"], told["tokens_cached"], told["most_tokens_out"]) == (2.0, 0.5, None)
+    assert told["source"].startswith("as of 2026-09-29")
+    assert root.post(f"{at}/price/list", {"model": "grok-0"}).status_code == 422
+
+    key = "sk-proj-abcdefghij1234567890abcdefghij"
+    refused = root.patch(at, {"extra_body": {"user": key}})
+    assert (refused.status_code, key in refused.content.decode()) == (422, False)
+    wanted = {"endpoint": made["id"], "model": "grok-4.7", "version": evaluation.review_rubric_id}
+    judge = asking.post("/evaluations/study/judges", {**wanted, "extra_body": {"top_k": 4}}).json()
+    assert (judge["extra_headers"], judge["extra_body"]) == ({}, {"top_k": 4})

@@ -92,3 +92,16 @@ def test_bad_input_is_one_line_and_makes_nothing(evaluation: Evaluation, options
 def test_an_unknown_evaluation_is_named() -> None:
     with pytest.raises(CommandError, match="There is no evaluation at “study”"):
         create()
+
+
+def test_extras_belong_to_the_judge_and_time_and_dialect_to_its_endpoint(evaluation: Evaluation) -> None:
+    judge = create(
+        extra_header=["X-Title=judgeweb", "X-Team=a=b"], extra_body='{"top_p": 0.5}', timeout=900, dialect="vllm"
+    )
+    assert (judge.extra_headers, judge.extra_body) == ({"X-Title": "judgeweb", "X-Team": "a=b"}, {"top_p": 0.5})
+    assert judge.endpoint is not None
+    assert (judge.endpoint.timeout_seconds, judge.endpoint.dialect) == (900, "vllm")
+    with pytest.raises(CommandError, match="write NAME=VALUE"):
+        create(name="second", extra_header=["X-Title"])
+    with pytest.raises(CommandError, match="this is not JSON"):
+        create(name="second", extra_body="top_p")

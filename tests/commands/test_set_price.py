@@ -54,3 +54,23 @@ def test_bad_input_is_one_line(endpoint: Endpoint, options: dict[str, Any], prob
     with pytest.raises(CommandError, match=problem):
         call_command("set_price", **given)
     assert not Price.objects.exists()
+
+
+def test_the_longest_reply_comes_with_a_price(endpoint: Endpoint) -> None:
+    call_command("set_price", endpoint="mine", model="m", tokens_in="1", tokens_out="2", most_tokens_out=4096)
+    assert Price.objects.get().most_tokens_out == 4096
+
+
+def test_the_list_price_is_set_where_the_provider_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    create_endpoint(name="grok", base_url="https://api.x.ai/v1", user=None)
+    call_command("set_price", "--endpoint", "grok", "--model", "grok-4.7", "--list-price")
+    told = capsys.readouterr().out
+    assert "USD 2.00 in, 0.50 cached and 6.00 out" in told
+    assert "List price as of 2026-09-29 (https://docs.x.ai/developers/models/grok-4.7)." in told
+    for options, problem in (
+        (("--model", "grok-0", "--list-price"), "no list price for “grok-0”"),
+        (("--model", "grok-4.7", "--list-price", "--in", "1"), "--list-price sets the whole price"),
+        (("--model", "grok-4.7", "--in", "1"), "needs --in and --out, or --list-price"),
+    ):
+        with pytest.raises(CommandError, match=problem):
+            call_command("set_price", "--endpoint", "grok", *options)

@@ -12,9 +12,9 @@ from django.db.models.functions import Coalesce
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import AttemptOutcome, CallState, RunState, exact_usd
+from evaluations.domain import AttemptOutcome, CallState, RunState, SentAs, exact_usd
 from evaluations.judge.asking import Claimed
-from evaluations.models import Attempt, Call, Judge, Run
+from evaluations.models import Attempt, Call, Judge, Price, Run
 from evaluations.services.judging import claiming, lapsing, running, storing
 from evaluations.services.judging.working import Bout, Held, Outcome
 from tests.bouts import NOWHERE, SAID, answered, bout_on, claimed, due_again, expire, priced, to_wait, work_on
@@ -252,3 +252,26 @@ def test_spent_and_kept_back_are_never_more_than_the_budget(script: list[list[st
         due_again()
     in_flight = Call.objects.filter(run=bout.run, state=CallState.RUNNING).values_list("reserved", flat=True)
     assert account(bout.run) == (recount(bout.run), sum(in_flight))
+
+
+def test_a_budget_rests_on_the_longest_reply_of_the_model_where_the_judge_sets_no_limit() -> None:
+    """Each request is bounded by 1,000 tokens out at ten nano-USD each, and nothing is claimed beyond the budget."""
+    evaluation = make_evaluation()
+    make_comparison(evaluation)
+    judge = make_judge(evaluation, NOWHERE, mode="json_schema")
+    priced(judge)
+    Price.objects.update(most_tokens_out=1_000)
+    one = worst_of_one(judge)
+    assert one > 1_000 * 10
+    bout = bout_on(judge, budget=2 * one - 1)
+    assert len(claimed(bout)) == 1
+    assert account(bout.run) == (0, one)
+
+
+def test_a_run_stops_where_its_budget_rested_on_a_limit_that_the_model_does_not_take(judge: Judge) -> None:
+    bout = bout_on(judge, budget=10**9)
+    bout.judge.sent_as = SentAs(left_out=("max_tokens",)).as_json()
+    assert claimed(bout) == []
+    bout.run.refresh_from_db()
+    assert (bout.run.state, bout.run.reserved) == (RunState.STOPPED, 0)
+    assert "The budget cannot be guaranteed: “test-model” takes no limit of tokens" in bout.run.stop_reason

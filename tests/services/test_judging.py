@@ -221,3 +221,78 @@ def test_the_fingerprint_of_a_rule_judge_is_what_it_was_before_there_were_other_
         f'"rubric": "{judge.rubric_version.sha256}", "seed": null, "temperature": null}}'
     )
     assert judge.fingerprint == hashlib.sha256(before.encode()).hexdigest()
+
+
+URL = "http://127.0.0.1:9/v1"
+
+
+# ---- extras --------------------------------------------------------------------------------
+
+
+def test_extras_are_part_of_what_a_judge_is_and_leave_fingerprints_without_them(evaluation: Evaluation) -> None:
+    plain = make_judge(evaluation, URL, name="plain")
+    assert not {"extra_headers", "extra_body"} & set(judging.settings_of(plain))
+    tuned = make_judge(evaluation, URL, name="tuned", extra_headers="X-Title: judgeweb", extra_body='{"top_p": 0.5}')
+    tuned.refresh_from_db()
+    assert (tuned.extra_headers, tuned.extra_body) == ({"X-Title": "judgeweb"}, {"top_p": 0.5})
+    assert tuned.fingerprint != plain.fingerprint
+    with pytest.raises(InputRefused, match="“tuned” is this judge already"):
+        make_judge(evaluation, URL, name="same", extra_headers={"X-Title": "judgeweb"}, extra_body={"top_p": 0.5})
+
+
+def test_a_judge_names_no_key_that_its_endpoint_is_not_sent(evaluation: Evaluation) -> None:
+    headers = {"X-Gateway-Key": "$JUDGEWEB_KEY_GATEWAY"}
+    with pytest.raises(InputRefused, match="is not sent JUDGEWEB_KEY_GATEWAY yet"):
+        make_judge(evaluation, URL, extra_headers=headers)
+    Endpoint.objects.update(extra_headers=headers)
+    assert make_judge(evaluation, URL, extra_headers=headers).extra_headers == headers
+
+
+@pytest.mark.parametrize(
+    ("extras", "words"),
+    [
+        ({"extra_body": {"service_tier": "priority"}}, "“service_tier”, it changes what a token costs"),
+        ({"extra_body": {"max_tokens": 5}}, "leave out “max_tokens”"),
+        ({"extra_headers": "Authorization: x"}, "leave out “authorization”"),
+    ],
+)
+def test_extras_that_may_not_be_make_no_judge(evaluation: Evaluation, extras: dict[str, object], words: str) -> None:
+    with pytest.raises(InputRefused, match=words):
+        make_judge(evaluation, URL, **extras)  # type: ignore[arg-type]
+    assert not Judge.objects.exists()
+
+
+def test_a_rule_has_no_extras(evaluation: Evaluation) -> None:
+    version = evaluation.review_rubric
+    with pytest.raises(InputRefused, match="a rule makes no requests"):
+        judging.create_judge(
+            evaluation, name="l", model="longest", version=version, extra_headers="X-A: 1", user=make_user()
+        )
+
+
+def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be() -> None:
+    made = judging.create_endpoint(
+        name="gateway",
+        base_url=URL,
+        dialect="litellm",
+        timeout_seconds=900,
+        extra_headers="X-Key: $GATEWAY_API_KEY",
+        extra_query="version: 2",
+        extra_body='{"metadata": {"app": "judgeweb"}}',
+        user=None,
+    )
+    made.refresh_from_db()
+    assert (made.dialect, made.timeout_seconds) == ("litellm", 900)
+    assert (made.extra_headers, made.extra_query) == ({"X-Key": "$GATEWAY_API_KEY"}, {"version": "2"})
+    assert Event.objects.get(object_type="endpoint").after["extra_body"] == {"metadata": {"app": "judgeweb"}}
+    for wrong, words in (
+        ({"dialect": "pigeon"}, "Provider: one of openai"),
+        ({"timeout_seconds": 0}, "Timeout in seconds"),
+        ({"extra_query": "key: 1"}, "leave out “key”"),
+    ):
+        with pytest.raises(InputRefused, match=words):
+            judging.create_endpoint(name="bad", base_url=URL, user=None, **wrong)  # type: ignore[arg-type]
+    found = judging.find_or_create_endpoint(
+        base_url=URL, key_variable="", max_in_flight=None, timeout_seconds=30, dialect="vllm"
+    )
+    assert (found.pk, found.timeout_seconds, found.dialect) == (made.pk, 30, "vllm")

@@ -2,11 +2,22 @@
 
 import pytest
 
-from evaluations.domain import Message
-from evaluations.models import Price
-from evaluations.services.judging.pricing import cost_of, price_of, worst_case
+from evaluations.domain import InputRefused, Message, SentAs
+from evaluations.models import Endpoint, Event, Price
+from evaluations.services.judging.judging import create_endpoint
+from evaluations.services.judging.pricing import (
+    bound_of_reply,
+    cost_of,
+    keep_list_price,
+    price_of,
+    set_price,
+    use_list_price,
+    with_list_prices,
+    worst_case,
+)
+from evaluations.services.judging.running import change_budget, start_run
 from tests.judges import make_judge
-from tests.making import make_evaluation
+from tests.making import make_comparison, make_evaluation
 
 # 2.50, 1.25 and 10 USD for a million tokens; the Batch API at half of it.
 PRICE = Price(tokens_in=2_500_000_000, tokens_cached=1_250_000_000, tokens_out=10_000_000_000, batch_percent=50)
@@ -55,3 +66,108 @@ def test_a_price_belongs_to_a_model_at_an_endpoint() -> None:
     assert price_of(judge.endpoint, judge.model) == price
     assert price_of(judge.endpoint, "another") is None
     assert price_of(None, judge.model) is None
+
+
+# ---- list prices ---------------------------------------------------------------------------
+
+HAIKU = "claude-haiku-5-5"  # 0.10, 0.01 and 0.50 USD; five times as much over 100,000 tokens in; writing costs 125 %
+
+
+@pytest.fixture
+def anthropic() -> Endpoint:
+    return create_endpoint(name="claude", base_url="https://api.anthropic.com/v1", user=None)
+
+
+@pytest.mark.django_db
+def test_a_list_price_is_known_before_it_is_stored_and_says_where_it_is_from(anthropic: Endpoint) -> None:
+    price = price_of(anthropic, HAIKU)
+    assert price is not None
+    assert (price.pk, price.tokens_in, price.tokens_out) == (None, 100_000_000, 500_000_000)
+    assert (price.batch_percent, price.most_tokens_out) == (50, 128_000)
+    assert price.source == "as of 2026-10-24 (https://platform.claude.com/docs/en/about-claude/pricing)"
+    assert price_of(anthropic, "claude-unheard-of") is None
+
+
+@pytest.mark.django_db
+def test_a_list_price_of_long_prompts_and_written_tokens_is_worked_by_hand(anthropic: Endpoint) -> None:
+    price = price_of(anthropic, HAIKU)
+    assert cost_of(price, 100_000, 1_000, 40_000) == 60_000 * 100 + 40_000 * 10 + 1_000 * 500
+    assert cost_of(price, 100_001, 1_000, 40_000) == 5 * (60_001 * 100 + 40_000 * 10 + 1_000 * 500)
+    assert cost_of(price, 1_000, 0, 400, tokens_written=600) == 600 * 125 + 400 * 10
+    assert cost_of(PRICE, 1_000, 0, 400, tokens_written=600) == 600 * 2500 + 400 * 1250
+    tokens = 3 + 16
+    assert worst_case(price, [{"role": "user", "content": "abc"}], None, 10) == tokens * 125 + 10 * 500
+    long = "a" * (100_001 - 16)
+    assert worst_case(price, [{"role": "user", "content": long}], None, 10) == 5 * (100_001 * 125 + 10 * 500)
+
+
+@pytest.mark.django_db
+def test_a_judge_keeps_the_list_price_and_a_persons_price_is_never_replaced_by_it(anthropic: Endpoint) -> None:
+    set_price(anthropic, model="claude-opus-5-5", tokens_in="1", tokens_out="2", user=None)
+    evaluation = make_evaluation()
+    for model in (HAIKU, "claude-opus-5-5", "claude-unheard-of"):
+        make_judge(evaluation, anthropic.base_url, name=model, model=model)
+    kept = Price.objects.get(model=HAIKU)
+    assert (kept.tokens_in, kept.source[:16]) == (100_000_000, "as of 2026-10-24")
+    assert Event.objects.get(verb="set price", object_id=kept.pk).after["source"] == kept.source
+    assert Price.objects.get(model="claude-opus-5-5").tokens_in == 10**9
+    assert Price.objects.count() == 2
+
+    own = use_list_price(anthropic, model="claude-opus-5-5", user=None)
+    assert (own.tokens_in, own.most_tokens_out) == (4 * 10**9, 128_000)
+    with pytest.raises(InputRefused, match="There is no list price for “claude-unheard-of”"):
+        use_list_price(anthropic, model="claude-unheard-of", user=None)
+
+
+@pytest.mark.django_db
+def test_a_price_that_was_kept_stays_until_someone_takes_the_newer_one(anthropic: Endpoint) -> None:
+    older = {"tokens_in": 1, "tokens_cached": 1, "tokens_out": 1, "source": "as of 2026-01-01 (https://example.org)"}
+    Price.objects.create(endpoint=anthropic, model=HAIKU, **older)
+    keep_list_price(anthropic, HAIKU, user=None)
+    price = price_of(anthropic, HAIKU)
+    assert price is not None
+    assert price.tokens_in == 1
+    ((stored, newer),) = with_list_prices(anthropic)
+    assert newer is not None
+    assert (stored.tokens_in, newer.tokens_in) == (1, 100_000_000)
+    use_list_price(anthropic, model=HAIKU, user=None)
+    assert [line for _, line in with_list_prices(anthropic)] == [None]
+
+
+@pytest.mark.django_db
+def test_settings_that_change_what_tokens_cost_have_no_list_price() -> None:
+    base_url, body = "https://api.openai.com/v1", {"service_tier": "priority"}
+    endpoint = create_endpoint(name="fast", base_url=base_url, extra_body=body, user=None)
+    assert price_of(endpoint, "gpt-5") is None
+
+
+@pytest.mark.django_db
+def test_a_reply_is_bounded_by_the_judge_or_else_by_the_model() -> None:
+    judge = make_judge(make_evaluation(), "http://127.0.0.1:9/v1")
+    price = Price(tokens_in=1, tokens_cached=1, tokens_out=1, most_tokens_out=900)
+    assert (bound_of_reply(judge, None), bound_of_reply(judge, PRICE), bound_of_reply(judge, price)) == (
+        None,
+        None,
+        900,
+    )
+    judge.max_tokens = 50
+    assert (bound_of_reply(judge, None), bound_of_reply(judge, price)) == (50, 50)
+    judge.sent_as = SentAs(left_out=("max_tokens",)).as_json()  # a limit that is not sent bounds nothing
+    assert (bound_of_reply(judge, None), bound_of_reply(judge, price)) == (None, 900)
+
+
+@pytest.mark.django_db
+def test_the_longest_reply_stays_known_while_a_budget_rests_on_it() -> None:
+    evaluation = make_evaluation()
+    make_comparison(evaluation)
+    judge = make_judge(evaluation, "http://127.0.0.1:9/v1")
+    assert judge.endpoint is not None
+    costs: dict[str, str] = {"model": judge.model, "tokens_in": "1", "tokens_out": "2"}
+    with pytest.raises(InputRefused, match="Longest reply: a whole number of tokens from 1"):
+        set_price(judge.endpoint, **costs, most_tokens_out=0, user=None)
+    set_price(judge.endpoint, **costs, most_tokens_out=500, user=None)
+    run = start_run(judge, user=None, budget=10**9)
+    with pytest.raises(InputRefused, match=f"Run {run.pk} has a budget that needs the longest reply"):
+        set_price(judge.endpoint, **costs, user=None)
+    change_budget(run, None, user=None)
+    assert set_price(judge.endpoint, **costs, user=None).most_tokens_out is None

@@ -1,13 +1,15 @@
 """An answer that is stored is never bought again, by any run of any judge."""
 
+import hashlib
+import json
 from dataclasses import replace
 
 import pytest
 
-from evaluations.domain import CallState, Choice, RubricOrigin, Shown
+from evaluations.domain import CallState, Choice, ReplyShape, RubricOrigin, Shown
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Attempt, Call, Evaluation, Judge, RubricVersion, Run, Score, Verdict
-from evaluations.services.judging import claiming, storing
+from evaluations.models import Attempt, Call, Endpoint, Evaluation, Judge, RubricVersion, Run, Score, Verdict
+from evaluations.services.judging import claiming, reusing, storing
 from evaluations.services.judging.working import Bout
 from evaluations.services.preparing.preparing import add_rubric
 from tests.bouts import NOWHERE, answered, bout_on, claimed, due_again, evaluated, rating_judge, unreadable
@@ -178,3 +180,18 @@ def test_the_other_is_asked_where_the_first_got_no_answer() -> None:
     due_again()
     (other,) = claimed(bout)
     assert other.call_id != asked.call_id
+
+
+def test_extras_of_an_endpoint_or_a_judge_make_other_keys_and_none_leave_keys_as_they_were() -> None:
+    plain = judge_of(evaluation_with())
+    bout, shape = bout_on(plain), ReplyShape.JSON_SCHEMA
+    assert plain.rubric_version is not None
+    settings = [NOWHERE, "test-model", False, "json_schema", None, None, "", False, plain.rubric_version.sha256]
+    before = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    assert reusing.settings_sum(bout, shape) == before
+
+    with_body = bout_on(judge_of(evaluation_with(), extra_body={"top_p": 0.5}))
+    of_judge = reusing.settings_sum(with_body, shape)
+    Endpoint.objects.update(extra_query={"version": "2"})
+    of_endpoint = reusing.settings_sum(bout_on(judge_of(evaluation_with(), name="again")), shape)
+    assert len({before, of_judge, of_endpoint}) == 3

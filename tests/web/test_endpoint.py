@@ -25,7 +25,8 @@ def endpoint(client: Client) -> Endpoint:
 
 def values(endpoint: Endpoint, **changed: str) -> Values:
     fixed = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    return fixed | {"max_in_flight": "", "requests_per_minute": "", "tokens_per_minute": ""} | changed
+    empty = ("max_in_flight", "requests_per_minute", "tokens_per_minute", "dialect", "timeout_seconds")
+    return fixed | dict.fromkeys((*empty, "extra_headers", "extra_query", "extra_body"), "") | changed
 
 
 def test_limits_are_changed_and_what_they_were_stands_in_the_record(client: Client, endpoint: Endpoint) -> None:
@@ -151,3 +152,65 @@ def test_the_page_costs_the_same_however_many_prices_there_are(client: Client, e
     for number in range(5):
         Price.objects.create(endpoint=endpoint, model=f"m{number}", tokens_in=1, tokens_cached=1, tokens_out=1)
     assert queries() == few
+
+
+EXTRAS = {
+    "dialect": "azure",
+    "timeout_seconds": "300",
+    "extra_headers": "X-Team: research\r\nX-Gateway-Key: $GATEWAY_API_KEY",
+    "extra_query": "api-version: 2025-04-01-preview",
+    "extra_body": '{"top_p": 0.9}',
+}
+
+
+def test_how_an_endpoint_is_asked_is_set_and_shown_again(client: Client, endpoint: Endpoint) -> None:
+    address = reverse("endpoint", args=[endpoint.pk])
+    assert "<details>" in client.get(address).content.decode()
+    assert client.post(address, values(endpoint, **EXTRAS)).status_code == 302
+    endpoint.refresh_from_db()
+    assert (endpoint.dialect, endpoint.timeout_seconds, endpoint.extra_body) == ("azure", 300, {"top_p": 0.9})
+    assert endpoint.extra_headers == {"X-Team": "research", "X-Gateway-Key": "$GATEWAY_API_KEY"}
+    event = Event.objects.get(verb="changed", object_type="endpoint")
+    assert (event.before["extra_query"], event.after["extra_query"]) == ({}, {"api-version": "2025-04-01-preview"})
+    page = client.get(address).content.decode()
+    assert "<details open>" in page
+    assert "X-Gateway-Key: $GATEWAY_API_KEY" in page
+    client.post(address, form_of(client.get(address).content))
+    assert Event.objects.filter(verb="changed").count() == 1, "the form as it stands changes nothing"
+
+
+def test_a_key_in_an_extra_is_refused_and_never_shown_again(client: Client, endpoint: Endpoint) -> None:
+    key = "sk-proj-abcdefghij1234567890abcdefghij"
+    for name, text in (
+        ("extra_headers", f"X-Custom: {key}"),
+        ("extra_query", f"code: {key}"),
+        ("extra_body", f'{{"user": "{key}"}}'),
+    ):
+        answer = client.post(reverse("endpoint", args=[endpoint.pk]), values(endpoint, **{name: text}))
+        assert answer.status_code == 422
+        assert "may be a key" in answer.content.decode()
+        assert key not in answer.content.decode()
+    endpoint.refresh_from_db()
+    assert endpoint.extra_headers == endpoint.extra_query == endpoint.extra_body == {}
+
+
+def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
+    client: Client, endpoint: Endpoint
+) -> None:
+    endpoint.base_url = "https://api.openai.com/v1"
+    endpoint.save()
+    address = reverse("endpoint", args=[endpoint.pk])
+    client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE | {"model": "gpt-5", "most_tokens_out": "9000"})
+    page = client.get(address).content.decode()
+    assert "9,000" in page
+    assert "set here" in page
+    assert "Use the list price" in page
+    client.post(reverse("endpoint_price", args=[endpoint.pk]), {"list_price": "gpt-5"})
+    price = Price.objects.get()
+    assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (1_250_000_000, 125_000_000, 10_000_000_000)
+    assert price.most_tokens_out == 128_000
+    page = client.get(address).content.decode()
+    assert "list price, as of 2026-09-05 (<a href=" in page
+    assert "Use the list price" not in page
+    refused = client.post(reverse("endpoint_price", args=[endpoint.pk]), {"list_price": "gpt-unheard-of"}, follow=True)
+    assert "There is no list price for “gpt-unheard-of”" in refused.content.decode()

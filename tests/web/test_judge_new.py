@@ -89,6 +89,37 @@ def test_the_price_of_the_model_stands_on_the_form(client: Client, endpoint: End
         assert "Name a model" in client.get(address, asked | {"endpoint": endpoint_sent}).content.decode()
 
 
+def test_a_list_price_is_shown_with_its_date_and_kept_with_the_judge(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
+) -> None:
+    endpoint.base_url = "https://api.openai.com/v1"
+    endpoint.save()
+    fragment = client.get(address, {"endpoint": str(endpoint.pk), "model": "gpt-5"}).content.decode()
+    assert "costs $1.25 for a million tokens in ($0.125 where cached) and $10.00" in fragment
+    assert "This is its list price, as of 2026-09-05 (<a href=" in fragment
+    assert not Price.objects.exists(), "reading a page stores nothing"
+    client.post(address, fields(evaluation, endpoint, model="gpt-5"))
+    assert Price.objects.get().model == "gpt-5"
+    page = client.get(reverse("judge", args=["study", Judge.objects.get().pk])).content.decode()
+    assert "longest reply is 128,000" in page
+
+
+def test_extras_are_frozen_with_a_judge_and_a_key_in_one_is_never_shown_again(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
+) -> None:
+    extras = {"extra_headers": "X-Title: judgeweb", "extra_body": '{"top_p": 0.5}'}
+    client.post(address, fields(evaluation, endpoint, **extras))
+    judge = Judge.objects.get()
+    assert (judge.extra_headers, judge.extra_body) == ({"X-Title": "judgeweb"}, {"top_p": 0.5})
+    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    assert "X-Title: judgeweb" in page
+    assert "{&quot;top_p&quot;: 0.5}" in page
+    key = "sk-proj-abcdefghij1234567890abcdefghij"
+    answer = client.post(address, fields(evaluation, endpoint, name="second", extra_headers=f"X-Custom: {key}"))
+    assert answer.status_code == 422
+    assert key not in answer.content.decode()
+
+
 def test_rubrics_stand_by_kind_and_one_is_chosen(client: Client, evaluation: Evaluation, address: str) -> None:
     version = begin_builtin(evaluation, builtin="summary-rating", user=None)
     page = client.get(address, {"version": str(version.pk)}).content.decode()
