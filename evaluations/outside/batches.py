@@ -26,6 +26,7 @@ from evaluations.outside.llm import (
     base_url_of,
     error_from,
     error_of,
+    extra_fields,
     key_of,
 )
 
@@ -64,7 +65,7 @@ class Line:
 def line_for(custom_id: str, request: Request, server: Server | None = None) -> bytes:
     """One request as a line of the file that is sent, in the dialect of its server."""
     adapter = adapter_of(server) if server else GENERIC
-    body = {**adapter.body(request), **(server.body if server else {})}
+    body = {**adapter.body(request), **extra_fields(server, request)}
     line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
     return json.dumps(line, ensure_ascii=False).encode() + b"\n"
 

@@ -205,9 +205,9 @@ def resolved_value(value: Any, environ: Mapping[str, str]) -> Any:
     match = VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if match is None or not KEY_VARIABLE.fullmatch(match[2]):
         return value
-    if not environ.get(match[2]):
+    if not (found := environ.get(match[2], "").strip()):
         raise InputRefused(
-            f"The environment variable {match[2]} is not set where the worker runs. Set it there and restart the "
-            "worker, or take it out of the extra headers, query parameters or body fields."
+            f"{match[2]} is not set where the worker runs: set it there and start the worker again, or take it out of "
+            "the extra headers, query parameters and body fields."
         )
-    return match[1] + environ[match[2]]
+    return match[1] + found

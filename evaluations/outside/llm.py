@@ -31,6 +31,7 @@ from evaluations.outside.errors import (
     TimedOut,
 )
 from evaluations.outside.exchange import Answer, Ask, Request, Server, Usage
+from evaluations.outside.extras import resolved
 from evaluations.outside.usage import usage_in
 from evaluations.outside.wording import LEAST_OF_KEY, LONGEST_BODY, json_in, said_by, without_key
 
@@ -85,7 +86,7 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
     ):
 
         async def ask(request: Request) -> Answer:
-            body = {**adapter.body(request), **server.body}
+            body = {**adapter.body(request), **extra_fields(server, request)}
             options: Any = {"headers": from_environment(request.headers)} if request.headers else {}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
@@ -101,17 +102,17 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
         yield ask
 
 
-def from_environment(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Values to be sent, those of the form $NAME from the environment of the worker."""
-    return {name: value_of(value) for name, value in given.items()}
+def from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
+    """Extras to be sent, with what the worker's environment holds in place of the variables that they name."""
+    try:
+        return resolved(extras, os.environ)
+    except InputRefused as refused:
+        raise StopRun(str(refused)) from None
 
 
-def value_of(value: str) -> str:
-    if not value.startswith("$"):
-        return value
-    if not (found := os.environ.get(value[1:], "").strip()):
-        raise StopRun(f"{value[1:]} is not set where the worker runs: set it there and start the worker again.")
-    return found
+def extra_fields(server: Server | None, request: Request) -> dict[str, Any]:
+    """What the endpoint and the judge add to the body; the judge's fields override the endpoint's."""
+    return from_environment({**(server.body if server else {}), **request.body})
 
 
 def base_url_of(server: Server) -> str:

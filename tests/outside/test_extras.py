@@ -97,7 +97,7 @@ def test_variables_are_filled_in_where_they_are_a_whole_value() -> None:
         "e": 1,
     }
     assert variables_in(extras) == {"JUDGEWEB_KEY_H", "OTHER_API_KEY"}
-    with pytest.raises(InputRefused, match="The environment variable OTHER_API_KEY is not set where the worker runs"):
+    with pytest.raises(InputRefused, match="OTHER_API_KEY is not set where the worker runs: set it there"):
         resolved(extras, {"JUDGEWEB_KEY_H": "one", "OTHER_API_KEY": ""})
 
 

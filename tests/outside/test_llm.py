@@ -102,6 +102,28 @@ def test_a_reasoning_effort_brings_the_name_of_the_limit_that_reasoning_models_k
     assert "max_tokens" not in body
 
 
+def test_extras_are_sent_with_their_variables_filled_in_and_a_judges_override_its_endpoints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JUDGEWEB_KEY_GATEWAY", " secret-2 \n")
+    monkeypatch.setenv("HOME", "/home/someone")
+    of_endpoint: dict[str, Any] = {
+        "headers": {"X-Gateway-Auth": "Bearer $JUDGEWEB_KEY_GATEWAY", "X-Title": "endpoint", "X-Path": "$HOME"},
+        "body": {"top_p": 0.9, "metadata": {"key": "$JUDGEWEB_KEY_GATEWAY"}},
+    }
+    request = replace(PLAIN, headers={"X-Title": "judge"}, body={"top_p": 0.5})
+    asked = sent_to(plain(""), request, **of_endpoint).questions[0]
+    headers = {name.lower(): value for name, value in asked.headers.items()}
+    assert headers["x-gateway-auth"] == "Bearer secret-2"
+    assert (headers["x-title"], headers["x-path"]) == ("judge", "$HOME")
+    assert (asked.body["top_p"], asked.body["metadata"]) == (0.5, {"key": "secret-2"})
+
+    monkeypatch.delenv("JUDGEWEB_KEY_GATEWAY")
+    told = error_from(plain(""), PLAIN, **of_endpoint)
+    assert isinstance(told, StopRun)
+    assert str(told).startswith("JUDGEWEB_KEY_GATEWAY is not set where the worker runs")
+
+
 def test_the_key_comes_from_the_named_variable_and_a_keyless_server_gets_a_dummy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

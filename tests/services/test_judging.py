@@ -291,7 +291,7 @@ def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be()
         ({"extra_query": "key: 1"}, "leave out “key”"),
     ):
         with pytest.raises(InputRefused, match=words):
-            judging.create_endpoint(name="bad", base_url=URL, user=None, **wrong)  # type: ignore[arg-type]
+            judging.create_endpoint(name="bad", base_url=URL, user=None, **wrong)
     found = judging.find_or_create_endpoint(
         base_url=URL, key_variable="", max_in_flight=None, timeout_seconds=30, dialect="vllm"
     )

@@ -1,5 +1,7 @@
 """What a request costs, in nano-USD, worked by hand."""
 
+from typing import Any
+
 import pytest
 
 from evaluations.domain import InputRefused, Message, SentAs
@@ -82,7 +84,8 @@ def anthropic() -> Endpoint:
 def test_a_list_price_is_known_before_it_is_stored_and_says_where_it_is_from(anthropic: Endpoint) -> None:
     price = price_of(anthropic, HAIKU)
     assert price is not None
-    assert (price.pk, price.tokens_in, price.tokens_out) == (None, 100_000_000, 500_000_000)
+    assert price._state.adding, "it is not stored"
+    assert (price.tokens_in, price.tokens_out) == (100_000_000, 500_000_000)
     assert (price.batch_percent, price.most_tokens_out) == (50, 128_000)
     assert price.source == "as of 2026-10-24 (https://platform.claude.com/docs/en/about-claude/pricing)"
     assert price_of(anthropic, "claude-unheard-of") is None
@@ -94,7 +97,7 @@ def test_a_list_price_of_long_prompts_and_written_tokens_is_worked_by_hand(anthr
     assert cost_of(price, 100_000, 1_000, 40_000) == 60_000 * 100 + 40_000 * 10 + 1_000 * 500
     assert cost_of(price, 100_001, 1_000, 40_000) == 5 * (60_001 * 100 + 40_000 * 10 + 1_000 * 500)
     assert cost_of(price, 1_000, 0, 400, tokens_written=600) == 600 * 125 + 400 * 10
-    assert cost_of(PRICE, 1_000, 0, 400, tokens_written=600) == 600 * 2500 + 400 * 1250
+    assert cost_of(PRICE, 1_000, 0, 400, tokens_written=600) == 600 * 3125 + 400 * 1250
     tokens = 3 + 16
     assert worst_case(price, [{"role": "user", "content": "abc"}], None, 10) == tokens * 125 + 10 * 500
     long = "a" * (100_001 - 16)
@@ -162,7 +165,7 @@ def test_the_longest_reply_stays_known_while_a_budget_rests_on_it() -> None:
     make_comparison(evaluation)
     judge = make_judge(evaluation, "http://127.0.0.1:9/v1")
     assert judge.endpoint is not None
-    costs: dict[str, str] = {"model": judge.model, "tokens_in": "1", "tokens_out": "2"}
+    costs: dict[str, Any] = {"model": judge.model, "tokens_in": "1", "tokens_out": "2"}
     with pytest.raises(InputRefused, match="Longest reply: a whole number of tokens from 1"):
         set_price(judge.endpoint, **costs, most_tokens_out=0, user=None)
     set_price(judge.endpoint, **costs, most_tokens_out=500, user=None)
