@@ -26,9 +26,12 @@ def usage_in(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
     reasoning = reasoning_in(usage)
     if tokens_in is None and total is not None and out is not None:
         tokens_in = max(total - out - (reasoning or 0), 0)
+    billed = billed_out(out, reasoning, tokens_in, total)
+    if reasoning is None and billed is not None and out is not None and billed > out:
+        reasoning = billed - out
     return Usage(
         tokens_in=tokens_in,
-        tokens_out=billed_out(out, reasoning, tokens_in, total),
+        tokens_out=billed,
         tokens_cached=cached_in(usage),
         tokens_reasoning=reasoning,
         cost=cost,

@@ -34,7 +34,7 @@ from evaluations.judge.prompting import later_messages, messages_for, prompt_sha
 from evaluations.models import Attempt, Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.services.judging import budgeting, reusing, sharing
-from evaluations.services.judging.pricing import bound_of_reply, worst_case
+from evaluations.services.judging.pricing import worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
 from evaluations.services.judging.working import LEASE, Bout, Held
@@ -261,8 +261,7 @@ def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -
     if step != AttemptStep.ASK:
         messages = later_messages(bout.spec, messages, said.before, step, said.unread)
     prompt, key = sums_of(bout, row, step, messages, said.before)
-    bound = bound_of_reply(bout.judge, bout.price)
-    most = worst_case(bout.price, messages, bout.largest_schema(), bound, batched=bout.batched)
+    most = worst_case(bout.price, messages, bout.largest_schema(), bout.bound_of_reply, batched=bout.batched)
     return Held(*known, step, said.before, said.unread, False, messages, prompt, key, kept_back(bout, most))
 
 
@@ -349,16 +348,22 @@ def is_budget_unsure(bout: Bout) -> bool:
     """Whether the run has a budget and nothing says any more what a request can cost at most."""
     if bout.run.budget is None or bout.judge.endpoint is None:
         return False
-    return bout.price is None or bound_of_reply(bout.judge, bout.price) is None
+    return bout.price is None or bout.bound_of_reply is None
 
 
 def unsure_budget(bout: Bout) -> Claimed[Held]:
     stop(
         bout.run,
-        f"The budget cannot be guaranteed: “{bout.judge.model}” takes no limit of tokens, or its price is gone. Enter "
-        "its price with its longest reply, or take the budget away, and resume the run.",
+        f"The budget cannot be guaranteed: {why_unsure(bout)} Enter its price with its longest reply, or take the "
+        "budget away, and resume the run.",
     )
     return Claimed()
+
+
+def why_unsure(bout: Bout) -> str:
+    if not bout.keeps_limit:
+        return f"a reply of “{bout.judge.model}” went over the limit of {bout.judge.max_tokens} tokens."
+    return f"“{bout.judge.model}” takes no limit of tokens, or its price is gone."
 
 
 def out_of_money(bout: Bout, next_call: Held) -> Claimed[Held]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Max
 
 from evaluations.domain import (
     AttemptStep,
@@ -26,11 +27,15 @@ from evaluations.domain import (
 from evaluations.judge.prompting import system_text
 from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema
 from evaluations.judge.retrying import Patience
-from evaluations.models import Judge, Price, Rater, Run
+from evaluations.models import Attempt, Judge, Price, Rater, Run
 from evaluations.services.judging.judging import is_two_step, shape_of
-from evaluations.services.judging.pricing import price_for
+from evaluations.services.judging.pricing import bound_of_reply, price_for
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
+# So many replies of a model that reasons must have kept to the limit before a budget relies on it; until then it
+# keeps back so many times the limit for each request.
+SURE_AFTER: Final = 32
+UNSURE_TIMES: Final = 8
 IN_FLIGHT: Final = 32  # what an estimate assumes at an endpoint that names no limit
 
 
@@ -48,6 +53,11 @@ class Bout:
     price: Price | None = None
     # Nano-USD of the dearest request of this run so far: no less is kept back for the next one.
     dearest: int = 0
+    # Of this run's replies: whether none went over the judge's limit of tokens, how many kept to it, and whether the
+    # model reasons, so that its replies vary by much.
+    keeps_limit: bool = True
+    replies_within: int = 0
+    reasons: bool = False
     schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
 
@@ -85,6 +95,27 @@ class Bout:
     def batched(self) -> bool:
         """Whether its calls go out in files; what the server takes is found out by one that does not."""
         return self.run.channel == Channel.BATCH and self.shape is not None
+
+    @property
+    def bound_of_reply(self) -> int | None:
+        """The most tokens that a reply can have; a limit that the model went over bounds nothing."""
+        longest = self.price.most_tokens_out if self.price else None
+        if not self.keeps_limit:
+            return longest
+        bound = bound_of_reply(self.judge, self.price)
+        if bound is None or not self.reasons or self.replies_within >= SURE_AFTER:
+            return bound
+        # Whether the limit holds for the reasoning, too, shows only when the model reasons for long.
+        return min(UNSURE_TIMES * bound, longest or UNSURE_TIMES * bound)
+
+    def learn_of_reply(self, cost: int | None, tokens_out: int | None, tokens_reasoning: int | None) -> None:
+        """What a reply tells about those to come, for what a budget must keep back."""
+        self.dearest = max(self.dearest, cost or 0)
+        self.reasons = self.reasons or bool(tokens_reasoning)
+        if tokens_out is not None and self.judge.max_tokens is not None and tokens_out > self.judge.max_tokens:
+            self.keeps_limit = False
+        elif tokens_out is not None:
+            self.replies_within += 1
 
     def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape) -> dict[str, Any] | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""
@@ -172,4 +203,17 @@ def bout_of(run: Run, patience: Patience) -> Bout:
         aspect_places={key: place for key, _, place in aspects},
         patience=patience,
         price=price_for(run.judge),
+        **(seen_of_budget(run) if run.budget is not None else {}),
     )
+
+
+def seen_of_budget(run: Run) -> dict[str, Any]:
+    """What a budget must take into account: the dearest request so far, and whether the limit of tokens holds."""
+    attempts = Attempt.objects.filter(run=run)
+    limit = run.judge.max_tokens
+    return {
+        "dearest": attempts.aggregate(Max("cost"))["cost__max"] or 0,
+        "keeps_limit": limit is None or not attempts.filter(tokens_out__gt=limit).exists(),
+        "replies_within": attempts.filter(tokens_out__isnull=False)[:SURE_AFTER].count(),
+        "reasons": attempts.filter(tokens_reasoning__gt=0).exists(),
+    }
