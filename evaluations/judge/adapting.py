@@ -2,8 +2,8 @@
 
 Pure: every function is told what time it is. Three things decide together, the lowest counts:
 
-- ``Window``: requests at once. It grows while it is full and the server keeps up, halves when the
-  server is overrun, and goes back where growing brought longer waits instead of more answers.
+- ``Window``: requests at once. It grows while it is full and more at once brings more answers, halves when
+  the server is overrun, and goes back where latency grew in proportion to the requests in flight.
 - ``Pace``: requests a second. Unbounded until the server turns requests away (429). It then stays
   just under the rate at which that began, and seldom tries a little more.
 - ``Bucket``: the limits that the endpoint's administrator set, or this process's share of them.
@@ -13,17 +13,40 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 CEILING: Final = 256  # requests at once from one process, where no limit is set
+# Before the first answer, and after it where it was not quick: a slow server may work on one at a time.
+BEGIN_SLOWLY_WITH: Final = 2
 BEGIN_WITH: Final = 8
+QUICK_SECONDS: Final = 2.0
 # Before the first sign of trouble the window grows by as much a second, at most by itself a round trip.
 GROWTH_A_SECOND: Final = 1.0
-# Growth by less than a twentieth for a quarter more requests at once is none.
-WORTH_MORE: Final = 1.05
+# How far it may grow before it is known whether that was worth it: at first, and once it has gone back.
+REACH: Final = 2.0
+REACH_AGAIN: Final = 1.5
 WORTH_TRYING: Final = 1.25
-JUDGED_BY: Final = 64  # answers at least: how long one takes says little
+# Of the growth of answers that as much growth of requests at once would bring where nobody waits: what is
+# worth it, and what is worth it beyond doubt.
+WORTH_MORE: Final = 0.25
+WELL_WORTH: Final = 0.5
+SURE_OF_MORE: Final = 2.0  # the logarithm of the odds from which it goes on growing
+SURE_OF_MORE_AGAIN: Final = 3.0  # once it has gone back
+SURE_OF_NO_MORE: Final = -3.0  # and that from which it goes back
+UNSURE: Final = -1.0
+FEW: Final = 4  # answers at the mark: more of them above do not help to decide
+JUDGED_BY: Final = 64  # answers decide without being sure
+# How far the logarithms of latencies are spread, as long as few are known: as if so many had shown it.
+SPREAD: Final = 0.2**2
+SPREAD_COUNTS: Final = 3
+SPARE: Final = 1.25  # of what a server works on at once: it never waits for us
+MOST_SPARE: Final = 2.0
+LONGEST_WAIT: Final = math.log(3.0)  # beyond three times the least latency nothing grows
+# The server and what it is asked may have changed after so long and so many answers.
+LEAST_FOR_SECONDS: Final = 600.0
+LEAST_FOR_ANSWERS: Final = 1000
 PLATEAU_SECONDS: Final = 30.0
+LONGEST_PLATEAU_SECONDS: Final = 240.0
 
 STAY_UNDER: Final = 0.96  # of the rate at which the server began to refuse
 STEP_BACK: Final = 0.97
@@ -93,56 +116,186 @@ class Bucket:
 
 
 @dataclass
+class Level:
+    """Answers to requests that were sent while about as many were in flight: the means of both logarithms.
+
+    ``top``: the logarithm of the most in flight at which an answer belongs here.
+    """
+
+    top: float = 0.0
+    count: int = 0
+    flying: float = 0.0
+    seconds: float = 0.0
+    spread: float = 0.0  # the variance of the latencies' logarithms
+
+    def add(self, flying: float, seconds: float) -> None:
+        """Take one more into account, the latest 64 above all."""
+        self.count = min(self.count + 1, JUDGED_BY)
+        apart = seconds - self.seconds
+        self.flying += (flying - self.flying) / self.count
+        self.seconds += apart / self.count
+        self.spread += (apart**2 * (1 - 1 / self.count) - self.spread) / self.count
+
+    @property
+    def mean_seconds(self) -> float:
+        """The logarithm of the mean, which the mean of logarithms is below."""
+        return self.seconds + self.spread / 2
+
+
+@dataclass
 class Window:
-    size: float = BEGIN_WITH
+    """Requests at once.
+
+    In a server that works on all at once latency does not depend on how many there are; in one that has as many
+    as it can work on, more at once wait longer in proportion. So the latencies at two sizes, a quarter or more
+    apart, show whether the larger brings more answers. Single latencies show little, for replies differ in
+    length: their logarithms are compared, and ``spread`` tells how many are needed.
+
+    ``mark``: the answers at the size that was last worth it. ``above``: those at a larger size since.
+    ``reach``: how far it may grow meanwhile.
+    """
+
+    size: float = BEGIN_SLOWLY_WITH
     most: float = CEILING
     threshold: float = math.inf  # from here on it grows by one a round trip
     cut_at: float = -math.inf
     full_at: float = -math.inf
-    mark: tuple[float, float] | None = None  # so many flying, and the answers a second that they gave
-    waited: float = 0.0
-    flew: int = 0
-    counted: int = 0
+    reach: float = BEGIN_SLOWLY_WITH
+    earned: float = 0.0  # what it would have grown by beyond its reach
+    mark: Level = field(default_factory=Level)
+    above: Level = field(default_factory=Level)
+    least: tuple[int, float] | None = None  # how many answers had the least latency, and its logarithm
+    least_at: float = -math.inf
+    since_least: int = 0
+    known_spread: float = SPREAD
+    counted_from: float = -math.inf
     held_until: float = -math.inf
     vain: int = 0
 
+    def begin(self, size: float) -> None:
+        self.size = self.reach = size
+
+    def begin_quickly(self, took: float) -> None:
+        """After a first answer that was quick: as many as those would have earned that could have flown with it."""
+        if self.size < BEGIN_WITH and self.cut_at == -math.inf:
+            self.begin(BEGIN_WITH)
+            self.earned = BEGIN_WITH * min(1.0, took * GROWTH_A_SECOND)
+
     def grow(self, sent: Sent, now: float) -> None:
         """After an answer, if it was full meanwhile: by one a round trip, before the first trouble by up to double."""
-        if self.full_at < sent.at or sent.at < self.cut_at:
+        if self.full_at < sent.at or sent.at < max(self.cut_at, self.counted_from):
             return
-        self.count(sent, now)
-        if now >= self.held_until:
-            early = min(1.0, (now - sent.at) * GROWTH_A_SECOND)
-            self.size = min(self.most, self.size + (early if self.size < self.threshold else 1 / self.size))
+        took = now - sent.at
+        early = min(1.0, took * GROWTH_A_SECOND)
+        if self.count(sent, now) and took > QUICK_SECONDS and self.size < self.threshold:
+            self.earned = max(self.earned, self.size)  # the rest of these answers may take seconds
+        if now >= max(self.held_until, self.counted_from):
+            self.earned += early if self.size < self.threshold else 1 / self.size
+            more = max(min(self.earned, min(self.most, self.reach) - self.size), 0.0)
+            self.size += more
+            self.earned = min(self.earned - more, self.size)
 
     def cut(self, sent: Sent, now: float, back_to: float) -> bool:
         """Halve; what was sent before the last cut belongs to the same burst, and cuts nothing."""
         if sent.at < self.cut_at:
             return False
         self.threshold = max(1.0, self.size * back_to)
+        self.reach = max(self.size, BEGIN_SLOWLY_WITH)
         self.size, self.cut_at = max(1.0, self.size / 2), now
-        self.mark = None
-        self.begin_count()
+        self.vain = 0
+        self.begin_count(now)
         return True
 
-    def count(self, sent: Sent, now: float) -> None:
-        """Once a round trip: whether more at once brought more answers."""
-        self.waited, self.flew, self.counted = self.waited + now - sent.at, self.flew + sent.flying, self.counted + 1
-        if self.counted >= max(self.size, JUDGED_BY):
-            if now >= self.held_until:
-                self.judge(self.flew / self.counted, self.flew / max(self.waited, 1e-9), now)
-            self.begin_count()
+    def begin_count(self, now: float) -> None:
+        self.known_spread = self.spread
+        self.mark, self.above, self.earned, self.counted_from = Level(math.log(self.size)), Level(), 0.0, now
 
-    def begin_count(self) -> None:
-        self.waited, self.flew, self.counted = 0.0, 0, 0
+    def count(self, sent: Sent, now: float) -> bool:
+        """Count an answer at its level. Whether it shows that more at once brought more answers."""
+        self.since_least += 1
+        flying, seconds = math.log(sent.flying), math.log(max(now - sent.at, 1e-6))
+        if flying <= self.mark.top:
+            self.mark.add(flying, seconds)
+        elif flying >= (self.mark.flying if self.mark.count else self.mark.top) + math.log(WORTH_TRYING):
+            self.above.top = max(self.above.top, flying)
+            self.above.add(flying, seconds)
+        return self.above.count > 0 and now >= self.held_until and self.judge(now)
 
-    def judge(self, flying: float, gives: float, now: float) -> None:
-        if self.mark is None or gives > WORTH_MORE * self.mark[1]:
-            self.mark = (flying, gives)
-        elif flying > WORTH_TRYING * self.mark[0]:
-            self.size = self.threshold = self.mark[0]
-            self.held_until = now + PLATEAU_SECONDS * 2 ** min(self.vain, 4)
-            self.vain, self.mark = self.vain + 1, None
+    @property
+    def spread(self) -> float:
+        """The variance within both levels, as if a few answers more had shown a usual one."""
+        counts = self.mark.count + self.above.count
+        within = self.mark.count * self.mark.spread + self.above.count * self.above.spread
+        return (within + SPREAD_COUNTS * self.known_spread) / (max(counts - 2, 0) + SPREAD_COUNTS)
+
+    def judge(self, now: float) -> bool:
+        """Whether it went on: it does where more at once brought more answers, go back where it did not, wait where that is not known."""
+        is_wave = self.above.count >= self.wave()
+        if not self.mark.count:
+            return is_wave and self.go_on(now)
+        odds, is_known = self.odds(), self.above.count >= JUDGED_BY
+        doubt = math.sqrt(self.spread / self.above.count)
+        if is_wave and self.above.mean_seconds - doubt > self.least_seconds() + LONGEST_WAIT:
+            return self.go_back(now)
+        if self.mark.count < FEW and self.above.count >= 2 * FEW * self.mark.count and odds > UNSURE:
+            return self.go_on(now)
+        if is_wave and (odds >= (SURE_OF_MORE_AGAIN if self.vain else SURE_OF_MORE) or (is_known and odds > 0)):
+            return self.go_on(now)
+        return (odds <= SURE_OF_NO_MORE or is_known) and self.go_back(now)
+
+    def wave(self) -> float:
+        """How many answers above are enough: of requests sent together those come first that waited least."""
+        at_mark = math.exp(self.mark.top)
+        within = min(self.size, REACH * at_mark)
+        return min(max(within / 4, min(within - at_mark, 3)), JUDGED_BY)
+
+    def odds(self) -> float:
+        """The logarithm of the odds that more at once brought more answers, against no more."""
+        more = self.above.flying - self.mark.flying
+        gain = more - (self.above.seconds - self.mark.seconds)
+        doubt = self.spread * (1 / self.above.count + 1 / self.mark.count)
+        return (gain - WORTH_MORE * more) * WELL_WORTH * more / max(doubt, 1e-9)
+
+    def go_on(self, now: float) -> Literal[True]:
+        self.note_least(now)
+        if self.vain:
+            self.threshold, self.vain = math.inf, 0  # the server has become larger
+        self.known_spread = self.spread
+        self.mark, self.above = self.above, Level()
+        self.reach = max(self.reach, REACH * self.size)
+        return True
+
+    def note_least(self, now: float) -> None:
+        """Whether latency at the mark is the least: that of a server in which nobody waits, as far as it is known."""
+        if not self.mark.count:
+            return
+        is_old = now > self.least_at + LEAST_FOR_SECONDS and self.since_least > LEAST_FOR_ANSWERS
+        likely = self.mark.seconds + self.spread / 2 + math.sqrt(self.spread / self.mark.count)
+        if is_old or likely < self.least_seconds():
+            self.least, self.least_at, self.since_least = (self.mark.count, self.mark.seconds), now, 0
+
+    def least_seconds(self) -> float:
+        """The logarithm of the least mean latency, no less than is likely by what is known of it."""
+        if self.least is None:
+            return math.inf
+        count, seconds = self.least
+        return seconds + self.spread / 2 + math.sqrt(self.spread / count)
+
+    def go_back(self, now: float) -> Literal[False]:
+        """To what the server works on at once and a little more, or to where a vain try began."""
+        self.note_least(now)
+        works_on = math.exp(self.above.flying - self.above.mean_seconds + self.least_seconds())
+        size = max(works_on * SPARE, works_on + 1)
+        if self.vain and math.exp(self.mark.top) <= MOST_SPARE * works_on:
+            size = math.exp(self.mark.top)
+        wait = JUDGED_BY / size * math.exp(self.mark.seconds)
+        if self.vain:
+            wait = max(wait, min(PLATEAU_SECONDS * 2 ** (self.vain - 1), LONGEST_PLATEAU_SECONDS))
+        self.size = self.threshold = min(self.size, size)
+        self.reach = max(REACH_AGAIN * self.size, self.size + 1)
+        self.held_until, self.vain = now + wait, self.vain + 1
+        self.begin_count(now)
+        return False
 
 
 # ---- requests a second ---------------------------------------------------------------------
@@ -273,7 +426,7 @@ class Capacity:
         self.valid_until = valid_until
         most = CEILING if limits.max_in_flight is None else limits.max_in_flight
         if self.number == 0 and limits.max_in_flight is not None:
-            self.window.size = max(most, 1)
+            self.window.begin(max(most, 1))
         self.window.most, self.limits = most, limits
         self.requests = changed(self.requests, limits.requests_per_minute, now, 1)
         self.tokens = changed(self.tokens, limits.tokens_per_minute, now, 0)
@@ -326,6 +479,8 @@ class Capacity:
     def answered(self, sent: Sent, now: float, tokens: int | None = None) -> None:
         """The server kept up. What it counted corrects what was taken out for this request."""
         took = now - sent.at
+        if not self.latency and took <= QUICK_SECONDS and self.limits.max_in_flight is None:
+            self.window.begin_quickly(took)
         self.latency += (took - self.latency) / (8 if self.latency else 1)
         if tokens is not None:
             self.tokens_a_call += (tokens - self.tokens_a_call) / (8 if self.tokens_a_call else 1)

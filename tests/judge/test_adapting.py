@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evaluations.judge.adapting import BEGIN_WITH, CEILING, Capacity, Limits, Sent
+from evaluations.judge.adapting import BEGIN_SLOWLY_WITH, BEGIN_WITH, CEILING, Capacity, Limits, Sent
 
 PER_SECOND = 50
 
@@ -163,7 +163,7 @@ def test_a_server_that_keeps_up_gets_as_many_as_one_process_ever_sends() -> None
     world = World(Server()).run(20)
     assert world.most_in_flight == CEILING
     assert world.per_second(0, 1) < 100  # and begins low
-    assert Capacity().at_once == BEGIN_WITH
+    assert Capacity().at_once == BEGIN_SLOWLY_WITH
 
 
 def test_a_slow_server_is_found_within_a_few_round_trips() -> None:
