@@ -152,7 +152,8 @@ class Window:
     length: their logarithms are compared, and ``spread`` tells how many are needed.
 
     ``mark``: the answers at the size that was last worth it. ``above``: those at a larger size since.
-    ``reach``: how far it may grow meanwhile.
+    ``reach``: how far it may grow meanwhile. ``sharers``: how many processes have requests in flight, this one
+    included. Where a full server has two, the one that doubles its requests takes a third more from the other.
     """
 
     size: float = BEGIN_SLOWLY_WITH
@@ -171,6 +172,7 @@ class Window:
     counted_from: float = -math.inf
     held_until: float = -math.inf
     vain: int = 0
+    sharers: int = 1
 
     def begin(self, size: float) -> None:
         self.size = self.reach = size
@@ -254,7 +256,8 @@ class Window:
         more = self.above.flying - self.mark.flying
         gain = more - (self.above.seconds - self.mark.seconds)
         doubt = self.spread * (1 / self.above.count + 1 / self.mark.count)
-        return (gain - WORTH_MORE * more) * WELL_WORTH * more / max(doubt, 1e-9)
+        worth = 1 - (1 - WORTH_MORE) / self.sharers
+        return (gain - worth * more) * WELL_WORTH * more / max(doubt, 1e-9)
 
     def go_on(self, now: float) -> Literal[True]:
         self.note_least(now)
@@ -286,8 +289,9 @@ class Window:
         self.note_least(now)
         works_on = math.exp(self.above.flying - self.above.mean_seconds + self.least_seconds())
         size = max(works_on * SPARE, works_on + 1)
-        if self.vain and math.exp(self.mark.top) <= MOST_SPARE * works_on:
-            size = math.exp(self.mark.top)
+        at_mark = math.exp(self.mark.top)
+        if self.odds() > 0 or (self.vain and at_mark <= MOST_SPARE * works_on):
+            size = at_mark
         wait = JUDGED_BY / size * math.exp(self.mark.seconds)
         if self.vain:
             wait = max(wait, min(PLATEAU_SECONDS * 2 ** (self.vain - 1), LONGEST_PLATEAU_SECONDS))
