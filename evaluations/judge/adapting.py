@@ -67,11 +67,20 @@ HELD_SECONDS: Final = 0.25  # until a share that had run out is looked at again
 
 @dataclass(frozen=True)
 class Limits:
-    """What an administrator allows, or a process's share of it. None: as much as the server takes."""
+    """What an administrator allows, or a process's share of it. None: as much as the server takes.
+
+    ``slots``: how many requests the server says it works on at once, which no share divides.
+    """
 
     max_in_flight: int | None = None
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    slots: int | None = None
+
+    @property
+    def begin_with(self) -> int | None:
+        """How many requests at once are known to be right, by whoever set the limit or by the server itself."""
+        return self.slots if self.max_in_flight is None else self.max_in_flight
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ class Window:
     earned: float = 0.0  # what it would have grown by beyond its reach
     mark: Level = field(default_factory=Level)
     above: Level = field(default_factory=Level)
-    least: tuple[int, float] | None = None  # how many answers had the least latency, and its logarithm
+    least: Level | None = None  # the answers with the least latency
     least_at: float = -math.inf
     since_least: int = 0
     known_spread: float = SPREAD
@@ -175,7 +184,7 @@ class Window:
     sharers: int = 1
 
     def begin(self, size: float) -> None:
-        self.size = self.reach = size
+        self.size, self.reach = size, max(size, BEGIN_SLOWLY_WITH)
 
     def begin_quickly(self, took: float) -> None:
         """After a first answer that was quick: as many as those would have earned that could have flown with it."""
@@ -231,19 +240,24 @@ class Window:
         return (within + SPREAD_COUNTS * self.known_spread) / (max(counts - 2, 0) + SPREAD_COUNTS)
 
     def judge(self, now: float) -> bool:
-        """Whether it went on: it does where more at once brought more answers, go back where it did not, wait where that is not known."""
-        is_wave = self.above.count >= self.wave()
+        """Go on, go back, or wait for more answers. True where it goes on."""
+        is_wave, is_known = self.above.count >= self.wave(), self.above.count >= JUDGED_BY
         if not self.mark.count:
-            return is_wave and self.go_on(now)
-        odds, is_known = self.odds(), self.above.count >= JUDGED_BY
-        doubt = math.sqrt(self.spread / self.above.count)
-        if is_wave and self.above.mean_seconds - doubt > self.least_seconds() + LONGEST_WAIT:
+            return is_wave and self.go_on()
+        self.note_least(now)
+        odds = self.odds()
+        if is_wave and self.waits_long():
             return self.go_back(now)
         if self.mark.count < FEW and self.above.count >= 2 * FEW * self.mark.count and odds > UNSURE:
-            return self.go_on(now)
+            return self.go_on()
         if is_wave and (odds >= (SURE_OF_MORE_AGAIN if self.vain else SURE_OF_MORE) or (is_known and odds > 0)):
-            return self.go_on(now)
+            return self.go_on()
         return (odds <= SURE_OF_NO_MORE or is_known) and self.go_back(now)
+
+    def waits_long(self) -> bool:
+        """Whether answers above surely take several times the least latency, though there may be more of them."""
+        doubt = math.sqrt(self.spread / self.above.count)
+        return self.least is not None and self.above.mean_seconds - doubt > self.at_least(self.least) + LONGEST_WAIT
 
     def wave(self) -> float:
         """How many answers above are enough: of requests sent together those come first that waited least."""
@@ -259,8 +273,7 @@ class Window:
         worth = 1 - (1 - WORTH_MORE) / self.sharers
         return (gain - worth * more) * WELL_WORTH * more / max(doubt, 1e-9)
 
-    def go_on(self, now: float) -> Literal[True]:
-        self.note_least(now)
+    def go_on(self) -> Literal[True]:
         if self.vain:
             self.threshold, self.vain = math.inf, 0  # the server has become larger
         self.known_spread = self.spread
@@ -269,27 +282,31 @@ class Window:
         return True
 
     def note_least(self, now: float) -> None:
-        """Whether latency at the mark is the least: that of a server in which nobody waits, as far as it is known."""
+        """Take the mark for the level at which nobody waits, if its latency is the least, or the known one is out of date.
+
+        That is so after a while, and where more requests at once do not explain a longer latency: then the server
+        is asked something else, or has become slower.
+        """
         if not self.mark.count:
             return
         is_old = now > self.least_at + LEAST_FOR_SECONDS and self.since_least > LEAST_FOR_ANSWERS
-        likely = self.mark.seconds + self.spread / 2 + math.sqrt(self.spread / self.mark.count)
-        if is_old or likely < self.least_seconds():
-            self.least, self.least_at, self.since_least = (self.mark.count, self.mark.seconds), now, 0
+        if is_old or self.least is None or self.at_least(self.mark) < self.at_least(self.least):
+            self.least, self.least_at, self.since_least = self.mark, now, 0
+        doubt = math.sqrt(self.spread / self.mark.count)
+        explained = max(self.mark.flying - self.least.flying, 0.0) + math.log(2 * self.sharers)
+        if self.mark.seconds - doubt > self.at_least(self.least) + explained:
+            self.least, self.least_at, self.since_least = self.mark, now, 0
 
-    def least_seconds(self) -> float:
-        """The logarithm of the least mean latency, no less than is likely by what is known of it."""
-        if self.least is None:
-            return math.inf
-        count, seconds = self.least
-        return seconds + self.spread / 2 + math.sqrt(self.spread / count)
+    def at_least(self, level: Level) -> float:
+        """The logarithm of a level's mean latency, no less than is likely by what is known of it."""
+        return level.seconds + self.spread / 2 + math.sqrt(self.spread / max(level.count, 1))
 
     def go_back(self, now: float) -> Literal[False]:
         """To what the server works on at once and a little more, or to where a vain try began."""
-        self.note_least(now)
-        works_on = math.exp(self.above.flying - self.above.mean_seconds + self.least_seconds())
-        size = max(works_on * SPARE, works_on + 1)
+        least = self.at_least(self.least or self.mark)
+        works_on = math.exp(self.above.flying - self.above.mean_seconds + least)
         at_mark = math.exp(self.mark.top)
+        size = max(works_on * SPARE, works_on + 1, at_mark / 2)
         if self.odds() > 0 or (self.vain and at_mark <= MOST_SPARE * works_on):
             size = at_mark
         wait = JUDGED_BY / size * math.exp(self.mark.seconds)
@@ -425,13 +442,20 @@ class Capacity:
     tokens_a_call: float = 0.0
     valid_until: float = math.inf
 
-    def set_limits(self, limits: Limits, now: float, valid_until: float = math.inf) -> None:
-        """A stated number of requests at once is where it begins, too: whoever set it knows the server."""
+    def set_limits(
+        self, limits: Limits, now: float, valid_until: float = math.inf, *, workers: int = 1, busy: int = 1
+    ) -> None:
+        """Keep to these limits from now on.
+
+        A stated number of requests at once is where it begins, too: whoever set it knows the server. Of the slots
+        that the server told of, each of the ``workers`` begins with its part, and may have all where the others
+        have nothing in flight. ``busy`` are those that have, this one included.
+        """
         self.valid_until = valid_until
-        most = CEILING if limits.max_in_flight is None else limits.max_in_flight
-        if self.number == 0 and limits.max_in_flight is not None:
-            self.window.begin(max(most, 1))
-        self.window.most, self.limits = most, limits
+        most = CEILING if limits.begin_with is None else limits.begin_with
+        if self.number == 0 and limits.begin_with is not None:
+            self.window.begin(max(most if limits.max_in_flight is not None else math.ceil(most / workers), 1))
+        self.window.most, self.window.sharers, self.limits = most, busy, limits
         self.requests = changed(self.requests, limits.requests_per_minute, now, 1)
         self.tokens = changed(self.tokens, limits.tokens_per_minute, now, 0)
 
@@ -483,7 +507,7 @@ class Capacity:
     def answered(self, sent: Sent, now: float, tokens: int | None = None) -> None:
         """The server kept up. What it counted corrects what was taken out for this request."""
         took = now - sent.at
-        if not self.latency and took <= QUICK_SECONDS and self.limits.max_in_flight is None:
+        if not self.latency and took <= QUICK_SECONDS and self.limits.begin_with is None:
             self.window.begin_quickly(took)
         self.latency += (took - self.latency) / (8 if self.latency else 1)
         if tokens is not None:

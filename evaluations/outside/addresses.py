@@ -46,6 +46,26 @@ def checked_key_variable(given: str) -> str:
     return name
 
 
+# No name server of the public internet answers for these.
+LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
+
+
+def is_local_address(base_url: str) -> bool:
+    """Whether a server is on this machine or network, by its address alone: no name is looked up.
+
+    A name without a dot, as containers and machines of one network have them, is local.
+    """
+    try:
+        host = (urlsplit(base_url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(LOCAL_NAMES))
+    return not (getattr(number, "ipv4_mapped", None) or number).is_global
+
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 # All of IPv6 that was ever given out; what lies beside it leads into networks of one's own, if anywhere.

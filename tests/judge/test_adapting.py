@@ -8,19 +8,32 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evaluations.judge.adapting import BEGIN_SLOWLY_WITH, BEGIN_WITH, CEILING, Capacity, Limits, Sent
+from evaluations.judge.adapting import (
+    BEGIN_SLOWLY_WITH,
+    BEGIN_WITH,
+    CEILING,
+    Capacity,
+    Level,
+    Limits,
+    Sent,
+    Window,
+)
 
 PER_SECOND = 50
 
 
 @dataclass
 class Server:
-    """One that takes so many a second, or at once, or works on so many at a time."""
+    """One that takes so many a second, or at once, or works on so many at a time.
+
+    Latencies are within a tenth of ``latency``, or lognormal around it with this ``spread`` of their logarithms.
+    """
 
     per_second: int | None = None
     at_once: int | None = None
     workers: int | None = None
     latency: float = 0.2
+    spread: float | None = None
     retry_after: float | None = None
     taken: deque[float] = field(default_factory=deque)
     free_at: list[float] = field(default_factory=list)
@@ -56,6 +69,8 @@ class World:
     sends: list[float] = field(default_factory=list)
     coming: list[tuple[float, int, bool, Sent]] = field(default_factory=list)
     most_in_flight: int = 0
+    took: list[tuple[float, float]] = field(default_factory=list)  # when an answer came, and after how long
+    flying: list[tuple[float, float, int]] = field(default_factory=list)  # from when, for how long, how many
 
     def __post_init__(self) -> None:
         self.capacity = Capacity()
@@ -69,7 +84,9 @@ class World:
                 self.send()
             paced = capacity.wait(self.now) if capacity.in_flight < capacity.at_once else math.inf
             answered = self.coming[0][0] if self.coming else math.inf
-            self.now = min(answered, self.now + max(paced, 1e-4))
+            later = min(answered, self.now + max(paced, 1e-4))
+            self.flying.append((self.now, later - self.now, capacity.in_flight))
+            self.now = later
             while self.coming and self.coming[0][0] <= self.now:
                 self.receive()
         return self
@@ -81,6 +98,8 @@ class World:
         is_taken = self.server.takes(self.now)
         self.server.in_flight += is_taken
         seconds = self.server.latency * self.chance.uniform(0.9, 1.1)
+        if spread := self.server.spread:
+            seconds = self.server.latency * self.chance.lognormvariate(-(spread**2) / 2, spread)
         at = self.server.done_at(self.now, seconds) if is_taken else self.now + 0.01
         heapq.heappush(self.coming, (at, sent.number, is_taken, sent))
 
@@ -89,6 +108,7 @@ class World:
         if is_taken:
             self.server.in_flight -= 1
             self.answers[int(self.now)] += 1
+            self.took.append((self.now, self.now - sent.at))
             self.capacity.answered(sent, self.now, 1000)
         else:
             self.refusals[int(self.now)] += 1
@@ -97,6 +117,16 @@ class World:
 
     def per_second(self, first: int, last: int) -> float:
         return sum(self.answers[second] for second in range(first, last)) / (last - first)
+
+    def in_flight(self, first: float, last: float) -> float:
+        """The mean over this time."""
+        spells = [(seconds, flying) for at, seconds, flying in self.flying if first <= at < last]
+        return sum(seconds * flying for seconds, flying in spells) / sum(seconds for seconds, _ in spells)
+
+    def slower_than(self, seconds: float, first: float) -> float:
+        """The share of the answers since then that took longer."""
+        took = [took for at, took in self.took if at >= first]
+        return sum(one > seconds for one in took) / len(took)
 
     def refused(self, last: int) -> float:
         refused = sum(self.refusals[second] for second in range(last))
@@ -110,7 +140,8 @@ class World:
 @pytest.mark.parametrize("latency", [0.2, 1.0])
 def test_a_rate_limit_is_found_and_kept_almost_without_refusals(latency: float, retry_after: float | None) -> None:
     world = World(Server(per_second=PER_SECOND, latency=latency, retry_after=retry_after)).run(120)
-    assert world.per_second(15, 20) >= 0.9 * PER_SECOND
+    late = round(latency)  # it begins with two until it knows that the server is quick
+    assert world.per_second(15 + late, 20 + late) >= 0.9 * PER_SECOND
     assert world.refused(20) < 0.03
     assert world.per_second(20, 120) >= 0.9 * PER_SECOND
     assert world.refused(120) < 0.01
@@ -217,6 +248,125 @@ def test_more_at_once_is_given_up_where_it_brings_longer_waits_and_no_more_answe
         world.run(second)
         waiting.append(world.capacity.at_once)
     assert sorted(waiting)[len(waiting) // 2] <= 4 * 32
+
+
+# ---- a server that works on few at once ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slots", "latency", "settled_by", "until"),
+    [(4, 5.0, 120, 900), (1, 20.0, 200, 3000), (8, 0.5, 30, 300), (32, 0.2, 20, 120)],
+)
+def test_no_more_are_in_flight_than_keep_a_slow_server_busy(
+    slots: int, latency: float, settled_by: int, until: int
+) -> None:
+    """Slots ÷ latency a second is all that it can answer: beyond its slots, requests only wait.
+
+    With up to as many waiting as are worked on, an answer takes up to twice as long as alone; tries for more, three
+    times at most but for a few.
+    """
+    world = World(Server(workers=slots, latency=latency)).run(until)
+    assert world.per_second(settled_by, until) >= 0.95 * slots / latency
+    assert slots <= world.in_flight(settled_by, until) <= max(2 * slots, 2.2)
+    assert world.slower_than(3 * latency, settled_by) <= 0.05
+    assert world.most_in_flight <= 4 * max(slots, BEGIN_SLOWLY_WITH)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("slots", "latency", "settled_by", "until"), [(4, 5.0, 300, 3000), (8, 0.5, 30, 300)])
+def test_the_same_is_found_where_replies_differ_in_length(
+    seed: int, slots: int, latency: float, settled_by: int, until: int
+) -> None:
+    """Nineteen of twenty latencies lie between a third and three times the middle one: a spread of 0.55."""
+    world = World(Server(workers=slots, latency=latency, spread=0.55))
+    world.chance = random.Random(seed)
+    world.run(until)
+    assert world.per_second(settled_by, until) >= 0.85 * slots / latency
+    assert world.in_flight(settled_by, until) <= 2.5 * slots
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("spread", [0.55, 1.1])
+@pytest.mark.parametrize(("latency", "full_by"), [(0.2, 6), (5.0, 120)])
+def test_latencies_that_only_vary_hold_nothing_back(latency: float, full_by: int, spread: float, seed: int) -> None:
+    """A spread of 1.1: two of three lie between a third and three times the middle one."""
+    world = World(Server(latency=latency, spread=spread))
+    world.chance = random.Random(seed)
+    world.run(full_by + 5 * latency)
+    assert world.most_in_flight == CEILING
+    assert world.in_flight(full_by, full_by + 5 * latency) >= 0.9 * CEILING
+
+
+def test_a_server_that_became_larger_is_used_in_full_within_minutes() -> None:
+    """Four slots of five seconds answer 0.8 a second, eight 1.6."""
+    world = World(Server(workers=4, latency=5.0)).run(400)
+    assert world.in_flight(120, 400) <= 8
+    world.server.workers = 8
+    world.run(1200)
+    assert world.per_second(700, 1200) >= 0.95 * 1.6
+    assert 8 <= world.in_flight(700, 1200) <= 16
+
+
+def test_a_judge_whose_replies_take_longer_is_not_taken_for_a_server_that_is_full() -> None:
+    world = World(Server(latency=0.2)).run(2)
+    world.server.latency = 5.0
+    world.run(180)
+    assert world.in_flight(150, 180) >= 0.9 * CEILING
+
+
+def test_where_two_share_a_server_a_larger_part_of_the_same_answers_is_no_gain() -> None:
+    """Each had four in flight at five seconds, 0.8 a second. With eight of twelve it has two thirds of 1.6: 1.07."""
+    window = Window(mark=level(flying=4, seconds=5.0), above=level(flying=8, seconds=7.5))
+    assert window.odds() > 0
+    window.sharers = 2
+    assert window.odds() < 0
+
+
+def level(flying: int, seconds: float) -> Level:
+    return Level(math.log(flying), count=20, flying=math.log(flying), seconds=math.log(seconds))
+
+
+@pytest.mark.parametrize("latency", [0.2, 1.9, 2.1, 60.0])
+def test_two_are_in_flight_until_it_is_known_whether_the_server_is_quick(latency: float) -> None:
+    capacity = Capacity()
+    assert capacity.at_once == BEGIN_SLOWLY_WITH == 2
+    first, _second = capacity.sent(0.0), capacity.sent(0.0)
+    assert capacity.at_once == 2
+    capacity.answered(first, latency)
+    assert (capacity.at_once >= BEGIN_WITH) == (latency <= 2)
+
+
+def test_a_server_that_refused_one_of_the_first_two_is_not_hurried() -> None:
+    capacity = Capacity()
+    first, second = capacity.sent(0.0), capacity.sent(0.0)
+    capacity.turned_away(second, 0.1)
+    capacity.answered(first, 0.2)
+    assert capacity.at_once == 1
+
+
+def test_slots_that_the_server_told_of_are_where_it_begins_and_ends() -> None:
+    world = World(Server(workers=4, latency=5.0), Limits(slots=4)).run(300)
+    assert world.most_in_flight == 4
+    assert world.per_second(5, 300) >= 0.95 * 4 / 5
+
+
+def test_each_worker_begins_with_its_part_of_the_slots_and_may_have_all() -> None:
+    capacity = Capacity()
+    capacity.set_limits(Limits(slots=5), 0.0, workers=2)
+    assert (capacity.at_once, capacity.window.most) == (3, 5)
+
+
+def test_a_limit_that_was_set_goes_before_the_slots() -> None:
+    capacity = Capacity()
+    capacity.set_limits(Limits(max_in_flight=12, slots=4), 0.0, workers=2)
+    assert capacity.at_once == 12
+
+
+def test_a_share_of_one_that_becomes_larger_is_used() -> None:
+    world = World(Server(), Limits(max_in_flight=1)).run(2)
+    world.capacity.set_limits(Limits(), 2.0)
+    world.run(15)
+    assert world.most_in_flight == CEILING
 
 
 # ---- limits that were set ------------------------------------------------------------------

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 # A task works this long and hands over, so that one long run never blocks the others.
 BOUT_SECONDS: Final = 30.0
+SLOW_BOUT_SECONDS: Final = 600.0
 # Waits before an answer is offered again to a database that is away.
 STORE_AGAIN_SECONDS: Final = (0.5, 1, 2, 4, 8, 16)
 STARTING: Final = threading.Lock()
@@ -50,11 +51,11 @@ def work(
     run_id: int,
     *,
     hand_over: Callable[[], None],
-    seconds: float = BOUT_SECONDS,
+    seconds: float | None = None,
     patience: Patience | None = None,
 ) -> None:
     """Plan and work this run for so long; ``hand_over`` is called if there is more to do."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + (BOUT_SECONDS if seconds is None else seconds)
     running.plan(run_id, until=until)
     bout = working.begin(run_id, patience or Patience())
     if bout is None:
@@ -66,8 +67,17 @@ def work(
     elif bout.batched:
         batching.send(bout, until=until, hand_over=hand_over)
     else:
-        work_by_asking(bout, until, hand_over)
+        work_by_asking(bout, until if seconds is not None else max(until, slow_end(bout)), hand_over)
     running.finish(bout.run)
+
+
+def slow_end(bout: Bout) -> float:
+    """When a bout at a slow server ends.
+
+    Each waits for its last answers while its successor works: shorter ones would take every thread of a worker.
+    """
+    latency = sharing.latency_at(bout.judge.endpoint) if bout.judge.endpoint else 0.0
+    return time.monotonic() + min(2 * latency, SLOW_BOUT_SECONDS)
 
 
 # ---- asking --------------------------------------------------------------------------------
@@ -148,7 +158,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
 
         try:
             async with connected(server_of(bout)) as ask:
-                taker = taker_for(bout)
+                taker = await taker_for(bout, to_claim)
                 loop = Loop(
                     claim=claim,
                     ask=lambda held: ask_in_place(taker, taker.sent(time.monotonic()), asker, ask, held),
@@ -172,9 +182,10 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                 await in_thread(one, connections.close_all)
 
 
-def taker_for(bout: Bout) -> Taker:
+async def taker_for(bout: Bout, thread: ThreadPoolExecutor) -> Taker:
     assert bout.judge.endpoint is not None
-    return sharing.capacity_of(bout.judge.endpoint).join()
+    slots = await in_thread(thread, sharing.slots_of, bout.judge.endpoint)
+    return sharing.capacity_of(bout.judge.endpoint, slots).join()
 
 
 async def ask_in_place(taker: Taker, sent: Sent, asker: Asker, ask: Ask, held: Held) -> Outcome:

@@ -7,6 +7,7 @@ plus in it keeps a planner that knows nothing yet from walking all attempts of t
 import json
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ from evaluations.judge.asking import Claimed
 from evaluations.judge.prompting import later_messages, messages_for, prompt_sha256
 from evaluations.models import Attempt, Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
+from evaluations.outside.addresses import is_local_address
 from evaluations.services.judging import budgeting, reusing, sharing
 from evaluations.services.judging.pricing import worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
@@ -48,6 +50,8 @@ LOOK_AT_PAUSED_SECONDS: Final = 1.0
 LOOK_AGAIN_SECONDS: Final = 0.2
 # How long a question waits while an equal one is asked.
 WHILE_ASKED: Final = timedelta(seconds=1)
+# Of the timeout: clocks and rounding take little from it.
+TIMED_OUT_FROM: Final = 0.99
 
 
 @transaction.atomic
@@ -235,9 +239,10 @@ def rows_of(bout: Bout, where: str, values: Sequence[str | int | None]) -> list[
 def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
     lease = uuid.uuid4()
     said = conversations({row.call_id: AttemptStep(row.step) for row in rows})
-    empty = came_empty([row.call_id for row in rows if row.tried])
+    tried = [row.call_id for row in rows if row.tried]
+    empty, late = came_empty(tried), timed_out(bout, tried)
     return [
-        replace(held, came_empty=True) if held.call_id in empty else held
+        replace(held, came_empty=held.call_id in empty, timed_out=late[held.call_id]) if held.tried else held
         for held in (held_of(bout, row, lease, said.get(row.call_id)) for row in rows)
     ]
 
@@ -248,6 +253,19 @@ def came_empty(tried: Sequence[int]) -> set[int]:
         return set()
     again = Attempt.objects.filter(call__in=tried, outcome=AttemptOutcome.RETRY, http_status=200)
     return {call_id for call_id, raw in again.values_list("call_id", "raw") if not raw.strip()}
+
+
+def timed_out(bout: Bout, tried: Sequence[int]) -> Counter[int]:
+    """How often each of these calls timed out in this run, where its server may be at work on it still.
+
+    By the timeout as it is now: where that was raised, what timed out before does not count.
+    """
+    endpoint = bout.judge.endpoint
+    if not tried or endpoint is None or not is_local_address(endpoint.base_url):
+        return Counter()
+    least_ms = sharing.timeout_of(endpoint) * 1000 * TIMED_OUT_FROM
+    unanswered = Attempt.objects.filter(call__in=tried, run=bout.run, http_status=None, outcome=AttemptOutcome.RETRY)
+    return Counter(unanswered.filter(latency_ms__gte=least_ms).values_list("call_id", flat=True))
 
 
 def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:

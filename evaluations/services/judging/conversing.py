@@ -6,14 +6,13 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.conf import settings
-
 from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape
 from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
 from evaluations.judge.replying import is_verdict_alone
+from evaluations.outside.addresses import is_local_address
 from evaluations.outside.llm import (
     Answer,
     Ask,
@@ -26,9 +25,11 @@ from evaluations.outside.llm import (
     Server,
     SettingRefused,
     StopRun,
+    TimedOut,
     Usage,
 )
 from evaluations.services.judging.probing import Probe
+from evaluations.services.judging.sharing import timeout_of
 from evaluations.services.judging.working import Bout, Held, Outcome
 
 
@@ -79,7 +80,7 @@ def server_of(bout: Bout) -> Server:
     return Server(
         endpoint.base_url,
         endpoint.key_variable,
-        settings.REQUEST_TIMEOUT_SECONDS,
+        timeout_of(endpoint),
         Dialect(endpoint.dialect) if endpoint.dialect else None,
         endpoint.extra_headers,
         endpoint.extra_query,
@@ -233,7 +234,9 @@ def refused_for_good(bout: Bout, error: FormatRefused) -> str:
 
 def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Outcome:
     """Ask again after a while, or give up: the call, or the run where nobody is there at all."""
-    tried = held.tried + 1
+    if isinstance(error, TimedOut) and bout.judge.endpoint and is_local_address(bout.judge.endpoint.base_url):
+        return from_timeout(bout, held, timeout_of(bout.judge.endpoint), error, said)
+    tried = held.tried - held.timed_out + 1
     if not bout.patience.is_over(tried, busy=error.busy, unreachable=error.unreachable):
         return Outcome(
             held,
@@ -248,6 +251,24 @@ def from_fault(bout: Bout, held: Held, error: Retry, said: dict[str, Any]) -> Ou
     if error.unreachable:
         return stopped(held, said, str(error), unsent=True)
     sentence = f"Asked {tried} times without an answer. {error}"
+    return given_up(held, CallState.FAILED, said | {"outcome": AttemptOutcome.FAILED}, sentence)
+
+
+def from_timeout(bout: Bout, held: Held, seconds: float, error: TimedOut, said: dict[str, Any]) -> Outcome:
+    """Leave a slow server the time to finish what it may be at work on still, and give up after few tries."""
+    tried = held.timed_out + 1
+    if not bout.patience.is_over(tried, timed_out=True):
+        return Outcome(
+            held,
+            CallState.PENDING,
+            said | {"outcome": AttemptOutcome.RETRY},
+            error=str(error),
+            wait_seconds=bout.patience.wait_after_timeout(tried, seconds, random.random()),
+        )
+    sentence = (
+        f"Asked {tried} times, and no answer came within {seconds:g} seconds. "
+        "Raise the endpoint's timeout or lower its requests at once."
+    )
     return given_up(held, CallState.FAILED, said | {"outcome": AttemptOutcome.FAILED}, sentence)
 
 

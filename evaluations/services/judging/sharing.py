@@ -10,7 +10,7 @@ One that could not report in time may be taken for dead, and its share be given 
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
@@ -18,11 +18,14 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from evaluations.judge.adapting import Capacity, Limits
-from evaluations.models import Endpoint, Worker
+from evaluations.models import Endpoint, Handshake, Worker
 from evaluations.models.runs import WorkerQuerySet
+from evaluations.outside.addresses import is_local_address
 
-# By then a request that was sent before its sender noticed the newcomer has ended.
-SETTLING_SECONDS: Final = settings.REQUEST_TIMEOUT_SECONDS + 5
+# How long a server on this machine or network may take, where nobody set a time: most are slow.
+LOCAL_TIMEOUT_SECONDS: Final = 600
+# Beyond the timeout, until a request that was sent before its sender noticed a newcomer has ended for sure.
+SETTLING_SECONDS: Final = 5.0
 # From a report on; a good while before others take this worker for dead, so that what is being sent is on its way.
 STALE_SECONDS: Final = 15.0
 NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
@@ -32,13 +35,15 @@ NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after
 class Standing:
     """This process among the living workers, as of its last report. Times are of the monotonic clock.
 
-    ``is_back``: it was late, and others may not have noticed yet that it lives.
+    ``busy``: those of them that have requests in flight, this one counted in. ``noticed_at``: when all others knew
+    of this one. ``is_back``: it was late, and others may not have noticed yet that it lives.
     """
 
     rank: int = 0
     workers: int = 1
+    busy: int = 1
     reported_at: float | None = None
-    settled_at: float | None = None
+    noticed_at: float | None = None
     is_back: bool = False
 
 
@@ -54,16 +59,35 @@ STANDING: Final = Standing()
 KNOWN: Final[dict[tuple[int, str], Shared]] = {}
 
 
-def capacity_of(endpoint: Endpoint) -> Capacity:
+def capacity_of(endpoint: Endpoint, slots: int | None = None) -> Capacity:
     """The one that all bouts of this process share, within its share of the limits as they are now."""
     shared = KNOWN.setdefault((endpoint.pk, endpoint.base_url), Shared())
-    shared.limits = limits_of(endpoint)
+    shared.limits = Limits(
+        endpoint.max_in_flight, endpoint.requests_per_minute, endpoint.tokens_per_minute, slots=slots
+    )
     apply_share(shared)
     return shared.capacity
 
 
-def limits_of(endpoint: Endpoint) -> Limits:
-    return Limits(endpoint.max_in_flight, endpoint.requests_per_minute, endpoint.tokens_per_minute)
+def slots_of(endpoint: Endpoint) -> int | None:
+    """How many requests the server said it works on at once, at its latest handshake; None where it did not say."""
+    found = Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").values_list("result", flat=True)
+    result = found.first()
+    slots = result.get("slots") if isinstance(result, dict) else None
+    return slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
+
+
+def latency_at(endpoint: Endpoint) -> float:
+    """Seconds that its answers took lately; 0 before the first one that this process got."""
+    shared = KNOWN.get((endpoint.pk, endpoint.base_url))
+    return shared.capacity.latency if shared else 0.0
+
+
+def timeout_of(endpoint: Endpoint) -> float:
+    """Seconds after which a request to it is given up: as was set, or long for a server of this machine or network."""
+    if endpoint.timeout_seconds is not None:
+        return endpoint.timeout_seconds
+    return LOCAL_TIMEOUT_SECONDS if is_local_address(endpoint.base_url) else settings.REQUEST_TIMEOUT_SECONDS
 
 
 def apply_shares() -> None:
@@ -74,8 +98,9 @@ def apply_shares() -> None:
 
 def apply_share(shared: Shared) -> None:
     share = share_of(shared.limits, STANDING.rank, STANDING.workers)
-    until = math.inf if shared.limits == Limits() else share_ends_at()
-    shared.capacity.set_limits(share, time.monotonic(), until)
+    is_divided = replace(shared.limits, slots=None) != Limits()
+    until = share_ends_at() if is_divided else math.inf
+    shared.capacity.set_limits(share, time.monotonic(), until, workers=STANDING.workers, busy=STANDING.busy)
 
 
 def share_ends_at() -> float:
@@ -92,6 +117,7 @@ def share_of(limits: Limits, rank: int, workers: int) -> Limits:
         None if places is None else places // workers + (rank < places % workers),
         None if requests is None else requests / workers,
         None if tokens is None else tokens / workers,
+        limits.slots,
     )
 
 
@@ -102,7 +128,13 @@ def must_count(endpoint: Endpoint) -> bool:
     now = time.monotonic()
     standing = STANDING
     is_fresh = standing.reported_at is not None and now - standing.reported_at < STALE_SECONDS
-    return not (is_fresh and standing.settled_at is not None and now >= standing.settled_at)
+    return not (is_fresh and now >= settles_at(endpoint))
+
+
+def settles_at(endpoint: Endpoint) -> float:
+    """When what others sent to it before they noticed this process has ended."""
+    noticed_at = math.inf if STANDING.noticed_at is None else STANDING.noticed_at
+    return noticed_at + timeout_of(endpoint) + SETTLING_SECONDS
 
 
 def in_flight() -> int:
@@ -119,13 +151,14 @@ def take_place(name: str, reported_at: float | None = None) -> None:
     others = Worker.objects.alive().exclude(name=name)
     names = sorted([*others.values_list("name", flat=True), name])
     STANDING.rank, STANDING.workers = names.index(name), len(names)
+    STANDING.busy = 1 + others.filter(in_flight__gt=0).count()
     was_late = STANDING.reported_at is not None and now - STANDING.reported_at >= STALE_SECONDS
     if STANDING.reported_at is None or was_late:
         Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
-        STANDING.settled_at, STANDING.is_back = None, was_late
+        STANDING.noticed_at, STANDING.is_back = None, was_late
     STANDING.reported_at = reported_at
-    if STANDING.settled_at is None and is_known_to(name, others):
-        STANDING.settled_at = now + (SETTLING_SECONDS if len(names) > 1 else 0)
+    if STANDING.noticed_at is None and is_known_to(name, others):
+        STANDING.noticed_at = now if len(names) > 1 else -math.inf
         STANDING.is_back = False
 
 
@@ -142,5 +175,5 @@ def idle_workers() -> int:
 
 def forget_standing() -> None:
     """This process is no worker any more."""
-    STANDING.rank, STANDING.workers, STANDING.reported_at, STANDING.settled_at = 0, 1, None, None
-    STANDING.is_back = False
+    STANDING.rank, STANDING.workers, STANDING.busy = 0, 1, 1
+    STANDING.reported_at, STANDING.noticed_at, STANDING.is_back = None, None, False

@@ -151,6 +151,7 @@ class Held:
     prompt_sha256: str = ""
     reuse_key: str = ""
     reserved: int = 0
+    timed_out: int = 0  # of those that were tried: at a slow server, which may be at work on them still
 
 
 @dataclass(frozen=True)
