@@ -17,7 +17,15 @@ from tests.llm_server import LLMServer, Question, Script, good
 from tests.making import make_comparison, make_evaluation
 
 # Never gives up within a test, and never waits long.
-STEADY = Patience(first_seconds=0.01, most_seconds=0.1, tries=60, tries_when_busy=500, tries_unreachable=60)
+STEADY = Patience(
+    first_seconds=0.01,
+    most_seconds=0.1,
+    tries=60,
+    tries_when_busy=500,
+    tries_unreachable=60,
+    tries_timed_out=60,
+    most_seconds_timed_out=0.01,
+)
 ASPECTS = 6
 
 

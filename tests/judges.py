@@ -11,7 +11,15 @@ from evaluations.services.judging.running import start_run
 from evaluations.services.preparing.preparing import add_rubric
 
 # Retries within milliseconds, so that tests do not wait for them.
-IMPATIENT = Patience(first_seconds=0.01, most_seconds=0.05, tries=4, tries_when_busy=8, tries_unreachable=2)
+IMPATIENT = Patience(
+    first_seconds=0.01,
+    most_seconds=0.05,
+    tries=4,
+    tries_when_busy=8,
+    tries_unreachable=2,
+    tries_timed_out=6,
+    most_seconds_timed_out=0.01,
+)
 
 
 def make_judge(

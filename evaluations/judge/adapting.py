@@ -282,9 +282,9 @@ class Window:
         return True
 
     def note_least(self, now: float) -> None:
-        """Take the mark for the level at which nobody waits, if its latency is the least, or the known one is out of date.
+        """Keep the mark as the level at which nobody waits: if its latency is the least, or the known one out of date.
 
-        That is so after a while, and where more requests at once do not explain a longer latency: then the server
+        It is after a while, and where more requests at once do not explain a longer latency: then the server
         is asked something else, or has become slower.
         """
         if not self.mark.count:

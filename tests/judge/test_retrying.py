@@ -1,3 +1,5 @@
+import pytest
+
 from evaluations.judge.retrying import Patience
 
 PATIENCE = Patience(first_seconds=1, most_seconds=60, tries=8, tries_when_busy=60)
@@ -19,3 +21,17 @@ def test_faults_are_bounded_sooner_than_a_server_that_is_merely_busy() -> None:
     assert PATIENCE.is_over(5, unreachable=True)
     assert not PATIENCE.is_over(8, busy=True)
     assert PATIENCE.is_over(60, busy=True)
+
+
+def test_after_a_timeout_a_slow_server_has_as_long_again_and_twice_as_long_the_next_time() -> None:
+    assert [PATIENCE.wait_after_timeout(times, 120.0, 0.0) for times in (1, 2, 3)] == [120, 240, 480]
+    assert PATIENCE.wait_after_timeout(1, 120.0, 1.0) == pytest.approx(132)
+
+
+def test_the_first_wait_after_a_timeout_is_ten_minutes_at_most() -> None:
+    assert PATIENCE.wait_after_timeout(1, 3600.0, 0.0) == 600
+
+
+def test_few_timeouts_are_enough() -> None:
+    assert not PATIENCE.is_over(2, timed_out=True)
+    assert PATIENCE.is_over(3, timed_out=True)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from evaluations.domain import AspectSpec, AttemptOutcome, CallState, RunState
-from evaluations.models import Attempt, Call, Evaluation, Event, Judge, Run, Verdict
-from evaluations.services.judging import answering, consolidating, running
+from evaluations.judge.retrying import Patience
+from evaluations.models import Attempt, Call, Endpoint, Evaluation, Event, Judge, Run, Verdict
+from evaluations.services.judging import answering, consolidating, running, sharing, working
 from evaluations.services.judging.progressing import progress
 from tests.faults import worked_to_the_end
 from tests.judges import IMPATIENT, make_baseline, make_judge, pasted_rubric, run_through, work_off
@@ -113,9 +114,11 @@ def test_a_fault_that_passes_is_asked_again_until_it_is_answered(evaluation: Eva
     assert progress(run).retried == 12
 
 
-def test_a_request_that_hangs_is_asked_again_after_the_timeout(evaluation: Evaluation, settings: Any) -> None:
+def test_a_request_that_hangs_is_asked_again_after_the_timeout(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # On a busy machine a good answer can be late as well: it is then one more request, and counted.
-    settings.REQUEST_TIMEOUT_SECONDS = 2.0
+    monkeypatch.setattr(sharing, "LOCAL_TIMEOUT_SECONDS", 2.0)
     with llm_server(first([hanging, hanging])) as server:
         run = run_through(make_judge(evaluation, server.base_url))
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": 6})
@@ -123,6 +126,59 @@ def test_a_request_that_hangs_is_asked_again_after_the_timeout(evaluation: Evalu
     assert again >= 12
     assert outcomes(run) == ["answered"] * 6 + ["retry"] * again
     assert progress(run).retried == again
+
+
+def test_a_call_that_times_out_at_a_slow_server_fails_after_few_tries_and_says_what_to_do() -> None:
+    evaluation = study_of(1)
+    with llm_server(hanging) as server:
+        judge = make_judge(evaluation, server.base_url, mode="json_schema")
+        Endpoint.objects.update(timeout_seconds=1)
+        patience = Patience(first_seconds=0.01, tries=9, tries_timed_out=2, most_seconds_timed_out=0.01)
+        run = work_off(running.start_run(judge, user=None, orders="as-stored"), patience=patience)
+    assert (run.state, counts(run), outcomes(run)) == (RunState.DONE, {"failed": 1}, ["failed", "retry"])
+    assert Call.objects.get().error == (
+        "Asked 2 times, and no answer came within 1 seconds. "
+        "Raise the endpoint's timeout or lower its requests at once."
+    )
+
+
+def test_timeouts_and_other_faults_are_counted_apart() -> None:
+    """Two of either, and three are too many: counted together, the third would have ended it."""
+    evaluation = study_of(1)
+    with llm_server(first([hanging, failing(500), hanging, failing(500)])) as server:
+        judge = make_judge(evaluation, server.base_url, mode="json_schema")
+        Endpoint.objects.update(timeout_seconds=1)
+        patience = Patience(
+            first_seconds=0.01, most_seconds=0.01, tries=3, tries_timed_out=3, most_seconds_timed_out=0.01
+        )
+        run = work_off(running.start_run(judge, user=None, orders="as-stored"), patience=patience)
+    assert (run.state, counts(run)) == (RunState.DONE, {"answered": 1})
+    assert outcomes(run) == ["answered", *["retry"] * 4]
+
+
+def test_a_call_that_timed_out_is_left_alone_as_long_as_its_server_may_be_at_work_on_it() -> None:
+    evaluation = study_of(1)
+    with llm_server(hanging) as server:
+        judge = make_judge(evaluation, server.base_url, mode="json_schema")
+        Endpoint.objects.update(timeout_seconds=1)
+        run = running.start_run(judge, user=None, orders="as-stored")
+        work_off(run, seconds=2, patience=Patience(most_seconds_timed_out=3600))
+        attempt, call = Attempt.objects.get(), Call.objects.get()
+    assert (call.state, attempt.outcome) == (CallState.PENDING, AttemptOutcome.RETRY)
+    assert call.not_before is not None
+    assert 1 <= (call.not_before - attempt.created_at).total_seconds() <= 1.1
+
+
+def test_a_bout_at_a_slow_server_lasts_for_two_of_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = running.start_run(make_judge(study_of(1), "http://127.0.0.1:9/v1"), user=None)
+    running.plan(run.pk, until=time.monotonic() + 60)
+    bout = working.begin(run.pk, IMPATIENT)
+    assert bout is not None
+    began = time.monotonic()
+    monkeypatch.setattr(sharing, "latency_at", lambda endpoint: 50.0)
+    assert 100 <= answering.slow_end(bout) - began < 150
+    monkeypatch.setattr(sharing, "latency_at", lambda endpoint: 5000.0)
+    assert answering.slow_end(bout) - began < 650
 
 
 def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(evaluation: Evaluation) -> None:

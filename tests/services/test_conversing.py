@@ -8,6 +8,7 @@ import pytest
 from evaluations.domain import AspectSpec, AttemptOutcome, AttemptStep, CallState, Choice, RubricOrigin, RunState
 from evaluations.judge.builtin import BUILTIN_RUBRICS
 from evaluations.models import Attempt, Call, Evaluation, Event, RubricVersion, Run, Score, Verdict
+from evaluations.services.judging import sharing
 from evaluations.services.judging.running import start_run
 from evaluations.services.preparing.preparing import add_rubric
 from tests.judges import make_judge, pasted_rubric, run_through, work_off
@@ -384,8 +385,8 @@ def test_the_prompts_sum_holds_the_shape_that_was_asked_for(evaluation: Evaluati
     assert all(len(one) == 64 for one in sums.values())
 
 
-def test_a_hanging_second_step_is_asked_again(evaluation: Evaluation, settings: Any) -> None:
-    settings.REQUEST_TIMEOUT_SECONDS = 2.0
+def test_a_hanging_second_step_is_asked_again(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "LOCAL_TIMEOUT_SECONDS", 2.0)
     run_against(by_turn(saying("Fine."), first([hanging], always("A"))), evaluation, mode="two_step")
     call = only_call()
     assert call.state == CallState.ANSWERED

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain import CallState, RunState
 from evaluations.models import Attempt, Call, Endpoint, Run
-from evaluations.services.judging import answering, lapsing, running
+from evaluations.services.judging import answering, lapsing, running, sharing
 from tests.faults import assert_nothing_was_bought_twice, draw, in_bursts, sometimes, study_of, worked_to_the_end
 from tests.judges import IMPATIENT, make_judge
 from tests.llm_server import (
@@ -59,9 +59,9 @@ def test_thirty_percent_of_500s(settings: Any) -> None:
     assert faults > CALLS * 0.2
 
 
-def test_five_percent_that_hang(settings: Any) -> None:
+def test_five_percent_that_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine a good answer can be late as well: it is then asked for once more, and counted.
-    settings.REQUEST_TIMEOUT_SECONDS = 2.0
+    monkeypatch.setattr(sharing, "LOCAL_TIMEOUT_SECONDS", 2.0)
     with judged(sometimes(hanging, 0.05)) as (run, server):
         run = worked_to_the_end(run)
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain import RunState
 from evaluations.judge.adapting import Limits
-from evaluations.models import Endpoint, Worker
+from evaluations.models import Endpoint, Handshake, Worker
 from evaluations.models.runs import WORKER_ALIVE
 from evaluations.services.judging import attending, sharing
 from evaluations.services.judging.running import start_run
@@ -22,6 +22,8 @@ from tests.llm_server import llm_server
 from tests.making import make_comparison, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -77,15 +79,81 @@ def test_a_newcomer_takes_its_share_and_counts_until_the_others_know_of_it() -> 
     sharing.take_place("two")
     assert sharing.capacity_of(server).limits.max_in_flight == 5
     assert sharing.must_count(server)
-    assert sharing.STANDING.settled_at is None
+    assert sharing.STANDING.noticed_at is None
     # The other reports, clearly after this one came: what it sent before still has to end.
     Worker.objects.filter(name="two").update(started_at=Now() - timedelta(seconds=3))
     report("one")
     sharing.take_place("two")
-    assert sharing.STANDING.settled_at is not None
+    assert sharing.STANDING.noticed_at is not None
     assert sharing.must_count(server)
-    sharing.STANDING.settled_at -= sharing.SETTLING_SECONDS
+    # That may take as long as its requests may: 600 seconds, for it is on this machine.
+    sharing.STANDING.noticed_at -= 600
+    assert sharing.must_count(server)
+    sharing.STANDING.noticed_at -= sharing.SETTLING_SECONDS
     assert not sharing.must_count(server)
+    server.timeout_seconds = 3600
+    assert sharing.must_count(server)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "stated", "seconds"),
+    [
+        ("http://127.0.0.1:8080/v1", None, 600),
+        ("http://127.0.0.1:8080/v1", 30, 30),
+        ("https://api.example.com/v1", None, 120),
+        ("https://api.example.com/v1", 900, 900),
+    ],
+)
+def test_a_server_of_this_network_has_more_time_unless_it_was_set(
+    base_url: str, stated: int | None, seconds: int
+) -> None:
+    assert sharing.timeout_of(Endpoint(base_url=base_url, timeout_seconds=stated)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("result", "slots"),
+    [({"slots": 4}, 4), ({"slots": None}, None), ({}, None), ({"slots": 0}, None), ({"slots": True}, None), ([], None)],
+)
+def test_slots_are_those_of_the_latest_handshake(result: Any, slots: int | None) -> None:
+    server = endpoint()
+    Handshake.objects.create(endpoint=server, model="old", checked_at=NOON - timedelta(days=1), result={"slots": 9})
+    Handshake.objects.create(endpoint=server, model="new", checked_at=NOON, result=result)
+    assert sharing.slots_of(server) == slots
+
+
+def test_without_a_handshake_no_slots_are_known() -> None:
+    assert sharing.slots_of(endpoint()) is None
+
+
+def test_two_workers_begin_with_half_of_the_slots_each_and_know_whether_the_other_is_busy() -> None:
+    report("one")
+    attending.report_worker("two", host="here", pid=2, version="1", in_flight=0)
+    sharing.take_place("one")
+    server = endpoint()
+    capacity = sharing.capacity_of(server, 4)
+    assert (capacity.at_once, capacity.window.most, capacity.window.sharers) == (2, 4, 1)
+    attending.report_worker("two", host="here", pid=2, version="1", in_flight=3)
+    sharing.take_place("one")
+    assert sharing.capacity_of(server, 4).window.sharers == 2
+
+
+def test_a_worker_that_knows_only_slots_has_no_share_that_ends() -> None:
+    report("one")
+    sharing.take_place("one")
+    taker = sharing.capacity_of(endpoint(), 4).join()
+    late(sharing.STALE_SECONDS + 1)
+    assert taker.wait(time.monotonic()) == 0
+
+
+def test_slots_of_a_handshake_bound_what_a_run_has_in_flight() -> None:
+    evaluation = make_evaluation()
+    for number in range(5):
+        make_comparison(evaluation, query=f"Question {number}?")
+    with llm_server(latency=0.2) as server:
+        judge = make_judge(evaluation, server.base_url, mode="json_schema")
+        Handshake.objects.create(endpoint=judge.endpoint, model="test-model", checked_at=NOON, result={"slots": 3})
+        assert work_off(start_run(judge, user=None)).state == RunState.DONE
+        assert server.most_in_flight == 3
 
 
 def test_an_old_worker_shrinks_at_its_next_report_without_counting() -> None:
@@ -122,7 +190,7 @@ def test_a_worker_that_could_not_report_for_long_comes_back_as_a_newcomer() -> N
     report("two")
     report("one")
     sharing.take_place("one")
-    assert sharing.STANDING.settled_at is None
+    assert sharing.STANDING.noticed_at is None
 
 
 def late(seconds: float) -> None:
