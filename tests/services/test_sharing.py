@@ -151,7 +151,9 @@ def test_slots_of_a_handshake_bound_what_a_run_has_in_flight() -> None:
         make_comparison(evaluation, query=f"Question {number}?")
     with llm_server(latency=0.2) as server:
         judge = make_judge(evaluation, server.base_url, mode="json_schema")
-        Handshake.objects.create(endpoint=judge.endpoint, model="test-model", checked_at=NOON, result={"slots": 3})
+        Handshake.objects.create(
+            endpoint=Endpoint.objects.get(), model="test-model", checked_at=NOON, result={"slots": 3}
+        )
         assert work_off(start_run(judge, user=None)).state == RunState.DONE
         assert server.most_in_flight == 3
 
