@@ -305,6 +305,7 @@ class TokenRates:
     """
 
     seen: deque[Seen] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    seen_cut: deque[Seen] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     ceiling: int | None = None  # the count of every prompt that the server cuts
     fit: Fit = field(default_factory=Fit)
     learned: int = 0
@@ -334,20 +335,16 @@ class TokenRates:
             self.ceiling = None
         if tokens_in < SMALLEST_CUT or self.about(profile) < SMALLEST_PROMPT:
             return None
-        if tokens_in < self.expected(profile)[0]:
-            sent = rounded(self.about(profile))
-            return f"The server cut the prompt: it counted {tokens_in:,} tokens where about {sent:,} were sent."
-        if self.is_at_ceiling(profile, tokens_in):
-            return f"The server cut the prompt: it counted {tokens_in:,} tokens, as for other prompts of other lengths."
-        return None
-
-    def is_at_ceiling(self, profile: TextProfile, tokens_in: int) -> bool:
         if self.ceiling is None and self.is_ceiling(profile, tokens_in):
             self.ceiling = tokens_in
             self.forget_ceiling(tokens_in)
-        if self.ceiling is None:
-            return False
-        return abs(tokens_in - self.ceiling) <= AROUND_A_CEILING and tokens_in < profile.most
+        if tokens_in < self.expected(profile)[0]:
+            self.seen_cut.append(Seen(profile, tokens_in))
+            sent = rounded(self.about(profile))
+            return f"The server cut the prompt: it counted {tokens_in:,} tokens where about {sent:,} were sent."
+        if self.ceiling is not None and self.ceiling - AROUND_A_CEILING <= tokens_in < profile.most:
+            return f"The server cut the prompt: it counted {tokens_in:,} tokens, as for other prompts of other lengths."
+        return None
 
     def is_ceiling(self, profile: TextProfile, tokens_in: int) -> bool:
         """Whether prompts of three clearly different lengths have this count, and no prompt a higher one.
@@ -358,10 +355,13 @@ class TokenRates:
         """
         if not may_be_ceiling(tokens_in) or any(one.tokens_in > tokens_in + AROUND_A_CEILING for one in self.seen):
             return False
-        at_it = [one.profile for one in self.seen if abs(one.tokens_in - tokens_in) <= AROUND_A_CEILING]
-        if len(at_it) + 1 < SIZES_AT_A_CEILING or any(one.most < tokens_in for one in [*at_it, profile]):
+        alike = [
+            one.profile for one in (*self.seen, *self.seen_cut) if abs(one.tokens_in - tokens_in) <= AROUND_A_CEILING
+        ]
+        at_it = [*alike, profile]
+        if len(at_it) < SIZES_AT_A_CEILING or any(one.most < tokens_in for one in at_it):
             return False
-        return sizes([*at_it, profile], CLEARLY_LONGER * tokens_in) >= SIZES_AT_A_CEILING
+        return sizes(at_it, CLEARLY_LONGER * tokens_in) >= SIZES_AT_A_CEILING
 
     def forget_ceiling(self, ceiling: int) -> None:
         """Learn anew from the prompts that the server read whole."""

@@ -200,6 +200,16 @@ def test_a_ceiling_does_not_teach_a_low_rate() -> None:
     assert (rates.learned, len(rates.seen), rates.fit) == (0, 0, TokenRates().fit)
 
 
+def test_prompts_far_too_long_show_the_ceiling_for_one_that_is_little_too_long() -> None:
+    """400, 200 and 134 sentences are 7,900, 4,000 and 2,650 tokens: of the last, three quarters are left."""
+    little_too_long = profile_of_text(text_of_kind("English", 134))
+    assert TokenRates().cut(little_too_long, 2_050) is None
+    rates = TokenRates()
+    for parts in (400, 200):
+        assert rates.cut(profile_of_text(text_of_kind("English", parts)), 2_050) is not None
+    assert rates.cut(little_too_long, 2_050) == CEILING_SAID
+
+
 def test_a_template_may_move_a_ceiling_by_a_token_or_two() -> None:
     rates = TokenRates()
     for tokens_in, parts in ((2_048, 50), (2_050, 65)):
