@@ -29,7 +29,7 @@ REMEMBERED: Final = 64  # prompts
 # A text differs from others of its script: prose, code and tables stay above this share of their common rate.
 FAR_BELOW: Final = 0.74
 DEVIATIONS: Final = 1.25  # of what is not yet known of the rates
-# A cut prompt keeps its template, whose tokens may be counted or not.
+# A server may count the tokens of its template, or add them after the cut.
 AROUND_A_CEILING: Final = 2
 SIZES_AT_A_CEILING: Final = 3
 CLEARLY_LONGER: Final = 0.08
@@ -38,6 +38,7 @@ CONTEXT_STEP: Final = 256
 SMALLEST_ODD_CEILING: Final = 1_000
 
 SMALLEST_CONTEXT: Final = 2_048
+TEMPLATE_TOKENS: Final = 64
 
 
 class Rate(NamedTuple):
@@ -409,5 +410,8 @@ def context_needed(profile: TextProfile, max_tokens: int, rates: TokenRates | No
 
     There are few sizes, since Ollama loads its model anew for each.
     """
-    tokens = math.ceil((rates or TokenRates()).expected(profile)[1]) + max_tokens
+    most = profile.most + profile.of_messages + TEMPLATE_TOKENS
+    if rates is not None:
+        most = min(most, rates.expected(profile)[1])
+    tokens = math.ceil(most) + max_tokens
     return max(SMALLEST_CONTEXT, 1 << (tokens - 1).bit_length())
