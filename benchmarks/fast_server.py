@@ -93,6 +93,7 @@ class Server:
 
 def completion(body: dict[str, Any]) -> bytes:
     message = {"role": "assistant", "content": verdict(Question(body, {}, 1)), "refusal": None}
+    tokens = sum(len(one["content"]) for one in body["messages"]) // 4
     return response(
         200,
         {
@@ -101,7 +102,7 @@ def completion(body: dict[str, Any]) -> bytes:
             "created": 0,
             "model": body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 600, "completion_tokens": 20, "total_tokens": 620},
+            "usage": {"prompt_tokens": tokens, "completion_tokens": 20, "total_tokens": tokens + 20},
         },
     )
 

@@ -113,6 +113,7 @@ PIPE = [
     "judging.confirmation",
     "judging.sharing",
     "judging.claiming",
+    "judging.cut_prompts",
     "judging.circuit_breaker",
     "judging.storing",
     "judging.lapsing",

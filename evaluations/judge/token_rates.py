@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from evaluations.domain import Messages
 
 # No server is known to cut below this. A smaller count is of something else, such as what was not cached.
-SMALLEST_CUT: Final = 256
+SMALLEST_CUT: Final = 500
 SMALLEST_PROMPT: Final = 300
 LEARNED_FROM: Final = 4  # prompts
 REMEMBERED: Final = 64  # prompts

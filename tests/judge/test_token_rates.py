@@ -73,8 +73,8 @@ def test_no_whole_prompt_is_called_cut_while_kinds_are_mixed(family: str) -> Non
 def test_a_small_prompt_or_a_small_count_is_never_called_cut() -> None:
     rates = learned_from("Llama", "English")
     assert rates.cut(profile_of_text(text_of_kind("English", 12)), 40) is None
-    assert rates.cut(PROFILES[ENGLISH], 255) is None
-    assert rates.cut(PROFILES[ENGLISH], 256) is not None
+    assert rates.cut(PROFILES[ENGLISH], 499) is None
+    assert rates.cut(PROFILES[ENGLISH], 500) is not None
     assert rates.cut(PROFILES[ENGLISH], 0) is None
 
 

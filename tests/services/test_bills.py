@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import Sum
 
 from evaluations.domain import CallState, RunState
 from evaluations.models import Attempt, Call, Evaluation, Price, Run
@@ -67,11 +68,9 @@ def inside(prompt: int, out: int, thought: int) -> dict[str, Any]:
 def run_with(evaluation: Evaluation, script: Script, budget: int | None, **price: Any) -> tuple[Run, LLMServer]:
     with llm_server(script, latency=0.01) as server:
         judge = make_judge(evaluation, server.base_url, max_tokens=LIMIT)
-        if price is not None:
-            Price.objects.create(
-                endpoint=judge.endpoint, model=judge.model, tokens_in=IN * 10**6, tokens_cached=IN * 10**6,
-                tokens_out=OUT * 10**6, **price,
-            )  # fmt: skip
+        assert judge.endpoint is not None
+        usd = {"tokens_in": IN * 10**6, "tokens_cached": IN * 10**6, "tokens_out": OUT * 10**6}
+        Price.objects.create(endpoint=judge.endpoint, model=judge.model, **usd, **price)
         run = start_run(judge, user=None, budget=budget, orders="as-stored")
         return work_off(run), server
 
@@ -82,7 +81,7 @@ def test_what_a_run_spent_is_what_the_provider_charged(evaluation: Evaluation, u
     run, _ = run_with(evaluation, bill, None)
     assert run.state == RunState.DONE
     assert run.spent == bill.charged
-    assert sum(Attempt.objects.values_list("cost", flat=True)) == bill.charged
+    assert Attempt.objects.aggregate(Sum("cost"))["cost__sum"] == bill.charged
 
 
 @pytest.mark.parametrize("usage", [beside, beside_by_name, inside])

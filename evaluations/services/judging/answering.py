@@ -22,8 +22,8 @@ from evaluations.domain import JudgeKind
 from evaluations.judge.adapting import Sent, Taker
 from evaluations.judge.asking import Claimed, Loop
 from evaluations.judge.retrying import Patience
-from evaluations.outside.llm import Answer, Ask, LLMError, Request, Retry, StopRun, TimedOut, connected
-from evaluations.services.judging import batching, claiming, running, sharing, storing, working
+from evaluations.outside.llm import Answer, Ask, LLMError, QuotaUsedUp, Request, Retry, StopRun, TimedOut, connected
+from evaluations.services.judging import batching, claiming, cut_prompts, running, sharing, storing, working
 from evaluations.services.judging.conversing import Asker, put_to_judge, server_of
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
@@ -159,6 +159,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
         try:
             async with connected(server_of(bout)) as ask:
                 taker = await taker_for(bout, to_claim)
+                asker.watched = await in_thread(to_claim, cut_prompts.watch, bout)
                 loop = Loop(
                     claim=claim,
                     ask=lambda held: ask_in_place(taker, taker.sent(time.monotonic()), asker, ask, held),
@@ -210,7 +211,9 @@ def note_error(taker: Taker, sent: Sent, error: LLMError) -> None:
     if isinstance(error, TimedOut):
         taker.capacity.timed_out(sent, time.monotonic())
     elif isinstance(error, Retry) and error.busy:
-        taker.capacity.turned_away(sent, time.monotonic(), error.after)
+        # How long a quota lasts stands on the endpoint, where it can be lifted.
+        after = None if isinstance(error, QuotaUsedUp) else error.after
+        taker.capacity.turned_away(sent, time.monotonic(), after)
 
 
 def tokens_of(answer: Answer) -> int | None:

@@ -28,6 +28,7 @@ from evaluations.outside.llm import (
     TimedOut,
     Usage,
 )
+from evaluations.services.judging.cut_prompts import Watched
 from evaluations.services.judging.probing import Probe
 from evaluations.services.judging.sharing import timeout_of
 from evaluations.services.judging.working import Bout, Held, Outcome
@@ -40,6 +41,8 @@ class Asker:
     bout: Bout
     leases: dict[int, uuid.UUID] = field(default_factory=dict)
     probe: Probe = field(init=False)
+    # What the model was seen to count; None where no prompt is checked.
+    watched: Watched | None = None
 
     def __post_init__(self) -> None:
         self.probe = Probe(self.bout)
@@ -61,7 +64,15 @@ class Asker:
             sent_as=self.probe.settings,
             headers=judge.extra_headers,
             body=judge.extra_body,
+            context_tokens=self.context_for(held),
         )
+
+    def context_for(self, held: Held) -> int | None:
+        """How many tokens of context the request needs, for servers that must be told."""
+        endpoint = self.bout.judge.endpoint
+        if endpoint is None or endpoint.dialect != Dialect.OLLAMA or self.watched is None:
+            return None
+        return self.watched.context_for(held.messages, self.bout.judge.max_tokens)
 
     def is_evaluation(self, held: Held) -> bool:
         """Whether this request is the first of two: it has no verdict, and so no shape."""
@@ -110,6 +121,8 @@ def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, late
     """What an answer makes of its call. The first to a request for a verdict tells what the server takes."""
     reply = Reply(answer.text, answer.finish_reason, answer.refusal)
     attempt = attempt_of(answer, latency_ms)
+    if asker.watched and (why := asker.watched.why_cut(request.messages, answer.tokens_in)):
+        return from_cut_prompt(asker.watched, held, why, attempt)
     if asker.is_evaluation(held):
         return replace(from_evaluation(held, reply, attempt), prompt_sha256=asker.prompt_of(held, request))
     outcome = from_verdict(asker.bout, held, reply, answer, attempt)
@@ -126,6 +139,12 @@ def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, late
 
 
 FLAWED = "The server could not hold the model to the form of the reply."
+
+
+def from_cut_prompt(watched: Watched, held: Held, why: str, attempt: dict[str, Any]) -> Outcome:
+    """A reply to half a prompt is no answer to it, whatever it says."""
+    attempt |= {"outcome": AttemptOutcome.TOO_LONG, "error": why}
+    return replace(given_up(held, CallState.TOO_LONG, attempt, why), ceiling=watched.rates.ceiling)
 
 
 def attempt_of(answer: Answer, latency_ms: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from evaluations.domain import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, SentAs
 from evaluations.models import Attempt, Call, Endpoint, Judge
 from evaluations.models.many import insert_many, update_many
-from evaluations.services.judging import budgeting, circuit_breaker, reusing
+from evaluations.services.judging import budgeting, circuit_breaker, cut_prompts, reusing
 from evaluations.services.judging.filing import write_answers
 from evaluations.services.judging.pricing import cost_of
 from evaluations.services.judging.running import pause_for, stop
@@ -51,6 +51,8 @@ def store(bout: Bout, outcomes: Sequence[Outcome]) -> None:
         update_many(Call, SETTLED_COLUMNS, [settled(bout, outcome, now) for outcome in counting])
         # Calls, then the rater, then the run: claims lock them in the same order.
         write_answers(bout, counting, now)
+        for ceiling in {outcome.ceiling for outcome in new if outcome.ceiling}:
+            cut_prompts.withdraw(bout, ceiling)
         book.close()
         pause_endpoint(bout, new)
         for found in {(one.shape_found, one.sent_as_found) for one in new if one.shape_found or one.sent_as_found}:

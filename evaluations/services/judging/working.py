@@ -161,7 +161,8 @@ class Outcome:
     ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``: None is the same
     step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait, for a ``pause_reason``
     where it is for longer than a moment; ``shape_found`` and ``sent_as_found`` are frozen on the judge. ``unsent``:
-    nobody was there to take the request, so that it cannot have cost anything.
+    nobody was there to take the request, so that it cannot have cost anything. ``ceiling``: the count of tokens at
+    which the server cuts every prompt.
     """
 
     held: Held
@@ -182,6 +183,7 @@ class Outcome:
     shape_found: ReplyShape | None = None
     sent_as_found: SentAs | None = None
     unsent: bool = False
+    ceiling: int | None = None
 
 
 def begin(run_id: int, patience: Patience) -> Bout | None:
