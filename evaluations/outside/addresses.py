@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from evaluations.domain import InputRefused, may_be_key
 
 # A name of any other form could hand the server's own secrets to whoever names the address.
+# Names that lead nowhere outside.
+LOCAL_ENDS: Final = (".local", ".localhost", ".lan", ".home", ".internal", ".home.arpa")
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
 
 
@@ -27,6 +29,28 @@ def checked_base_url(given: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputRefused("The base URL must hold no user name, password, ? or #: the key comes from the environment.")
     return given.strip().rstrip("/")
+
+
+def root_of(base_url: str) -> str:
+    """The address of a local server itself: its base URL without the path of an API.
+
+    >>> root_of("http://127.0.0.1:11434/v1")
+    'http://127.0.0.1:11434'
+    """
+    return re.sub(r"(/api)?(/v\d+)?/*$|/api/*$", "", base_url.strip(), count=1)
+
+
+def is_local(base_url: str) -> bool:
+    """Whether an address is of this machine or of a network of one's own, by its looks: no name is looked up.
+
+    >>> [is_local(url) for url in ("http://gpu-box:11434/v1", "http://10.0.0.7:8000/v1", "https://api.example.com/v1")]
+    [True, True, False]
+    """
+    host = (urlsplit(base_url).hostname or "").lower()
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(LOCAL_ENDS))
 
 
 def refuse_key(text: str, field: str) -> None:

@@ -26,8 +26,6 @@ LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 QUOTA_PAUSE_SECONDS: Final = 3600.0
 # A wait longer than this is for a quota, whatever the server calls it.
 SHORT_WAIT_SECONDS: Final = 300.0
-# Servers built on FastAPI may answer so with status 500.
-INVALID: Final = ("validation error", "literal_error")
 SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
 DURATION: Final = re.compile(
@@ -63,6 +61,14 @@ def error_for(
         return from_limit(said, headers, known, words)
     if said.states(words.wrong_address):
         return StopRun(wrong_address(server, why), **known)
+    if said.states(words.loading):
+        return StopRun(
+            f"The server could not load “{request.model}”: free memory there, or make a judge with a smaller model. "
+            f"{own_words(why)}",
+            **known,
+        )
+    if status >= 500 and said.states(words.busy):
+        return Retry(f"The server answered {status}: {why}", after=retry_after(headers), busy=True, **known)
     if is_passing(said, words):
         return Retry(f"The server answered {status}: {why}", after=retry_after(headers), **known)
     if status == 401 or said.states(words.key):
@@ -75,7 +81,7 @@ def error_for(
 def is_passing(said: Said, words: Words) -> bool:
     """Whether the same request may succeed later: not one that the server found invalid, whatever its status."""
     status = said.status
-    if status >= 500 and (said.states(words.context) or said.states(INVALID)):
+    if status >= 500 and said.states((*words.context, *words.refused, *words.template, *words.system)):
         return False
     return status in (408, 409, 425, 498) or (status >= 500 and status != 501) or said.states(words.retry)
 
@@ -184,11 +190,22 @@ def bad_request(said: Said, server: Server, request: Request, known: Mapping[str
         return SettingRefused(
             setting, f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known
         )
+    if said.states((*words.template, *words.system)):
+        return StopRun(unfit_template(why), **known)
     if said.param == "model" or said.states(words.model):
         return StopRun(unknown_model(server, request, said), **known)
     if said.status == 403:
         return StopRun(f"{refused_key(server, said.status)} {own_words(why)}", **known)
     return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
+
+
+def unfit_template(why: str) -> str:
+    """The engine of templates quotes its source at length before it says what is wrong."""
+    sentence = " ".join(why.rpartition("Jinja Exception:")[2].split())
+    return (
+        "The model's chat template does not take a judge's messages: serve an instruction-tuned model, or start the "
+        f"server with another template. {own_words(sentence)}"
+    )
 
 
 def settings_sent(request: Request) -> list[str]:

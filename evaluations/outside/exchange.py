@@ -92,3 +92,19 @@ class Answer:
 
 
 Ask = Callable[[Request], Awaitable[Answer]]
+
+
+def with_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with the fields that an endpoint or a judge adds.
+
+    An object in both has the members of both, unless the one that is added names a type of its own.
+
+    >>> with_extra({"model": "m", "options": {"seed": 1}}, {"options": {"num_gpu": 2}})
+    {'model': 'm', 'options': {'seed': 1, 'num_gpu': 2}}
+    """
+    return {**body, **{name: joined(body.get(name), value) for name, value in extra.items()}}
+
+
+def joined(given: Any, added: Any) -> Any:
+    are_objects = isinstance(given, Mapping) and isinstance(added, Mapping)
+    return {**given, **added} if are_objects and "type" not in added else added

@@ -30,7 +30,7 @@ from evaluations.outside.errors import (
     StopRun,
     TimedOut,
 )
-from evaluations.outside.exchange import Answer, Ask, Request, Server, Usage
+from evaluations.outside.exchange import Answer, Ask, Request, Server, Usage, with_extra
 from evaluations.outside.extras import resolved
 from evaluations.outside.usage import usage_in
 from evaluations.outside.wording import LEAST_OF_KEY, LONGEST_BODY, json_in, said_by, without_key
@@ -86,7 +86,7 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
     ):
 
         async def ask(request: Request) -> Answer:
-            body = {**adapter.body(request), **extra_fields(server, request)}
+            body = with_extra(adapter.body(request), extra_fields(server, request))
             options: Any = {"headers": from_environment(request.headers)} if request.headers else {}
             try:
                 async with asyncio.timeout(server.timeout_seconds):

@@ -43,7 +43,7 @@ SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         *("reasoning_effort", "reasoning effort", "reasoning.effort", "reasoningeffort", "thinking", "think"),
         *("reasoning",),
     ),
-    "top_logprobs": ("top_logprobs", "max_logprobs"),
+    "top_logprobs": ("top_logprobs", "max_logprobs", "sample logprobs"),
     "logprobs": ("logprobs", "top_logprobs"),
 }
 REFUSES: Final = re.compile(
@@ -93,6 +93,7 @@ def said_by(status: int, text: str, key: str, *, is_known_status: bool = True) -
     given = json_in(text)
     chain = list(wrapped(given))
     names = [str(one[name]) for one in chain for name in CODES if isinstance(one.get(name), (str, int)) and one[name]]
+    names += ["validation_error"] if any("loc" in one for one in chain) else []
     params = [one["param"] for one in chain if isinstance(one.get("param"), str)]
     wrote = next((one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), "")
     return Said(
@@ -141,7 +142,7 @@ def object_in(text: str) -> Any:
         return found
     try:
         return ast.literal_eval(inside)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
@@ -157,6 +158,8 @@ def sentence_of(error: Mapping[str, Any]) -> str:
         message = error.get(name)
         if isinstance(message, list) and message:
             return "; ".join(fault_at(fault) for fault in message)
+        if name == "msg" and "loc" in error:
+            return fault_at(error)
         if isinstance(message, str) and message.strip():
             return before_object(message)
     return ""
@@ -171,10 +174,10 @@ def before_object(message: str) -> str:
 
 def fault_at(fault: Any) -> str:
     """FastAPI gives a list of places and what is wrong there."""
-    if not isinstance(fault, dict):
+    if not isinstance(fault, Mapping):
         return str(fault)
     place = fault.get("loc")
-    last = place[-1] if isinstance(place, list) and place else ""
+    last = place[-1] if isinstance(place, (list, tuple)) and place else ""
     return f"{last}: {fault.get('msg', '')}"
 
 

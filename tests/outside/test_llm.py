@@ -220,7 +220,6 @@ CONTEXT_ENDS = [
     (400, "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens"),
     (400, "max_tokens must be at least 1, got -186."),
     (400, "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it"),
-    (500, "Context size has been exceeded."),
     (400, "The input token count (3475108) exceeds the maximum number of tokens allowed (1048576)."),
     (400, "prompt is too long: 205000 tokens > 200000 maximum"),
     (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),

@@ -8,12 +8,20 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain import Dialect
-from evaluations.outside.dialects import openai, openrouter, vllm
+from evaluations.outside.addresses import is_local
+from evaluations.outside.dialects import llama_cpp, lm_studio, ollama, openai, openrouter, vllm
 from evaluations.outside.dialects.adapter import Adapter, Words
 from evaluations.outside.dialects.generic import generic
 from evaluations.outside.exchange import Server
 
-SPECIFIC: Final = (openai.ADAPTER, openrouter.ADAPTER, vllm.ADAPTER)
+SPECIFIC: Final = (
+    openai.ADAPTER,
+    openrouter.ADAPTER,
+    ollama.ADAPTER,
+    llama_cpp.ADAPTER,
+    vllm.ADAPTER,
+    lm_studio.ADAPTER,
+)
 GENERIC: Final = generic(SPECIFIC)
 ADAPTERS: Final = {one.dialect: one for one in (*SPECIFIC, GENERIC)}
 # Any of them may come through a gateway.
@@ -26,11 +34,11 @@ def adapter_of(server: Server) -> Adapter:
 
 
 def dialect_at(base_url: str) -> Dialect:
-    """The dialect spoken at a well-known host, or on this machine at the port where such a server usually listens."""
+    """The dialect spoken at a well-known host, or in one's own network at the port where such a server listens."""
     parts = urlsplit(base_url)
     host, port = (parts.hostname or "").lower(), parts.port
     for one in SPECIFIC:
         if any(host == end or host.endswith(f".{end}") for end in one.hosts):
             return one.dialect
-    is_here = host in ("localhost", "127.0.0.1", "::1", "host.docker.internal")
-    return next((one.dialect for one in SPECIFIC if is_here and port in one.ports), Dialect.GENERIC)
+    is_near = is_local(base_url)
+    return next((one.dialect for one in SPECIFIC if is_near and port in one.ports), Dialect.GENERIC)

@@ -29,6 +29,10 @@ class Words:
     system: tuple[str, ...] = ()  # the model has no system role
     remedy: tuple[str, ...] = ()  # the sentence itself says what a person must do
     retry: tuple[str, ...] = ()  # a fault that may pass although its status says otherwise
+    refused: tuple[str, ...] = ()  # with a 5xx: the request itself is refused, asking again does not help
+    busy: tuple[str, ...] = ()  # with a 5xx: there were too many requests at once
+    template: tuple[str, ...] = ()  # the model's chat template does not take these messages
+    loading: tuple[str, ...] = ()  # the server cannot load the model, for want of memory or at all
 
     def plus(self, other: "Words") -> "Words":
         return Words(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})

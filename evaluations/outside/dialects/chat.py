@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evaluations.domain import Message, ReplyShape, Token, storable
 from evaluations.outside.dialects.adapter import Headers, Words
-from evaluations.outside.exchange import Answer, Request, Usage
+from evaluations.outside.exchange import Answer, Request, Usage, with_extra
 from evaluations.outside.usage import part_of, usage_in
 
 TEXTS: Final = ("text", "output_text")  # the kinds of parts that are the reply
@@ -72,6 +72,16 @@ WORDS: Final = Words(
         *("only user and assistant roles", "roles must alternate user/assistant", "developer instruction is not"),
         *("unsupported role: system", "role 'system'", "role: system"),
     ),
+    refused=(
+        "jinja",
+        "validation error",
+        "validation_error",
+        "parse grammar",
+        "parsing grammar",
+        "invalid json schema",
+    ),
+    busy=("context size has been exceeded", "no slots available", "maximum pending requests", "server overloaded"),
+    template=("jinja", "chat template"),
     remedy=("must be verified", "only supported in v1/responses", "v1/responses"),
 )
 
@@ -97,12 +107,17 @@ def chat_body(
     if request.sends("logprobs"):
         few = "top_logprobs" in request.sent_as.left_out
         given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
-    return {**given, **(format_of or response_format)(request), **request.body}
+    return with_extra({**given, **(format_of or response_format)(request)}, request.body)
 
 
 def limit_by_effort(request: Request) -> str:
     """Models that take an effort count their reasoning as well, and know the limit by one name alone."""
     return "max_completion_tokens" if request.reasoning_effort else "max_tokens"
+
+
+def limit_as_max_tokens(request: Request) -> str:
+    """The one name that servers of one's own all know; some pass over the newer one in silence."""
+    return "max_tokens"
 
 
 def response_format(request: Request) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from evaluations.services.judging.working import Bout
 TRIED_IN_TURN: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
 LOOK_AGAIN_SECONDS: Final = 0.05
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
-# Settings without which the judge is asked where its model refuses them.
-MAY_BE_LEFT_OUT: Final = ("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs")
+# Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
+MAY_BE_LEFT_OUT: Final = ("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native")
 
 
 @dataclass
