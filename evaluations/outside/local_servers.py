@@ -2,19 +2,27 @@
 
 import http.client
 import json
-from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-OLLAMA: Final = "ollama"
+from evaluations.domain import Dialect
+from evaluations.outside.recognition import Get, Page, recognized
+
 OTHER: Final = "OpenAI-compatible"
+# What a page calls it.
+KINDS: Final = {
+    Dialect.OLLAMA: "ollama",
+    Dialect.LLAMA_CPP: "llama.cpp",
+    Dialect.LM_STUDIO: "LM Studio",
+    Dialect.VLLM: "vLLM",
+    Dialect.LITELLM: "LiteLLM",
+}
 
 # Whoever answers does so from the same machine; a listener that says nothing is no server of models.
 PATIENCE_SECONDS: Final = 2.0
 MOST_BYTES: Final = 1_000_000
-LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True)
@@ -28,39 +36,23 @@ class Found:
 
 def look_at(address: str) -> Found | None:
     """What answers at this address (scheme, host and port), asked for its models; None where nobody of use does."""
-    for path, kind, names_in in WAYS:
-        told = json_from(address, path)
-        names = names_in(told) if isinstance(told, dict) else None
-        if names is not None:
-            return Found(f"{address}/v1", kind, tuple(dict.fromkeys(name[:LONGEST_NAME] for name in names)))
-    return None
-
-
-def names_of_tags(told: Mapping[str, Any]) -> list[str] | None:
-    """Ollama's own list: ``{"models": [{"name": …}]}``."""
-    return names_under(told.get("models"), "name")
-
-
-def names_of_models(told: Mapping[str, Any]) -> list[str] | None:
-    """The list of the OpenAI protocol: ``{"data": [{"id": …}]}``."""
-    return names_under(told.get("data"), "id")
-
-
-def names_under(listed: object, key: str) -> list[str] | None:
-    if not isinstance(listed, list):
+    found = recognized(address, getter(address))
+    if found is None or found.model_names is None:
         return None
-    names = [one.get(key) for one in listed if isinstance(one, dict)]
-    return [name for name in names if isinstance(name, str) and name]
+    return Found(found.base_url, KINDS.get(found.dialect, OTHER), found.model_names)
 
 
-WAYS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str] | None]], ...]] = (
-    ("/api/tags", OLLAMA, names_of_tags),
-    ("/v1/models", OTHER, names_of_models),
-)
+def dialect_of(kind: str) -> Dialect | None:
+    """The dialect of a server that was found under this name; None where only the protocol is known."""
+    return next((dialect for dialect, name in KINDS.items() if name == kind), None)
 
 
-def json_from(address: str, path: str) -> object:
-    """What is there as JSON, without a proxy or a redirect; None where nobody listens or says something else."""
+def getter(address: str) -> Get:
+    return lambda path: page_at(address, path)
+
+
+def page_at(address: str, path: str) -> Page | None:
+    """What is there, without a proxy or a redirect; None where nobody listens or keeps to HTTP."""
     parts = urlsplit(address)
     secure = parts.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -68,6 +60,14 @@ def json_from(address: str, path: str) -> object:
         with closing(connect(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)) as connection:
             connection.request("GET", path, headers={"Accept": "application/json"})
             answer = connection.getresponse()
-            return json.loads(answer.read(MOST_BYTES)) if answer.status == http.client.OK else None
-    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+            text = answer.read(MOST_BYTES)
+            return answer.status, dict(answer.getheaders()), json_in(text)
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def json_in(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
         return None

@@ -9,6 +9,7 @@ from evaluations.domain import InputRefused, JudgeKind
 from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.outside.extras import Given, checked_body, checked_headers, checked_query
+from evaluations.outside.local_servers import dialect_of
 from evaluations.services.judging.judging import (
     MOST_A_MINUTE,
     checked_dialect,
@@ -95,7 +96,7 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
     if endpoint is not None:
         return endpoint
     name = unused_endpoint_name(urlsplit(server.base_url).netloc)
-    return create_endpoint(name=name, base_url=server.base_url, user=user)
+    return create_endpoint(name=name, base_url=server.base_url, dialect=dialect_of(server.kind) or "", user=user)
 
 
 def known_models(evaluation: Evaluation) -> list[str]:
