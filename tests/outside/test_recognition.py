@@ -39,12 +39,9 @@ OLLAMA = {
     "/api/ps": {"models": [{"name": "qwen3:4b", "size": 1, "context_length": 4096}]},
     "/v1/models": listing("qwen3:4b", "gemma3:1b", owned_by="library"),
 }
+BOTH_LISTS = {"models": [{"name": "m.gguf"}], **listing("m.gguf", owned_by="llamacpp", meta={"n_ctx": 4096})}
 LLAMA_CPP = {
-    "/v1/models": (
-        200,
-        {"Server": "llama.cpp"},
-        {"models": [{"name": "m.gguf"}], **listing("m.gguf", owned_by="llamacpp", meta={"n_ctx": 4096})},
-    ),
+    "/v1/models": (200, {"Server": "llama.cpp"}, BOTH_LISTS),
     "/props": {"total_slots": 4, "default_generation_settings": {"n_ctx": 4096}, "build_info": "b1-7e4c0a9"},
 }
 VLLM = {
@@ -93,8 +90,7 @@ def test_a_llama_cpp_server_tells_its_slots_and_their_context() -> None:
 
 
 def test_a_list_of_ollamas_kind_beside_that_of_openai_makes_no_ollama() -> None:
-    tags = {"/api/tags": LLAMA_CPP["/v1/models"][2]}
-    assert seen("http://gpu:9000", {**LLAMA_CPP, **tags}).dialect == Dialect.LLAMA_CPP
+    assert seen("http://gpu:9000", {**LLAMA_CPP, "/api/tags": BOTH_LISTS}).dialect == Dialect.LLAMA_CPP
 
 
 def test_a_llama_cpp_server_that_hides_its_properties_is_known_with_what_its_list_tells() -> None:
@@ -121,7 +117,7 @@ def test_sglang_speaks_the_dialect_of_vllm() -> None:
 
 
 def test_lm_studio_tells_the_context_with_which_a_model_is_loaded_before_the_one_that_it_may_have() -> None:
-    wrong = (200, {}, {"error": "Unexpected endpoint or method. (GET /api/tags)"})
+    wrong: Page = (200, {}, {"error": "Unexpected endpoint or method. (GET /api/tags)"})
     found = seen("http://gpu:9000", LM_STUDIO, otherwise=wrong)
     assert (found.dialect, found.base_url) == (Dialect.LM_STUDIO, "http://gpu:9000/v1")
     assert found.context_tokens == {"loaded": 8192, "stored": 32768}

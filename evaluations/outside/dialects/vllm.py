@@ -47,6 +47,7 @@ ADAPTER: Final = Adapter(
     meaning=meaning,
     words=Words(
         format=("xgrammar", "guided decoding", "guided_json", "outlines", "structured outputs"),
+        refused=("grammar error", "xgrammar"),
         # The prompt is taken off the window before it is looked at what is left for the reply.
         too_long=("max_tokens must be at least 1, got -",),
         context=("maximum model length", "max_model_len"),
