@@ -50,6 +50,8 @@ RESERVED_BODY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("n", "best_of", "stream", "stream_options", "background"), ONE_REPLY_REASON),
     **dict.fromkeys(("tools", "tool_choice", "functions", "function_call"), TOOLS_REASON),
 }
+# The same settings by Ollama's names, inside its options.
+RESERVED_OPTIONS: Final[Mapping[str, str]] = dict.fromkeys(("num_predict", "temperature", "seed"), SETTING_REASON)
 # Fields that change what a token costs: a price of their own goes with them.
 PRICED_APART: Final = ("service_tier", "speed", "inference_geo")
 
@@ -76,6 +78,8 @@ def checked_body(given: Given) -> dict[str, Any]:
     fields = parsed(given) if isinstance(given, str) else dict(given)
     for name in fields:
         refuse_reserved(name, "Extra body fields", RESERVED_BODY)
+    for name in fields["options"] if isinstance(fields.get("options"), Mapping) else ():
+        refuse_reserved(name, "Extra body fields, options", RESERVED_OPTIONS)
     texts = list(texts_in(fields))
     if len(json.dumps(fields, ensure_ascii=False)) > LONGEST_BODY:
         raise InputRefused(f"Extra body fields: use at most {LONGEST_BODY:,} characters.")

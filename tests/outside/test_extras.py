@@ -59,6 +59,7 @@ def test_a_header_that_may_not_be_is_refused_and_no_value_repeated(text: str, wo
         ('{"a": NaN}', "NaN and Infinity"),
         ('{"a": 1, "a": 2}', "use each name once"),
         ('{"model": "x"}', "leave out “model”, it is a setting of the judge"),
+        ('{"options": {"num_ctx": 9000, "num_predict": 9}}', "options: leave out “num_predict”, it is a setting"),
         ('{"messages": []}', "leave out “messages”, the prompt is made from the rubric"),
         ('{"response_format": {}}', "the judge's output format decides it"),
         ('{"max_tokens": 5}', "leave out “max_tokens”"),
