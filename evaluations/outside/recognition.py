@@ -77,7 +77,10 @@ class Closed:
 
 
 def recognized(base_url: str, get: Get, post: Post | None = None) -> Recognized | None:
-    """Who answers at this base URL; None where nobody does, or nobody who tells anything of models."""
+    """Who answers at this base URL; None where nobody does, or nobody who tells anything of models.
+
+    A hosted provider is known by its host, whether or not it answers.
+    """
     given = base_url.strip().rstrip("/").removesuffix("/chat/completions")
     hosted = dialect_of_host(given)
     if hosted is None and (tags := ollama_tags(root_of(given), get)) is not None:

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from evaluations import tasks
 from evaluations.models import Endpoint, LocalServer
-from evaluations.outside.local_servers import look_at
+from evaluations.outside.local_servers import OTHER, look_at
 from evaluations.services.judging.connecting import add_found_server
 from evaluations.services.judging.finding import find_local_server
 
@@ -62,7 +62,7 @@ def test_an_ollama_is_kept_with_its_models_and_becomes_an_endpoint() -> None:
     assert found is not None
     assert (found.base_url, found.kind, found.model_names) == (f"{address}/v1", "ollama", ["llama3.1:8b", "qwen3:4b"])
     endpoint = add_found_server(found, user=None)
-    assert (endpoint.base_url, endpoint.key_variable) == (f"{address}/v1", "")
+    assert (endpoint.base_url, endpoint.key_variable, endpoint.dialect) == (f"{address}/v1", "", "ollama")
 
 
 def test_a_server_that_knows_the_open_protocol_alone_is_found_too() -> None:
@@ -70,6 +70,21 @@ def test_a_server_that_knows_the_open_protocol_alone_is_found_too() -> None:
         found = look_at(address)
     assert found is not None
     assert (found.kind, found.model_names) == ("OpenAI-compatible", ("served-model",))
+
+
+@pytest.mark.parametrize(
+    ("owner", "kind", "dialect"),
+    [("llamacpp", "llama.cpp", "llama_cpp"), ("vllm", "vLLM", "vllm"), ("sglang", "vLLM", "vllm"), ("me", OTHER, "")],
+)
+def test_a_server_that_says_whose_it_is_is_named_and_its_endpoint_speaks_its_dialect(
+    owner: str, kind: str, dialect: str
+) -> None:
+    listed = {"data": [{"id": "served-model", "owned_by": owner}]}
+    with server({"/v1/models": json.dumps(listed)}) as address:
+        found = find_local_server(address)
+    assert found is not None
+    assert found.kind == kind
+    assert add_found_server(found, user=None).dialect == dialect
 
 
 def test_it_is_seen_again_with_what_it_holds_now_and_forgotten_when_it_is_gone() -> None:

@@ -35,7 +35,10 @@ ADAPTER: Final = Adapter(
     words=Words(
         too_long=("n_keep", "tokens to keep from the initial prompt", "trying to keep the first"),
         retry=("model unloaded", "model is unloaded", "model reloaded", "the model has crashed", "model crashed"),
-        loading=('failed to load model "', "error loading model.", "insufficient system resources"),
+        loading=(
+            *('failed to load model "', "error loading model.", "could not load model", "unable to load model"),
+            "insufficient system resources",
+        ),
         remedy=NOTHING_LOADED,
     ),
     limits_reasoning=True,
