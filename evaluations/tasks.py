@@ -199,6 +199,14 @@ def deliver_hooks() -> None:
 
 
 @shared_task(base=DjangoTask)
+def check_endpoint(handshake_id: int) -> None:
+    """Test an endpoint for a page: keys are set where workers run."""
+    from evaluations.services.judging import handshake  # noqa: PLC0415 - openai once more
+
+    handshake.go_on(handshake_id)
+
+
+@shared_task(base=DjangoTask)
 def look_for_local_server() -> None:
     finding.find_local_server(settings.OLLAMA_URL)
 

@@ -120,6 +120,7 @@ PIPE = [
     "judging.ruling",
     "judging.probing",
     "judging.conversing",
+    "judging.handshake",
     "judging.batching",
     "judging.answering",
     "judging.attending",

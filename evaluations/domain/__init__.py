@@ -95,6 +95,7 @@ from evaluations.domain.hooks import (
 from evaluations.domain.judging import (
     ACTIVE_RUN_STATES,
     BASELINE_REMARK,
+    DIALECTS_IN_WORDS,
     FAILURE_STATES,
     OPEN_BATCH_STATES,
     OPEN_CALL_STATES,
@@ -225,6 +226,7 @@ __all__ = [
     "COMBINING_IN_WORDS",
     "CONSOLIDATION",
     "DERIVED",
+    "DIALECTS_IN_WORDS",
     "DIFFERS",
     "DOWNLOADED",
     "DRAWN",

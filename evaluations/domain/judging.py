@@ -62,6 +62,24 @@ class Dialect(StrEnum):
     GENERIC = "generic"
 
 
+DIALECTS_IN_WORDS: Final[Mapping[Dialect, str]] = {
+    Dialect.OPENAI: "OpenAI (Chat Completions)",
+    Dialect.OPENAI_RESPONSES: "OpenAI (Responses)",
+    Dialect.AZURE: "Azure OpenAI",
+    Dialect.ANTHROPIC: "Anthropic",
+    Dialect.GOOGLE: "Google Gemini",
+    Dialect.OPENROUTER: "OpenRouter",
+    Dialect.XAI: "xAI",
+    Dialect.GROQ: "Groq",
+    Dialect.OLLAMA: "Ollama",
+    Dialect.LLAMA_CPP: "llama.cpp",
+    Dialect.VLLM: "vLLM or SGLang",
+    Dialect.LM_STUDIO: "LM Studio",
+    Dialect.LITELLM: "LiteLLM proxy",
+    Dialect.GENERIC: "Other OpenAI-compatible",
+}
+
+
 @dataclass(frozen=True)
 class SentAs:
     """How a judge's requests are written so that its model takes them: found before its first verdict, then frozen.

@@ -4,28 +4,12 @@ from typing import Final
 from django import forms
 from django.forms import BoundField
 
-from evaluations.domain import Dialect, is_plain_address, is_variable_name, may_be_key
+from evaluations.domain import DIALECTS_IN_WORDS, is_plain_address, is_variable_name, may_be_key
 from evaluations.forms.extras import LinesField, ObjectField
 from evaluations.forms.secrets import SecretFreeForm, SecretFreeInput, SecretFreeURLInput
 from evaluations.services.judging.judging import LONGEST_TIMEOUT_SECONDS, MOST_A_MINUTE, MOST_IN_FLIGHT, WAYS_OF_ASKING
 
-PROVIDERS: Final = [
-    ("", "Automatic"),
-    (Dialect.OPENAI.value, "OpenAI (Chat Completions)"),
-    (Dialect.OPENAI_RESPONSES.value, "OpenAI (Responses)"),
-    (Dialect.AZURE.value, "Azure OpenAI"),
-    (Dialect.ANTHROPIC.value, "Anthropic"),
-    (Dialect.GOOGLE.value, "Google Gemini"),
-    (Dialect.OPENROUTER.value, "OpenRouter"),
-    (Dialect.XAI.value, "xAI"),
-    (Dialect.GROQ.value, "Groq"),
-    (Dialect.OLLAMA.value, "Ollama"),
-    (Dialect.LLAMA_CPP.value, "llama.cpp"),
-    (Dialect.VLLM.value, "vLLM or SGLang"),
-    (Dialect.LM_STUDIO.value, "LM Studio"),
-    (Dialect.LITELLM.value, "LiteLLM proxy"),
-    (Dialect.GENERIC.value, "Other OpenAI-compatible"),
-]
+PROVIDERS: Final = [("", "Automatic"), *((one.value, title) for one, title in DIALECTS_IN_WORDS.items())]
 VARIABLES_HINT: Final = "For a secret, write $ and the name of an environment variable: $…_API_KEY or $JUDGEWEB_KEY_…."
 
 

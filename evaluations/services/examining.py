@@ -20,10 +20,11 @@ from django.utils import timezone
 
 from evaluations.domain import OPEN_CALL_STATES
 from evaluations.models import Announcement, Call, Endpoint, Import, Worker
-from evaluations.outside.llm import Server
 from evaluations.outside.reaching import trouble_with
 from evaluations.services.crashed_jobs import jobs_set_aside
 from evaluations.services.importing.sweeping import BUSY, DEAD_AFTER
+from evaluations.services.judging.connecting import usual_model
+from evaluations.services.judging.conversing import server_of_endpoint
 
 GIGABYTE: Final = 1024**3
 LITTLE_SPACE: Final = 5 * GIGABYTE
@@ -206,12 +207,24 @@ def of_jobs() -> Findings:
 
 def of_endpoints() -> Findings:
     for endpoint in Endpoint.objects.order_by("name"):
-        trouble = trouble_with(Server(endpoint.base_url, endpoint.key_variable))
+        trouble = trouble_with(server_of_endpoint(endpoint))
         about = f"endpoint {endpoint.name}"
         if trouble:
             yield warning(about, trouble, f"Look at {endpoint.base_url}, and at the environment of the workers.")
         else:
-            yield good(about, f"{endpoint.base_url} answers")
+            yield of_question(endpoint, about)
+
+
+def of_question(endpoint: Endpoint, about: str) -> Finding:
+    """One real question to the model that its judges use; without a judge the server was only reached."""
+    from evaluations.services.judging.handshake import one_question  # noqa: PLC0415 - openai takes half a second to import
+
+    model = usual_model(endpoint)
+    if not model:
+        return good(about, f"{endpoint.base_url} answers; no judge is asked there yet")
+    if trouble := one_question(endpoint, model):
+        return problem(about, f"{model} did not answer: {trouble}", f"Run: manage.py check_endpoint “{endpoint.name}”")
+    return good(about, f"{model} answers a question")
 
 
 def in_a_line(error: Exception) -> str:

@@ -5,13 +5,14 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluations import access
 from evaluations.domain import InputRefused
 from evaluations.forms.endpoint import ChangedEndpointForm, PriceForm, price_values
 from evaluations.models import Endpoint, User
-from evaluations.services.judging.connecting import change_endpoint, is_used
+from evaluations.services.judging.connecting import change_endpoint, handshakes_of, is_used, usual_model
 from evaluations.services.judging.pricing import price_of, set_price, use_list_price, with_list_prices
 
 
@@ -87,5 +88,13 @@ def shown(
         "price_form": price,
         "prices": with_list_prices(row),
         "judges": row.judges.count(),
+        "usual_model": usual_model(row),
+        "is_paused": row.paused_until is not None and row.paused_until > timezone.now(),
+        **handshake_context(row),
     }
     return render(request, "endpoint/endpoint.html", context, status=status)
+
+
+def handshake_context(row: Endpoint) -> dict[str, Any]:
+    told = handshakes_of(row)
+    return {"handshakes": told.done, "is_testing": told.is_testing, "is_late": told.is_late}

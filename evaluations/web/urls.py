@@ -22,6 +22,7 @@ from evaluations.web.disagreement_steps import (
 from evaluations.web.disagreements import disagreements
 from evaluations.web.duplicates import duplicates, duplicates_together
 from evaluations.web.endpoint import endpoint, endpoint_price
+from evaluations.web.endpoint_check import endpoint_check, endpoint_handshakes
 from evaluations.web.endpoint_new import endpoint_new
 from evaluations.web.endpoints import endpoint_found, endpoints, endpoints_run_cancel
 from evaluations.web.evaluation import evaluation
@@ -213,6 +214,8 @@ urlpatterns: list[URLPattern] = [
     path("endpoints/runs/<int:pk>/cancel", endpoints_run_cancel, name="endpoints_run_cancel"),
     path("endpoints/<int:pk>", endpoint, name="endpoint"),
     path("endpoints/<int:pk>/price", endpoint_price, name="endpoint_price"),
+    path("endpoints/<int:pk>/check", endpoint_check, name="endpoint_check"),
+    path("endpoints/<int:pk>/handshakes", endpoint_handshakes, name="endpoint_handshakes"),
     path("e/<slug:slug>/judges", judges, name="judges"),
     path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
     path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),

@@ -137,7 +137,7 @@ def test_endpoints_are_asked_for_their_models(worker: Worker, server: LLMServer)
     Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     Endpoint.objects.create(name="without", base_url=server.base_url, key_variable="MISSING_API_KEY")
     told = {one.about: (one.health, one.says) for one in examine(lambda: None)}
-    assert told["endpoint here"] == (Health.OK, f"{server.base_url} answers")
+    assert told["endpoint here"] == (Health.OK, f"{server.base_url} answers; no judge is asked there yet")
     assert told["endpoint nowhere"][0] is Health.WARNING
     assert told["endpoint nowhere"][1].startswith("It does not answer (")
     assert told["endpoint without"][1].startswith("MISSING_API_KEY is not set where the worker runs")

@@ -24,6 +24,7 @@ from evaluations.judge.asking import Claimed, Loop
 from evaluations.judge.retrying import Patience
 from evaluations.outside.llm import Answer, Ask, LLMError, QuotaUsedUp, Request, Retry, StopRun, TimedOut, connected
 from evaluations.services.judging import batching, claiming, cut_prompts, running, sharing, storing, working
+from evaluations.services.judging.connecting import found_before
 from evaluations.services.judging.conversing import Asker, put_to_judge, server_of
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
@@ -159,6 +160,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
         try:
             async with connected(server_of(bout)) as ask:
                 taker = await taker_for(bout, to_claim)
+                asker.probe.begin_with(await in_thread(to_claim, found_before, bout.judge.endpoint, bout.judge.model))
                 asker.watched = await in_thread(to_claim, cut_prompts.watch, bout)
                 loop = Loop(
                     claim=claim,

@@ -1,12 +1,16 @@
 """Endpoints after they were made: what may change of them, and local servers that become one."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.utils import timezone
 
 from evaluations.domain import InputRefused, JudgeKind
-from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
+from evaluations.models import Endpoint, Evaluation, Handshake, Judge, LocalServer, Price, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.outside.extras import Given, checked_body, checked_headers, checked_query
 from evaluations.outside.local_servers import dialect_of
@@ -105,3 +109,52 @@ def known_models(evaluation: Evaluation) -> list[str]:
     priced = set(Price.objects.values_list("model", flat=True))
     judges = Judge.objects.filter(evaluation=evaluation, kind=JudgeKind.LLM)
     return sorted(found | priced | set(judges.values_list("model", flat=True)))
+
+
+# ---- handshakes ----------------------------------------------------------------------------
+
+HANDSHAKES_SHOWN: Final = 5
+LONGEST_MODEL: Final = 200
+LATE_AFTER: Final = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Handshakes:
+    """The latest of an endpoint. ``is_late``: one is under way, and no worker has answered for a while."""
+
+    done: Sequence[Handshake]
+    is_testing: bool
+    is_late: bool
+
+
+def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
+    """Have a worker test this model there; without a name the one that its judges use, or the first it offers."""
+    model = model.strip()
+    refuse_key(model, "The model")
+    if len(model) > LONGEST_MODEL:
+        raise InputRefused(f"A model's name has at most {LONGEST_MODEL} characters.")
+    now = timezone.now()
+    waiting = {"waiting_since": now.isoformat()}
+    row, _ = Handshake.objects.update_or_create(
+        endpoint=endpoint, model=model, defaults={"checked_at": now, "result": waiting}
+    )
+    return row
+
+
+def usual_model(endpoint: Endpoint) -> str:
+    """The model of its newest judge; "" where no judge is asked there."""
+    judges = Judge.objects.filter(endpoint=endpoint, archived_at__isnull=True).order_by("-pk")
+    return judges.values_list("model", flat=True).first() or ""
+
+
+def handshakes_of(endpoint: Endpoint) -> Handshakes:
+    rows = list(Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at")[:HANDSHAKES_SHOWN])
+    waiting = [one for one in rows if "waiting_since" in one.result]
+    late = any(one.checked_at < timezone.now() - LATE_AFTER for one in waiting)
+    return Handshakes([one for one in rows if one not in waiting], bool(waiting), late)
+
+
+def found_before(endpoint: Endpoint | None, model: str) -> Mapping[str, Any]:
+    """What the latest handshake of this model found; empty where there was none, or it failed."""
+    row = Handshake.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
+    return row.result if row and row.result.get("sent_as") else {}

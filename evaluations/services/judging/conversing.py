@@ -4,6 +4,7 @@ import random
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape
@@ -12,7 +13,9 @@ from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
 from evaluations.judge.replying import is_verdict_alone
+from evaluations.models import Endpoint
 from evaluations.outside.addresses import is_local_address
+from evaluations.outside.dialects import adapter_of
 from evaluations.outside.llm import (
     Answer,
     Ask,
@@ -67,10 +70,13 @@ class Asker:
             context_tokens=self.context_for(held),
         )
 
+    @cached_property
+    def dialect(self) -> Dialect:
+        return adapter_of(server_of(self.bout)).dialect
+
     def context_for(self, held: Held) -> int | None:
         """How many tokens of context the request needs, for servers that must be told."""
-        endpoint = self.bout.judge.endpoint
-        if endpoint is None or endpoint.dialect != Dialect.OLLAMA or self.watched is None:
+        if self.watched is None or self.dialect != Dialect.OLLAMA:
             return None
         return self.watched.context_for(held.messages, self.bout.judge.max_tokens)
 
@@ -88,6 +94,10 @@ def server_of(bout: Bout) -> Server:
     endpoint = bout.judge.endpoint
     if endpoint is None:
         raise StopRun("This judge has no endpoint to ask.")
+    return server_of_endpoint(endpoint)
+
+
+def server_of_endpoint(endpoint: Endpoint) -> Server:
     return Server(
         endpoint.base_url,
         endpoint.key_variable,

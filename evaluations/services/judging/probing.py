@@ -1,9 +1,11 @@
 """Finding, before a judge's first verdict, how its requests must be written for its server and model to take them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from evaluations.domain import ReplyShape, SentAs
+from evaluations.models import Judge
 from evaluations.outside.errors import SettingRefused
 from evaluations.services.judging.working import Bout
 
@@ -22,6 +24,12 @@ class Probe:
     bout: Bout
     trying: ReplyShape = TRIED_IN_TURN[0]
     sent_as: SentAs = field(default_factory=SentAs)
+
+    def begin_with(self, found: Mapping[str, Any]) -> None:
+        """Begin as the latest handshake of the model ended; what is refused all the same is written otherwise."""
+        if found and self.is_open:
+            self.trying = ReplyShape(found["shape"])
+            self.sent_as = of_this_judge(self.bout.judge, SentAs.from_json(found["sent_as"]))
 
     @property
     def is_open(self) -> bool:
@@ -65,6 +73,18 @@ class Probe:
         self.bout.judge.sent_as = self.sent_as.as_json()
         self.bout.settings_sums.clear()
         return found
+
+
+def of_this_judge(judge: Judge, sent_as: SentAs) -> SentAs:
+    """As much of what a handshake found as concerns what this judge sets."""
+    sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
+    sets |= {
+        "logprobs": judge.logprobs,
+        "top_logprobs": judge.logprobs,
+        "reasoning_effort": bool(judge.reasoning_effort),
+    }
+    left_out = tuple(name for name in sent_as.left_out if sets.get(name, True))
+    return replace(sent_as, left_out=left_out, limit_name=sent_as.limit_name if judge.max_tokens else "")
 
 
 @dataclass(frozen=True)

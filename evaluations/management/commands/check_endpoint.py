@@ -1,0 +1,49 @@
+"""``manage.py check_endpoint NAME`` or ``--base-url URL``"""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluations.domain import InputRefused
+from evaluations.services.judging import connecting
+
+
+class Command(BaseCommand):
+    help = "Test an endpoint with one tiny request: what it takes for a model, and what to do where it fails."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", nargs="?", help="the endpoint's name; what is found is kept with it")
+        parser.add_argument("--base-url", metavar="URL", help="an address that is no endpoint yet")
+        parser.add_argument("--key-env", default="", metavar="NAME", help="environment variable of its key")
+        parser.add_argument("--model", default="", metavar="M", help="default: one that its judges use, or it offers")
+        parser.add_argument("--long", action="store_true", help="test a long prompt too, also where that costs money")
+        parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from evaluations.services.judging import handshake  # noqa: PLC0415 - openai takes half a second to import
+
+        try:
+            endpoint = handshake.endpoint_named(options["name"]) if options["name"] else None
+            server = handshake.server_at(endpoint, options["base_url"], options["key_env"])
+        except InputRefused as refused:
+            raise CommandError(str(refused)) from refused
+        model = options["model"] or (connecting.usual_model(endpoint) if endpoint else "")
+        result = handshake.shake_hands(server, model, long=True if options["long"] else None)
+        if endpoint and result.model:
+            handshake.keep(endpoint, result)
+        if options["json"]:
+            self.stdout.write(json.dumps(result.as_json(), ensure_ascii=False, indent=2))
+        else:
+            self.write_table(result.findings)
+        if problem := result.problem:
+            raise CommandError(f"{problem.found} {problem.do}".strip())
+
+    def write_table(self, findings: Any) -> None:
+        wide = max((len(one.about) for one in findings), default=0)
+        for one in findings:
+            mark = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}[one.health]
+            self.stdout.write(f"{mark}  {one.about:<{wide}}  {one.found}")
+            if one.do:
+                self.stdout.write(f"{'':<{wide + 11}}→ {one.do}")
