@@ -185,6 +185,8 @@ from evaluations.domain.reviewing import (
     review_rank,
 )
 from evaluations.domain.rubrics import (
+    CURRENT_LAYOUT,
+    FIRST_LAYOUT,
     AspectSpec,
     RubricKind,
     RubricOrigin,
@@ -225,6 +227,7 @@ __all__ = [
     "CHOSEN_KINDS",
     "COMBINING_IN_WORDS",
     "CONSOLIDATION",
+    "CURRENT_LAYOUT",
     "DERIVED",
     "DIALECTS_IN_WORDS",
     "DIFFERS",
@@ -233,6 +236,7 @@ __all__ = [
     "EVERYTHING",
     "FAILURE_STATES",
     "FIELDS",
+    "FIRST_LAYOUT",
     "FLIPPED",
     "FOLD",
     "FOLDER",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from evaluations.domain.choices import Choice
 
@@ -17,6 +17,10 @@ class RubricOrigin(StrEnum):
     BUILTIN = "builtin"
     OWN = "own"
     IMPORTED = "imported"
+
+
+FIRST_LAYOUT: Final = 1
+CURRENT_LAYOUT: Final = 2
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,9 @@ class RubricSpec:
     or ``text`` with a pattern of the verdict after a colon.
     ``rationale_key`` and ``choices_key`` are what the reply calls its reasons and the object of its
     verdicts; an empty ``choices_key`` puts the verdicts beside the reasons.
+    ``layout`` is the number of the built-in layout that the prompt is built in. It is frozen with the
+    version, so that a judge is sent the same prompt after the layout of new rubrics has changed. A
+    pasted prompt has no use for it.
     """
 
     kind: RubricKind
@@ -82,3 +89,4 @@ class RubricSpec:
     few_shot: tuple[Mapping[str, Any], ...] = ()
     rationale_key: str = "rationale"
     choices_key: str = "choices"
+    layout: int = CURRENT_LAYOUT

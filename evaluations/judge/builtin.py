@@ -15,15 +15,20 @@ DEFAULT_REASON_KEY: Final = "reason"
 SIX_ASPECT: Final = RubricSpec(
     kind=RubricKind.PAIRWISE,
     instructions=(
-        "You compare two responses to the same user query as an impartial judge. Look at each aspect on its own: "
-        "a response may win one aspect and lose another.\n\n"
-        "First write a rationale of a few short sentences. Then choose for every aspect: A only where response A is "
-        "noticeably better, B only where response B is noticeably better, tie where they are about equally good.\n\n"
-        "Three rules settle common cases:\n"
-        "- Factuality: where both responses are sound, choose tie; where one has errors and the other fewer or none, "
-        "the one with fewer errors wins.\n"
-        "- Helpfulness: more content that does not help more is a tie.\n"
-        "- The order in which the responses stand, and their length as such, say nothing about their quality."
+        "You are an impartial judge. Compare two responses to the same user's query, aspect by aspect. Judge each "
+        "aspect independently of the others: a response can win one aspect and lose another.\n\n"
+        "First write a rationale: a few short sentences on what decides each aspect, with evidence from the responses. "
+        "Then give one choice per aspect:\n"
+        "- A: response A is noticeably better on this aspect.\n"
+        "- B: response B is noticeably better on this aspect.\n"
+        "- tie: both are about equally good, or equally bad, on this aspect.\n\n"
+        "Rules:\n"
+        "- Factuality: if both responses are free of errors, choose tie. Otherwise, the response with fewer or less "
+        "serious errors wins.\n"
+        "- Helpfulness: extra content that does not help the user is no advantage.\n"
+        "- Position: the order in which the responses are shown says nothing about their quality.\n"
+        "- Length: a longer response is not better for being longer, and a shorter one not for being shorter.\n"
+        "- Style: a confident tone or heavy formatting is no evidence that the content is right."
     ),
     aspects=(
         AspectSpec(
@@ -43,27 +48,26 @@ SIX_ASPECT: Final = RubricSpec(
 QA_PAIRWISE: Final = RubricSpec(
     kind=RubricKind.PAIRWISE,
     instructions=(
-        "You are an expert in judging answers to questions. Two AI models answered the same user. Read what the user "
-        "asked with care, then judge how well each response answers it. Limits of length that the user set, in words "
-        "or in sentences, are part of what was asked. Where there is a context, a response may hold nothing that the "
-        "context does not.\n\n"
+        "You are an expert judge of answers to questions. Two AI models answered the same user's query. Read the query "
+        "carefully, then judge how well each response answers it. Length limits that the user sets, in words or in "
+        "sentences, are part of the task. If a context is given, a response must not claim anything that the context "
+        "does not support.\n\n"
         "Criteria:\n"
-        "- Instruction following: the response shows that it understood the task, and meets every demand of it.\n"
-        "- Groundedness: where there is a context, the response holds only what the context holds, and draws on "
-        "nothing outside it.\n"
-        "- Completeness: the response answers the whole question, in enough detail.\n"
-        "- Fluency: the response is well organised and easy to read.\n\n"
-        "Your verdict is one of three:\n"
+        "- Instruction following: the response shows that it understood the task, and meets every requirement of it.\n"
+        "- Groundedness: if a context is given, the response contains only information from the context and uses no "
+        "outside knowledge.\n"
+        "- Completeness: the response answers the whole question in enough detail.\n"
+        "- Fluency: the response is well organized and easy to read.\n\n"
+        "Choose one verdict:\n"
         "- A: response A answers the question better by these criteria.\n"
-        "- SAME: both answer it equally well by these criteria.\n"
+        "- SAME: both responses answer it equally well by these criteria.\n"
         "- B: response B answers the question better by these criteria.\n\n"
-        "Go step by step:\n"
-        "1. Judge response A on its own: how far it follows the instructions, is grounded, complete and fluent.\n"
-        "2. Judge response B on its own, in the same way.\n"
-        "3. Only then compare the two, by what you found.\n"
-        "4. Write these findings and your reasons down.\n"
-        "5. Give the verdict that follows from them.\n\n"
-        "The order in which the responses stand, and their length as such, say nothing about their quality."
+        "Work in this order, and write every step in the explanation, before the verdict:\n"
+        "1. “Response A:” analyze response A on its own, criterion by criterion. Do not mention response B yet.\n"
+        "2. “Response B:” analyze response B on its own, in the same way. Do not mention response A.\n"
+        "3. “Comparison:” compare the two analyses, and say which differences decide.\n"
+        "4. Only then give the verdict. It must follow from the comparison.\n\n"
+        "The order in which the responses are shown says nothing about their quality. Neither does their length."
     ),
     aspects=(
         AspectSpec(
@@ -82,20 +86,23 @@ QA_PAIRWISE: Final = RubricSpec(
 SUMMARY_RATING: Final = RubricSpec(
     kind=RubricKind.POINTWISE,
     instructions=(
-        "You are an expert in judging summaries that AI models write. The user gave a task of summarising, with the "
-        "text to be summarised. Read both with care, then rate the response. Limits of length that the user set, in "
-        "words or in sentences, are part of the task. The response must be shorter than the text that it summarises, "
-        "and must hold nothing that does not stand in that text.\n\n"
+        "You are an expert judge of summaries written by AI models. The user's query is a summarization task. The text "
+        "to summarize is in the query or, if one is given, in the context. Read the task and the text carefully, then "
+        "rate the response. Length limits that the user sets, in words or in sentences, are part of the task. The "
+        "response must be shorter than the text that it summarizes, and must not contain anything that the text does "
+        "not say.\n\n"
         "Criteria:\n"
-        "- Instruction following: the response shows that it understood the task, and meets every demand of it.\n"
-        "- Groundedness: the response holds only what the given text holds, and refers to nothing outside it.\n"
-        "- Conciseness: the response tells what matters in the text without losing a key point, neither wordy nor "
+        "- Instruction following: the response shows that it understood the task, and meets every requirement of it.\n"
+        "- Groundedness: the response contains only information from the text, and refers to nothing outside it.\n"
+        "- Conciseness: the response covers the key points of the text without losing one, and is neither wordy nor "
         "terse.\n"
-        "- Fluency: the response is well organised and easy to read.\n\n"
-        "Go step by step:\n"
-        "1. Judge the response on instruction following, groundedness, conciseness, wordiness and fluency, and say "
-        "what you found on each.\n"
-        "2. Rate it by the scale, and say which of its values fits and why."
+        "- Fluency: the response is well organized and easy to read.\n\n"
+        "Work in this order:\n"
+        "1. Evaluate the response on instruction following, groundedness, conciseness and fluency, one after the "
+        "other. For each, say what you found, with evidence from the response and the text.\n"
+        "2. Decide which value of the scale fits best, and say why.\n\n"
+        "Length says nothing about quality: a longer summary is not better for being longer, and a shorter one "
+        "not for being shorter."
     ),
     aspects=(
         AspectSpec(
@@ -122,30 +129,55 @@ SUMMARY_RATING: Final = RubricSpec(
 
 
 METRIC_INSTRUCTIONS: Final = (
-    "You are an expert in metrics of how a response fits its context and how accurate it is. Judge the metric "
-    "“METRIC”: how well the response of a language model matches the answer that was expected, the reference answer, "
-    "given the user's input and the context.\n\n"
-    "Go step by step:\n"
-    "1. Understand the context, and find in it what a judgment of the response must take into account.\n"
-    "2. Compare the user's input, the reference answer, the response and the context: hold the response against the "
-    "reference answer, and see how closely it fits, with the finer points of the context in mind.\n"
-    "3. Explain in detail what the response gets right and what it misses, with examples from the response and from "
-    "the context.\n"
-    "4. Give the score that follows, by the scale.\n\n"
-    "What not to do:\n"
-    "- Give no score before context, reference answer and response are compared thoroughly.\n"
-    "- Do not be vague: name what decides the score.\n"
-    "- Do not pass over a finer point of the context that bears on accuracy.\n"
-    "- Give no score below 0.0 or above 1.0."
+    "You are an expert judge of the accuracy of responses written by language models. Score one metric, “METRIC”: how "
+    "well the response matches the reference answer in meaning, given the user's query and, if one is given, the "
+    "context.\n\n"
+    "Work in this order:\n"
+    "1. Read the query and the context. Note what a correct answer must contain.\n"
+    "2. List the key points of the reference answer.\n"
+    "3. Check the response against each key point: is it there, is it missing, or is it contradicted? Then check "
+    "everything else that the response claims against the context and the reference answer.\n"
+    "4. Explain what the response gets right and what it misses. Point to the words that decide.\n"
+    "5. Give the score that follows from the explanation, by the scale.\n\n"
+    "Rules:\n"
+    "- Compare meaning, not wording. A response may use other words, another order or another length.\n"
+    "- An error or a contradiction counts more than an omission.\n"
+    "- Extra details that are correct and relevant do not lower the score. Length does not raise it.\n"
+    "- Be specific: name what decides the score.\n"
+    "- The score is a number from 0.0 to 1.0."
 )
 METRIC_BANDS: Final = {
-    "0.0": "unrelated to the context or to the reference answer.",
-    "0.1 - 0.3": "hardly relevant; it misses key points or the context.",
-    "0.4 - 0.6": "correct in part; it holds some of the context and of the reference answer, and lacks detail or "
-    "accuracy.",
-    "0.7 - 0.9": "mostly accurate and close to the reference answer and the context, with small differences.",
-    "1.0": "matches reference answer and context perfectly, and shows that all was understood.",
+    "0.0": "wrong, or unrelated to the reference answer.",
+    "0.1 - 0.3": "mostly wrong or off the point: it misses or contradicts most key points.",
+    "0.4 - 0.6": "partly correct: it has some key points, but misses or gets wrong others that matter.",
+    "0.7 - 0.9": "mostly correct: it has the main key points, with small omissions or inaccuracies.",
+    "1.0": "fully correct: it has every key point, and no error.",
 }
+METRIC_EXAMPLES: Final = (
+    {
+        "input": "When can I return a pair of shoes that I ordered online?",
+        "context": "Online orders can be returned within 30 days of delivery. Shoes must be unworn. Returns are free "
+        "with the label in the parcel.",
+        "expected_output": "Within 30 days of delivery, as long as you have not worn them.",
+        "output": "You have 30 days after they are delivered to send them back, and the return costs nothing if you "
+        "use the enclosed label.",
+        "reasoning": "Key points: within 30 days of delivery; unworn. The response has the first: “30 days after they "
+        "are delivered”. It misses the second, which decides whether a return is accepted. The free return is not in "
+        "the reference answer, but the context supports it, so it does not count against the response. One of two key "
+        "points is missing, and nothing is wrong.",
+        "score": 0.6,
+    },
+    {
+        "input": "Which planet has the shortest year, and how long is it?",
+        "expected_output": "Mercury. Its year is about 88 Earth days long.",
+        "output": "It takes Mercury, the innermost planet, roughly 88 days to go around the Sun, less than any other "
+        "planet.",
+        "reasoning": "Key points: Mercury; about 88 Earth days. The response has both: “Mercury” and “roughly 88 "
+        "days”. The wording differs, the meaning is the same. “The innermost planet” is extra and correct. Nothing "
+        "is missing or wrong.",
+        "score": 1.0,
+    },
+)
 
 
 def reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_REASON_KEY) -> RubricSpec:
@@ -164,7 +196,7 @@ def reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_
             AspectSpec(
                 key,
                 name[0].upper() + name[1:].replace("_", " "),
-                "How well the response matches the reference answer, given the user's input and the context.",
+                "How well the response matches the reference answer in meaning.",
                 scale_min=0.0,
                 scale_max=1.0,
                 scale_labels=METRIC_BANDS,
@@ -173,6 +205,7 @@ def reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_
             ),
         ),
         output_order=(key,),
+        few_shot=METRIC_EXAMPLES,
         rationale_key=reason_key.strip(),
         choices_key="",
     )

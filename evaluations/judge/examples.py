@@ -29,17 +29,20 @@ def titles_of(spec: RubricSpec) -> dict[str, str]:
 
 def titled(title: str, text: str) -> str:
     """How a text of an example stands in a pasted prompt, which has no fences."""
-    return f"{title}:\n{text}"
+    return f"{title[0].upper()}{title[1:]}:\n{text}"
 
 
-def examples_text(spec: RubricSpec, framed: Framed = titled) -> str:
+def examples_text(spec: RubricSpec, framed: Framed = titled, titles: Mapping[str, str] | None = None) -> str:
     """All examples, the same whatever order the judged pair is shown in."""
-    return "\n\n".join(example_text(spec, one, number, framed) for number, one in enumerate(spec.few_shot, start=1))
+    titles = titles or {key: title.lower() for key, title in titles_of(spec).items()}
+    examples = enumerate(spec.few_shot, start=1)
+    return "\n\n".join(example_text(spec, one, number, framed, titles) for number, one in examples)
 
 
-def example_text(spec: RubricSpec, example: Mapping[str, Any], number: int, framed: Framed) -> str:
-    titles = titles_of(spec)
-    texts = [framed(f"Example {number}, {titles[key].lower()}", example[key]) for key in titles if key in example]
+def example_text(
+    spec: RubricSpec, example: Mapping[str, Any], number: int, framed: Framed, titles: Mapping[str, str]
+) -> str:
+    texts = [framed(f"example {number}, {titles[key]}", example[key]) for key in titles if key in example]
     return "\n".join([*texts, f"Example {number}, answer:", answer_text(spec, example)])
 
 

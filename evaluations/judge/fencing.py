@@ -5,7 +5,10 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
+
+from evaluations.domain import CURRENT_LAYOUT, FIRST_LAYOUT
 
 ACCENTED: Final = ((0x00C0, 0x0250), (0x1E00, 0x1F00))
 # Where compatibility forms of letters are: super- and subscript, circled, full-width, mathematical.
@@ -40,7 +43,11 @@ OPENS_TWICE: Final = re.escape("⟦〚⸢【〖⟬〘⦃⸨⦅｟⟪╔╚")  # 
 # What is read as a bracket once a page has rendered it, less its first character.
 ESCAPED: Final = r"(?:(?<=&)(?:#0*+91|#[xX]0*+5[bB]|lbrack|lsqb);?|(?<=%)5[bB]|(?<=\\)(?:u005[bB]|x5[bB]))"
 BROKEN: Final = "[ ["  # what is left of the brackets of a look-alike
-TITLES: Final = r"(?:response|turn|context|reference)"
+# How titles of blocks begin, by the layout of the prompt.
+TITLES: Final = {
+    FIRST_LAYOUT: r"(?:response|turn|context|reference)",
+    CURRENT_LAYOUT: r"(?:response|turn|context|reference|conversation|user.?s?\s++query)",
+}
 
 
 def letter(wanted: str) -> str:
@@ -66,18 +73,27 @@ BEGIN_OR_END: Final = rf"(?:{word('begin')}|{word('end')})(?![^\W_])"
 NO_LETTER: Final = rf"(?:(?![{OPENS}{OPENS_TWICE}]|{BEGIN_OR_END})[\W{UNSEEN}])"
 THEN: Final = rf"{NO_LETTER}*+{BEGIN_OR_END}"
 SOON: Final = rf"{NO_LETTER}{{0,8}}+{BEGIN_OR_END}"
+
+
 # Whatever looks like one of our delimiters: two brackets or a double one, then "begin" or "end"; with white space
 # between the brackets, or other marks in their place, only where the rest reads like a delimiter, too. All begin with
 # one class, by which the search is fast, and what they are broken into looks like none of them. No repetition gives
 # back what it took, and all are bounded or end at the next bracket: the time grows with the length alone.
-FORGED: Final = re.compile(
-    rf"[{OPENS}{OPENS_TWICE}&%\\({{<=]"
-    rf"(?:(?:(?<=[{OPENS}{OPENS_TWICE}])|{ESCAPED})"
-    rf"(?:(?:[{UNSEEN}]|\\(?![ux]))*+(?:[{OPENS}{OPENS_TWICE}]|[&%\\]{ESCAPED})){{1,30}}+(?={THEN})"
-    rf"|(?<=[{OPENS_TWICE}])(?={THEN})"
-    rf"|(?<=[{OPENS}])(?!(?<=\[) \[)[\s{UNSEEN}\\]++[{OPENS}](?={THEN}[\s{UNSEEN}]++[^\W_])"
-    rf"|(?:(?<=[{OPENS}])(?<!\[ \[)|(?<!\S.)(?:(?<=\()\(++|(?<={{){{++|(?<=<)<++|(?<==)=++))(?={SOON}\s++{TITLES}\b))",
-)
+@cache
+def forged(layout: int) -> re.Pattern[str]:
+    """The pattern of what looks like a delimiter of a prompt in this layout."""
+    return re.compile(
+        rf"[{OPENS}{OPENS_TWICE}&%\\({{<=]"
+        rf"(?:(?:(?<=[{OPENS}{OPENS_TWICE}])|{ESCAPED})"
+        rf"(?:(?:[{UNSEEN}]|\\(?![ux]))*+(?:[{OPENS}{OPENS_TWICE}]|[&%\\]{ESCAPED})){{1,30}}+(?={THEN})"
+        rf"|(?<=[{OPENS_TWICE}])(?={THEN})"
+        rf"|(?<=[{OPENS}])(?!(?<=\[) \[)[\s{UNSEEN}\\]++[{OPENS}](?={THEN}[\s{UNSEEN}]++[^\W_])"
+        rf"|(?:(?<=[{OPENS}])(?<!\[ \[)|(?<!\S.)(?:(?<=\()\(++|(?<={{){{++|(?<=<)<++|(?<==)=++))"
+        rf"(?={SOON}\s++{TITLES[layout]}\b))",
+    )
+
+
+FORGED: Final = forged(FIRST_LAYOUT)
 
 
 def fence_token(fence_key: str, texts: Iterable[str]) -> str:
@@ -93,11 +109,11 @@ def fence_token(fence_key: str, texts: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def fenced(title: str, text: str, token: str) -> str:
+def fenced(title: str, text: str, token: str, layout: int = FIRST_LAYOUT) -> str:
     """The text between two delimiter lines, with every look-alike in it broken."""
-    return f"[[begin {title} {token}]]\n{unforged(text)}\n[[end {title} {token}]]"
+    return f"[[begin {title} {token}]]\n{unforged(text, layout)}\n[[end {title} {token}]]"
 
 
-def unforged(text: str) -> str:
+def unforged(text: str, layout: int = FIRST_LAYOUT) -> str:
     """The text with every look-alike of a delimiter broken: its brackets stand apart."""
-    return FORGED.sub(BROKEN, text)
+    return forged(layout).sub(BROKEN, text)

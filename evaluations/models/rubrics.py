@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from django.db import models
 
-from evaluations.domain import AspectSpec, Choice, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain import FIRST_LAYOUT, AspectSpec, Choice, RubricKind, RubricOrigin, RubricSpec
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.row import Row, closed_list, one_of
 
@@ -42,6 +42,8 @@ class RubricVersion(Row):
     few_shot = models.JSONField(default=list)
     rationale_key = models.CharField(max_length=60, default="rationale")
     choices_key = models.CharField(max_length=60, default="choices", blank=True)
+    # Versions and backups from before there was a second layout keep the first.
+    layout = models.PositiveSmallIntegerField(default=FIRST_LAYOUT)
     sha256 = models.CharField(max_length=64)
     frozen_at = models.DateTimeField(null=True)
 
@@ -75,6 +77,7 @@ class RubricVersion(Row):
             few_shot=tuple(self.few_shot),
             rationale_key=self.rationale_key,
             choices_key=self.choices_key,
+            layout=self.layout,
         )
 
 

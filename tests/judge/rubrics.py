@@ -1,11 +1,29 @@
 """Rubrics and texts for tests of the judge's room."""
 
+from dataclasses import replace
 from typing import Any
 
-from evaluations.domain import AspectSpec, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec
+from evaluations.domain import FIRST_LAYOUT, AspectSpec, Message, PairTexts, ResponseTexts, RubricKind, RubricSpec
+from evaluations.judge.builtin import SIX_ASPECT
 from evaluations.judge.pasting import prompts_in, rubric_of
 
 KEY = "k" * 32
+# The built-in rubric as it was before there was a second layout.
+FIRST_SIX_ASPECT = replace(
+    SIX_ASPECT,
+    layout=FIRST_LAYOUT,
+    instructions=(
+        "You compare two responses to the same user query as an impartial judge. Look at each aspect on its own: "
+        "a response may win one aspect and lose another.\n\n"
+        "First write a rationale of a few short sentences. Then choose for every aspect: A only where response A is "
+        "noticeably better, B only where response B is noticeably better, tie where they are about equally good.\n\n"
+        "Three rules settle common cases:\n"
+        "- Factuality: where both responses are sound, choose tie; where one has errors and the other fewer or none, "
+        "the one with fewer errors wins.\n"
+        "- Helpfulness: more content that does not help more is a tie.\n"
+        "- The order in which the responses stand, and their length as such, say nothing about their quality."
+    ),
+)
 
 
 def say(text: str, role: str = "assistant") -> list[Message]:

@@ -10,7 +10,7 @@ from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SUMMARY_RATI
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import MATERIAL_RULE, messages_for
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
-from evaluations.judge.replying import reply_schema, score_schema
+from evaluations.judge.replying import format_shown, reply_schema, score_schema
 from tests.judge.rubrics import KEY, pair, response
 
 STORED, SWAPPED = Shown.AS_STORED, Shown.SWAPPED
@@ -27,8 +27,9 @@ def test_every_built_in_rubric_can_be_asked_and_shuts_all_texts_in(spec: RubricS
     refuse_unusable(spec)
     text = prompt(spec)
     assert MATERIAL_RULE in text
-    for title in ("turn 1, user", "context", "reference answer", "response"):
+    for title in ("user's query", "context", "reference answer", "response"):
         assert f"\n[[begin {title} " in f"\n{text}"
+    assert text.endswith(format_shown(spec))
     outside = "".join(part.split("[[end ")[-1] for part in text.split("[[begin "))
     assert not any(word in outside for word in ("sky blue", "Light.", "Rayleigh.", "Scattering.", "Reflection."))
 
@@ -57,7 +58,9 @@ def test_question_answering_judges_each_response_on_its_own_by_four_criteria_bef
     text = prompt(QA_PAIRWISE)
     for criterion in ("Instruction following: ", "Groundedness: ", "Completeness: ", "Fluency: "):
         assert criterion in text
-    assert text.index("Judge response A on its own") < text.index("Judge response B on its own") < text.index("compare")
+    steps = ("analyze response A on its own", "analyze response B on its own", "compare the two", "give the verdict")
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
     assert '"explanation": "<your reasons>",\n  "pairwise_choice": "<A | SAME | B>"' in text
 
 
@@ -76,6 +79,8 @@ def test_a_metric_carries_its_names_its_five_bands_and_a_number_without_quotes_i
     places = [text.index(f"  - {band}: ") for band in ("0.0", "0.1 - 0.3", "0.4 - 0.6", "0.7 - 0.9", "1.0")]
     assert places == sorted(places)
     assert '"why": "<your reasons>",\n  "faithfulness": <a number from 0 to 1>' in text
+    assert [text.count(f'{{"why": "Key points: {start}') for start in ("within 30 days", "Mercury")] == [1, 1]
+    assert [f'"faithfulness": {score}}}' in text for score in (0.6, 1.0)] == [True, True]
     assert "“faithfulness”" in text
 
 

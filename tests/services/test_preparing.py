@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluations.domain import AspectSpec, InputRefused, Reveal, Role, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain import (
+    CURRENT_LAYOUT,
+    FIRST_LAYOUT,
+    AspectSpec,
+    InputRefused,
+    Reveal,
+    Role,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+)
 from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SIX_ASPECT, SUMMARY_RATING
 from evaluations.models import Aspect, Evaluation, Event, Rubric
 from evaluations.services.preparing.preparing import (
@@ -24,7 +34,7 @@ from evaluations.services.preparing.preparing import (
     remove_member,
     set_role,
 )
-from tests.judge.rubrics import rubrics_in
+from tests.judge.rubrics import FIRST_SIX_ASPECT, rubrics_in
 from tests.making import make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db
@@ -175,14 +185,14 @@ def test_a_role_is_recorded_with_the_name_of_the_person() -> None:
 
 
 def test_the_sums_of_versions_that_exist_stay_what_they_were() -> None:
-    # Both computed before rubrics had scales with meanings, margins and keys of replies.
+    # All computed before rubrics had a layout, the last two before they had scales with meanings and keys of replies.
     labels = {"A": "Output (a)", "B": "Output (b)"}
     overall = AspectSpec("overall", "Overall", "Which is better?", offers_tie=False, labels=labels)
     places = {"{q}": "query", "{x}": "response_a", "{y}": "response_b"}
     pasted = RubricSpec(
         RubricKind.PAIRWISE, "Q: {q} {x} {y}", (overall,), ("overall",), places, answer_format="text:^(.*)$"
     )
-    assert fingerprint(SIX_ASPECT) == "67fd5aba2145bb14ae36e62b15002ff6e2d8f96d0040a836374f47952c5bcde7"
+    assert fingerprint(FIRST_SIX_ASPECT) == "67fd5aba2145bb14ae36e62b15002ff6e2d8f96d0040a836374f47952c5bcde7"
     assert fingerprint(pasted) == "6f85440617dea1769ea2ba8fffcccdb93b21ce3800c2a9070c603a973a83ff7e"
 
 
@@ -195,7 +205,28 @@ def test_whatever_a_rubric_says_anew_gives_another_sum() -> None:
         replace(SUMMARY_RATING, aspects=(replace(overall, reply_key=""),)),
         replace(SUMMARY_RATING, aspects=(replace(overall, scale_labels={}),)),
     ]
-    assert len({fingerprint(spec) for spec in (SUMMARY_RATING, *others)}) == 6
+    others.append(replace(SUMMARY_RATING, layout=FIRST_LAYOUT))
+    assert len({fingerprint(spec) for spec in (SUMMARY_RATING, *others)}) == 7
+
+
+def test_the_same_words_in_the_current_layout_are_another_version_and_a_pasted_prompt_has_no_layout() -> None:
+    rubric = make_evaluation().review_rubric.rubric  # type: ignore[union-attr]
+    first = next_version(rubric, FIRST_SIX_ASPECT, user=None)
+    assert first.spec().layout == FIRST_LAYOUT
+    assert next_version(rubric, replace(FIRST_SIX_ASPECT, layout=CURRENT_LAYOUT), user=None).number == 3
+    places = {"{x}": "response_a", "{y}": "response_b"}
+    pasted = replace(FIRST_SIX_ASPECT, instructions="{x} {y}", placeholders=places)
+    next_version(rubric, pasted, user=None)
+    with pytest.raises(InputRefused, match="Nothing was changed"):
+        next_version(rubric, replace(pasted, layout=CURRENT_LAYOUT), user=None)
+
+
+def test_the_reference_metric_has_two_worked_examples_that_others_can_take_the_place_of() -> None:
+    evaluation = make_evaluation()
+    own = [{"output": "Four.", "reasoning": "Right.", "score": 1.0}]
+    assert len(begin_builtin(evaluation, builtin="reference-metric", user=None).few_shot) == 2
+    metric: dict[str, Any] = {"metric": "Tone", "few_shot": own}
+    assert begin_builtin(evaluation, builtin="reference-metric", user=None, **metric).few_shot == own
 
 
 @pytest.mark.parametrize("name", BUILTIN_RUBRICS)

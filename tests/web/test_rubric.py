@@ -42,7 +42,7 @@ def test_the_newest_version_is_shown_and_earlier_ones_can_be_read(client: Client
     next_version(rubric, replace(SIX_ASPECT, instructions="Two <words>."), user=None)
     address = reverse("rubric", args=["study", rubric.pk])
     assert "Two &lt;words&gt;." in client.get(address).content.decode()
-    assert "as an impartial judge" in client.get(f"{address}?version=1").content.decode()
+    assert "You are an impartial judge" in client.get(f"{address}?version=1").content.decode()
     assert client.get(f"{address}?version=9").status_code == 404
     assert client.get(f"{address}?version=two").status_code == 404
 

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evaluations.domain import InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain import FIRST_LAYOUT, InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import (
     BUILTIN_RUBRICS,
     DEFAULT_METRIC,
@@ -22,13 +22,14 @@ from evaluations.judge.builtin import (
     reference_metric,
 )
 from evaluations.judge.checking import refuse_slow_pattern, refuse_unusable
+from evaluations.judge.templating import is_template
 from evaluations.models import Aspect, Evaluation, Membership, Rubric, RubricAspect, RubricVersion, User
 from evaluations.services.recording import record
 
 FewShot = Sequence[Mapping[str, Any]]
 
 # What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
-LATER_IN_SPEC: Final = {"rationale_key": "rationale", "choices_key": "choices"}
+LATER_IN_SPEC: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}
 LATER_IN_ASPECT: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": "", "lower_is_better": False}
 
 
@@ -108,11 +109,11 @@ def begin_builtin(
     """A rubric in our own words. A metric and its reason can have other names where there is a metric.
 
     Without a name it is called as its metric, or as what it is. An aspect keeps the name that it
-    has in the evaluation.
+    has in the evaluation. ``few_shot`` takes the place of the rubric's own examples.
     """
     metric, reason_key = metric.strip(), reason_key.strip()
     spec = builtin_rubric(builtin, metric=metric, reason_key=reason_key)
-    spec = replace(with_known_names(evaluation, spec), few_shot=tuple(few_shot))
+    spec = replace(with_known_names(evaluation, spec), few_shot=tuple(few_shot) or spec.few_shot)
     return begin_rubric(
         evaluation, name=name.strip() or metric or builtin, spec=spec, origin=RubricOrigin.BUILTIN, user=user
     )
@@ -184,6 +185,7 @@ def write_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVer
         few_shot=[dict(example) for example in spec.few_shot],
         rationale_key=spec.rationale_key,
         choices_key=spec.choices_key,
+        layout=spec.layout,
         sha256=fingerprint(spec),
     )
     for position, asked in enumerate(spec.aspects):
@@ -226,6 +228,8 @@ def freeze(version: RubricVersion) -> None:
 
 def fingerprint(spec: RubricSpec) -> str:
     """The same words and choices in the same order give the same sum."""
+    if is_template(spec.placeholders):
+        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt is in no layout
     said = without_defaults(asdict(spec), LATER_IN_SPEC)
     said["aspects"] = [without_defaults(aspect, LATER_IN_ASPECT) for aspect in said["aspects"]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
