@@ -57,6 +57,12 @@ def pasted_rubric(
     return add_rubric(evaluation, name="pasted", spec=spec, origin=RubricOrigin.OWN, user=None)
 
 
+def rubric_without_query(evaluation: Evaluation) -> RubricVersion:
+    """A pasted prompt with placeholders for the two responses alone."""
+    places = {"{x}": "response_a", "{y}": "response_b"}
+    return pasted_rubric(evaluation, "Which is better, {x} or {y}?", places, AspectSpec("overall", "Overall", ""))
+
+
 def work_off(run: Run, *, seconds: float = 30.0, patience: Patience = IMPATIENT) -> Run:
     """Plan and work the run here, as one task of a worker does; the run as it stands afterwards."""
     answering.work(run.pk, hand_over=lambda: None, seconds=seconds, patience=patience)

@@ -361,7 +361,7 @@ def estimate_told(judge: Judge, ahead: Estimate) -> EstimateTold:
         tokens_out=span_told(ahead.tokens_out),
         cost_usd=span_told(ahead.cost.times(1e-9)) if ahead.cost else None,
         minutes=span_told(ahead.minutes) if ahead.minutes else None,
-        assumptions=list(ahead.assumptions),
+        assumptions=[*ahead.warnings, *ahead.assumptions],
     )
 
 

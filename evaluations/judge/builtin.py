@@ -217,3 +217,20 @@ BUILTIN_RUBRICS: Final[dict[str, RubricSpec]] = {
     SUMMARY_RATING_NAME: SUMMARY_RATING,
     REFERENCE_METRIC_NAME: reference_metric(),
 }
+
+
+def builtin_like(spec: RubricSpec) -> RubricSpec | None:
+    """The built-in rubric that asks about the same aspects in the same form; None where there is none."""
+    keys = {aspect.key for aspect in spec.aspects}
+    form = (spec.kind, spec.answer_format, spec.choices_key)
+    for one in (SIX_ASPECT, QA_PAIRWISE, SUMMARY_RATING):
+        if (one.kind, one.answer_format, one.choices_key) == form and {aspect.key for aspect in one.aspects} == keys:
+            return one
+    metric = reference_metric()
+    if (metric.kind, metric.answer_format, metric.choices_key) != form or len(spec.aspects) != 1:
+        return None
+    (aspect,) = spec.aspects
+    if (aspect.scale_min, aspect.scale_max, aspect.scale_step) != (0.0, 1.0, None):
+        return None
+    same = reference_metric(aspect.reply_key or aspect.key, reason_key=spec.rationale_key)
+    return same if same.aspects[0].key == aspect.key else None

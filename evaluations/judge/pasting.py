@@ -43,7 +43,7 @@ def prompts_in(document: str) -> list[Prompt]:
         raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
     if len(document) > LONGEST:
         raise InputRefused(f"The text is too long to be a prompt: at most {LONGEST} characters.")
-    found = [one for one in PYTHON_TEXT.finditer(document) if placeholders_in(one[3])]
+    found = python_prompts_in(document)
     if not found:
         return [Prompt(UNNAMED, as_format_sends(without_numbers(document)))]
     ends = [*(one.start() for one in found[1:]), len(document)]
@@ -52,6 +52,11 @@ def prompts_in(document: str) -> list[Prompt]:
         for one, end in zip(found, ends, strict=True)
     ]
     return with_names_apart(prompts)
+
+
+def python_prompts_in(document: str) -> list[re.Match[str]]:
+    """The texts with placeholders that Python code names, each with its name and its words as groups 1 and 3."""
+    return [one for one in PYTHON_TEXT.finditer(document) if placeholders_in(one[3])]
 
 
 def name_of(variable: str) -> str:

@@ -60,7 +60,7 @@ PLACEHOLDER: Final = re.compile(
 )
 # Braces with several words are prose unless the words are a known name; brackets are so for a verdict, too.
 LONE: Final = {"spaced", "square"}
-TEXT_FIELDS: Final = {"query", "context", "reference"}
+TEXT_FIELDS: Final = ("query", "context", "reference")
 # What only the engine of a template language can fill: blocks, expressions, and places that are numbered.
 UNFILLABLE: Final = re.compile(
     r"\{%-?\s{0,9}\w[^%{}\n]{0,200}%\}|\{#[^#{}]{1,200}#\}|<%[=#-]?\s?[\w.]{1,80}[^%\n]{0,200}%>"
@@ -92,7 +92,7 @@ def placeholders_in(template: str) -> list[str]:
         one.lastgroup: {field_of(other[0]) for other in found if other.lastgroup == one.lastgroup} for one in found
     }
     styles = {style for style, known in fields.items() if known - {None}} | {"doubled", "single"}
-    styles -= set() if fields.get("square", set()) & TEXT_FIELDS else {"square"}
+    styles -= set() if fields.get("square", set()) & set(TEXT_FIELDS) else {"square"}
     found = [one for one in found if one.lastgroup in styles and (one.lastgroup not in LONE or field_of(one[0]))]
     return list(dict.fromkeys(one[0] for one in found))
 
@@ -112,6 +112,14 @@ def unfillable_in(template: str, mapping: Mapping[str, str]) -> list[str]:
 def is_template(mapping: Mapping[str, str]) -> bool:
     """Whether anything is filled in: a rubric that only keeps words in braces as they are is none."""
     return any(field != LITERAL for field in mapping.values())
+
+
+def left_out_of(mapping: Mapping[str, str]) -> tuple[str, ...]:
+    """The texts of a query that a pasted prompt has no placeholder for; nothing in the built-in layout, which has all.
+
+    The query is the whole conversation before the responses.
+    """
+    return tuple(field for field in TEXT_FIELDS if field not in mapping.values()) if is_template(mapping) else ()
 
 
 def field_of(placeholder: str) -> str | None:

@@ -12,6 +12,8 @@ from evaluations.access import Action
 from evaluations.domain import RubricOrigin
 from evaluations.forms.examples import examples_shown
 from evaluations.models import Rubric, RubricVersion, User
+from evaluations.services.judging.judging import left_out_warnings
+from evaluations.services.preparing.preparing import current_builtin
 
 
 @require_safe
@@ -34,6 +36,8 @@ def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "examples": examples_shown(spec),
         "judges": list(version.judges.current().order_by("name")),
         "can_be_continued": can_be_continued(found),
+        "warnings": left_out_warnings(evaluation, spec),
+        "has_newer_text": version == versions[0] and current_builtin(version) is not None,
     }
     return render(request, "rubric/rubric.html", context)
 

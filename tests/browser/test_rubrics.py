@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.product import Product
+
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 PASTED = "Query: {question}\nOne: {answer_a}\nTwo: {answer_b}\nMind the {style}. Say [[A]] or [[B]]."
@@ -38,3 +40,27 @@ def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) ->
     page.goto("/e/example/judges/new")
     expect(page.get_by_label("Rule")).to_be_visible()
     expect(page.get_by_label("Model")).to_be_hidden()
+
+
+def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_rubric_is_chosen(
+    owner_page: Page, product: Product
+) -> None:
+    product.manage("shell", "-c", "from evaluations.models import Query; Query.objects.update(reference='Nine.')")
+    page = owner_page
+    page.goto("/e/example/rubrics/new")
+    page.get_by_label("The prompt, or a document").fill(f"Skip to content\n{PASTED.replace('{style}', 'style')}\nCopy")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Remove these lines").click()
+    expect(page.locator(".wording")).not_to_contain_text("Skip to content")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_label("Name of the rubric").fill("without reference")
+    page.get_by_role("button", name="Write the rubric").click()
+    expect(page.locator("main")).to_contain_text("no placeholder for the reference answer")
+
+    product.manage("create_judge", "example", "--name", "one", "--model", "m", "--base-url", "http://localhost:9/v1")
+    page.goto("/e/example/judges/new")
+    with page.expect_response("**/judges/new?endpoint=*"):
+        page.locator("#id_endpoint").select_option(label="localhost:9")
+    page.locator("#id_version").select_option(label="without reference, version 1")
+    expect(page.locator("#left-out")).to_contain_text("no placeholder for the reference answer")
+    expect(page.locator("#price")).to_be_visible()

@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluations.models import Endpoint, Evaluation, Judge
-from tests.judges import pasted_rubric
-from tests.making import make_evaluation
+from tests.judges import pasted_rubric, rubric_without_query
+from tests.making import make_comparison, make_evaluation
 
 pytestmark = pytest.mark.django_db
 
@@ -105,3 +105,14 @@ def test_extras_belong_to_the_judge_and_time_and_dialect_to_its_endpoint(evaluat
         create(name="second", extra_header=["X-Title"])
     with pytest.raises(CommandError, match="this is not JSON"):
         create(name="second", extra_body="top_p")
+
+
+def test_a_pasted_prompt_without_a_place_for_the_query_is_warned_of(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_comparison(evaluation)
+    rubric_without_query(evaluation)
+    create(rubric="pasted")
+    assert capsys.readouterr().err.startswith("The prompt has no placeholder for the query.")
+    create(name="other")
+    assert capsys.readouterr().err == ""

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from evaluations.models import Evaluation, Run, Worker
 from evaluations.services.judging.judging import create_judge
-from tests.judges import make_baseline, make_judge
+from tests.judges import make_baseline, make_judge, rubric_without_query
 from tests.llm_server import broken, failing, good, llm_server
 from tests.making import make_comparison, make_evaluation
 
@@ -146,3 +146,17 @@ def test_bad_input_is_one_line(
     with pytest.raises(CommandError, match=problem):
         run_judge(capsys, **options)
     assert not Run.objects.exists()
+
+
+def test_what_a_pasted_prompt_leaves_out_is_told_and_the_run_starts(
+    evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_judge(evaluation, "http://127.0.0.1:9/v1", name="blind", version=rubric_without_query(evaluation))
+    call_command("run_judge", "study", judge="blind", estimate=True)
+    told = capsys.readouterr()
+    warning = told.err.removeprefix("blind: ").rstrip()
+    assert warning.startswith("The prompt has no placeholder for the query.")
+    assert json.loads(told.out)["assumptions"][0] == warning
+    call_command("run_judge", "study", judge="blind")
+    assert capsys.readouterr().err.startswith("blind: The prompt has no placeholder")
+    assert Run.objects.count() == 1

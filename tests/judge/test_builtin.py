@@ -1,17 +1,27 @@
 """The four built-in rubrics: what each is asked, in which form, and that its own form reads back."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evaluations.domain import AttemptStep, CallState, Choice, InputRefused, RubricKind, RubricSpec, Shown
-from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SUMMARY_RATING, reference_metric
+from evaluations.domain import (
+    FIRST_LAYOUT,
+    AttemptStep,
+    CallState,
+    Choice,
+    InputRefused,
+    RubricKind,
+    RubricSpec,
+    Shown,
+)
+from evaluations.judge.builtin import BUILTIN_RUBRICS, QA_PAIRWISE, SUMMARY_RATING, builtin_like, reference_metric
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import MATERIAL_RULE, messages_for
 from evaluations.judge.reading import NotRead, Read, Reply, read_reply
 from evaluations.judge.replying import format_shown, reply_schema, score_schema
-from tests.judge.rubrics import KEY, pair, response
+from tests.judge.rubrics import KEY, pair, pairwise, pointwise, response
 
 STORED, SWAPPED = Shown.AS_STORED, Shown.SWAPPED
 METRIC = reference_metric("faithfulness", reason_key="why")
@@ -123,3 +133,14 @@ def test_a_metric_needs_a_name_that_a_key_can_be_made_of() -> None:
     for name in (" ", "§", "x" * 61):
         with pytest.raises(InputRefused, match="needs a name"):
             reference_metric(name)
+
+
+@pytest.mark.parametrize("spec", [*BUILTIN_RUBRICS.values(), METRIC], ids=[*BUILTIN_RUBRICS, "own metric"])
+def test_a_built_in_rubric_is_known_by_its_aspects_and_its_form_in_other_words(spec: RubricSpec) -> None:
+    assert builtin_like(replace(spec, instructions="Other.", layout=FIRST_LAYOUT, few_shot=())) == spec
+
+
+def test_another_rubric_is_like_no_built_in_one() -> None:
+    assert builtin_like(replace(QA_PAIRWISE, answer_format="text")) is None
+    assert builtin_like(pairwise()) is None
+    assert builtin_like(pointwise()) is None

@@ -22,7 +22,7 @@ from evaluations.judge.fencing import FORGED, fence_token, fenced
 from evaluations.judge.prompting import MATERIAL_RULE, messages_for, prompt_sha256
 from evaluations.judge.reading import Read, Reply, read_reply
 from evaluations.judge.replying import format_shown, reply_schema
-from evaluations.judge.templating import fill, placeholders_in, unknown_placeholders
+from evaluations.judge.templating import fill, left_out_of, placeholders_in, unknown_placeholders
 
 STORED, SWAPPED = Shown.AS_STORED, Shown.SWAPPED
 KEY = "k" * 32
@@ -254,6 +254,13 @@ def test_a_pasted_prompt_is_sent_as_it_stands_with_the_responses_in_the_order_sh
     assert prompt(spec, pair("Why?", "one", "two")) == "Q: Why?\nFirst: one\nSecond: two"
     assert prompt(spec, pair("Why?", "one", "two"), SWAPPED) == "Q: Why?\nFirst: two\nSecond: one"
     assert [message["role"] for message in messages_for(spec, pair(), STORED, KEY)] == ["user"]
+
+
+def test_a_pasted_prompt_leaves_out_what_it_has_no_placeholder_for_and_the_built_in_layout_nothing() -> None:
+    assert left_out_of(MAPPED) == ("query", "context", "reference")
+    assert left_out_of(MAPPED | {"{q}": "query", "{c}": "literal"}) == ("context", "reference")
+    assert left_out_of(MAPPED | {"{q}": "query", "{c}": "context", "{r}": "reference"}) == ()
+    assert left_out_of({}) == left_out_of({"{word}": "literal"}) == ()
 
 
 MAPPED = {"{x}": "response_a", "{y}": "response_b"}

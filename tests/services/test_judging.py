@@ -6,12 +6,22 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import AspectSpec, InputRefused, JudgeKind, RubricKind, RubricOrigin, RubricSpec, Shown
+from evaluations.domain import (
+    FIRST_LAYOUT,
+    AspectSpec,
+    InputRefused,
+    JudgeKind,
+    RubricKind,
+    RubricOrigin,
+    RubricSpec,
+    Shown,
+)
 from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import Endpoint, Evaluation, Event, Judge, Rater
+from evaluations.models import Endpoint, Evaluation, Event, Judge, Rater, RubricVersion
 from evaluations.services.judging import judging
 from evaluations.services.preparing.preparing import add_rubric, begin_builtin, next_version
-from tests.judges import make_baseline, make_judge
+from tests.judge.rubrics import FIRST_SIX_ASPECT
+from tests.judges import make_baseline, make_judge, rubric_without_query
 from tests.making import make_comparison, make_evaluation, make_user
 
 pytestmark = pytest.mark.django_db
@@ -296,3 +306,51 @@ def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be()
         base_url=URL, key_variable="", max_in_flight=None, timeout_seconds=30, dialect="vllm"
     )
     assert (found.pk, found.timeout_seconds, found.dialect) == (made.pk, 30, "vllm")
+
+
+# ---- the layout of prompts -----------------------------------------------------------------
+
+
+def test_a_version_that_was_stored_before_there_were_layouts_has_the_first() -> None:
+    assert RubricVersion().layout == RubricVersion._meta.get_field("layout").get_default() == FIRST_LAYOUT
+
+
+def test_a_judge_is_sent_the_layout_of_its_version_whatever_the_rubric_has_by_now(evaluation: Evaluation) -> None:
+    assert evaluation.review_rubric is not None
+    rubric, comparison = evaluation.review_rubric.rubric, make_comparison(evaluation)
+    first = make_judge(evaluation, "http://127.0.0.1:9/v1", version=next_version(rubric, FIRST_SIX_ASPECT, user=None))
+    next_version(rubric, SIX_ASPECT, user=None)
+    preview = judging.preview(Judge.objects.get(pk=first.pk), comparison, Shown.AS_STORED)
+    assert preview is not None
+    assert preview.messages[-1]["content"].startswith("[[begin turn 1, user ")
+    assert preview.messages[-1]["content"].endswith("answer in the form that you were told.")
+
+
+# ---- what a pasted prompt leaves out -------------------------------------------------------
+
+
+def left_out(evaluation: Evaluation, **placeholders: str) -> list[str]:
+    fields = {"x": "response_a", "y": "response_b", **placeholders}
+    spec = RubricSpec(RubricKind.PAIRWISE, "", SIX_ASPECT.aspects, (), {f"{{{one}}}": fields[one] for one in fields})
+    found = judging.left_out_warnings(evaluation, spec)
+    return [next(field for field, words in judging.NOT_SEEN.items() if words == one) for one in found]
+
+
+def test_a_pasted_prompt_is_warned_of_what_the_data_has_and_it_leaves_out(evaluation: Evaluation) -> None:
+    assert left_out(evaluation) == []
+    make_comparison(evaluation, context="")
+    assert left_out(evaluation) == ["query"]
+    assert left_out(evaluation, q="query") == []
+    make_comparison(evaluation, context="Light.")
+    assert left_out(evaluation) == ["query", "context"]
+    make_comparison(evaluation, reference="Rayleigh.")
+    assert left_out(evaluation, q="query") == ["context", "reference"]
+    assert left_out(evaluation, q="query", c="context", r="reference") == []
+
+
+def test_data_of_another_evaluation_and_the_built_in_layout_bring_no_warning(evaluation: Evaluation) -> None:
+    make_comparison(make_evaluation(), context="Light.", reference="Rayleigh.")
+    assert left_out(evaluation) == []
+    make_comparison(evaluation, context="Light.", reference="Rayleigh.")
+    assert judging.left_out_warnings(evaluation, SIX_ASPECT) == []
+    assert judging.warnings_of_judge(make_baseline(evaluation, version=rubric_without_query(evaluation))) == []

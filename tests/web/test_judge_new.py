@@ -12,8 +12,8 @@ from evaluations.forms.judge_new import MODES
 from evaluations.judge.rules import RULES
 from evaluations.models import Endpoint, Evaluation, Judge, LocalServer, Price, User
 from evaluations.services.preparing.preparing import begin_builtin
-from tests.judges import make_judge
-from tests.making import make_evaluation, make_member, make_user
+from tests.judges import make_judge, rubric_without_query
+from tests.making import make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -184,3 +184,21 @@ def test_only_owners_and_managers_make_judges(client: Client, evaluation: Evalua
     assert client.post(address).status_code == 403
     client.force_login(make_user())
     assert client.get(address).status_code == 404
+
+
+NO_QUERY = "The prompt has no placeholder for the query."
+
+
+def test_what_the_chosen_rubric_leaves_out_is_shown_when_it_is_chosen_and_after_the_judge_is_made(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
+) -> None:
+    make_comparison(evaluation)
+    version = rubric_without_query(evaluation)
+    assert NO_QUERY not in client.get(address).content.decode()
+    assert NO_QUERY in client.get(address, {"version": version.pk}).content.decode()
+    part = {"HX-Request": "true", "HX-Target": "left-out"}
+    assert client.get(address, {"version": version.pk}, headers=part).content.decode().count("<p") == 1
+    for other in (str(evaluation.review_rubric_id), "", "x", "9" * 30):
+        assert client.get(address, {"version": other}, headers=part).content.decode().strip() == ""
+    made = client.post(address, fields(evaluation, endpoint, version=str(version.pk)), follow=True)
+    assert NO_QUERY in made.content.decode()

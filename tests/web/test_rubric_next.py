@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import AspectSpec, Role
+from evaluations.domain import FIRST_LAYOUT, AspectSpec, Role
 from evaluations.judge.builtin import BUILTIN_RUBRICS, SIX_ASPECT
 from evaluations.models import Evaluation, Rubric, RubricVersion, User
 from evaluations.services.preparing.preparing import begin_builtin
@@ -246,3 +246,24 @@ def test_only_owners_and_managers_write_versions(
     client.force_login(make_member(evaluation, role))
     assert client.post(address, {**values, "instructions": "Mine."}).status_code == 403
     assert newest().number == 1
+
+
+def test_a_built_in_rubric_of_the_first_layout_can_be_continued_with_the_current_text(
+    client: Client, evaluation: Evaluation
+) -> None:
+    offer, rubric = "?text=builtin", Rubric.objects.get(evaluation=evaluation)
+    page, editor = (reverse(name, args=["study", rubric.pk]) for name in ("rubric", "rubric_next"))
+    assert offer not in client.get(page).content.decode()
+    RubricVersion.objects.filter(rubric=rubric).update(
+        layout=FIRST_LAYOUT, instructions="Compare them.", sha256="0" * 64
+    )
+    assert offer in client.get(page).content.decode()
+    assert form_of(client.get(editor).content)["instructions"] == "Compare them."
+    first = client.get(editor + offer)
+    assert "has the current prompt layout" in first.content.decode()
+    values = form_of(first.content)
+    client.post(editor, values)
+    newest = RubricVersion.objects.filter(rubric=rubric).latest("number")
+    assert (newest.number, newest.spec()) == (2, SIX_ASPECT)
+    assert "has the current prompt layout" not in client.get(editor).content.decode()
+    assert offer not in client.get(page).content.decode()

@@ -91,6 +91,55 @@ def test_an_unresolved_placeholder_is_refused_by_the_editor(client: Client, addr
     assert RubricVersion.objects.count() == before
 
 
+PAGE = f"Skip to content\r\n\r\n{PASTED}\r\nCopy\r\nEdit this page"
+
+
+def test_lines_of_the_page_round_a_prompt_are_shown_and_stay_until_they_are_removed(
+    client: Client, address: str
+) -> None:
+    first = client.post(address, {"text": PAGE})
+    page = first.content.decode()
+    assert "3 lines look like" in page
+    assert [f"<del>{line}</del>" in page for line in ("Skip to content", "Copy", "Edit this page")] == [True] * 3
+    values = form_of(first.content) | {"placeholder_3": "literal"}
+    kept = form_of(client.post(address, values).content)
+    assert kept["instructions"] == PAGE
+    second = client.post(address, values | {"clean": "1"})
+    assert second.status_code == 200
+    assert "look like" not in second.content.decode()
+    values = form_of(second.content)
+    assert values["placeholder_3"] == "literal"  # what was chosen before stays
+    assert form_of(client.post(address, values).content)["instructions"] == PASTED
+
+
+def test_a_page_of_nothing_else_leaves_nothing_to_paste(client: Client, address: str) -> None:
+    answer = client.post(address, {"text": "Skip to content\nCopy", "clean": "1"})
+    assert answer.status_code == 422
+
+
+def test_the_prompts_of_python_code_need_no_cleaning(client: Client, address: str) -> None:
+    page = client.post(address, {"text": f'Skip to content\nMY_PROMPT = """{PASTED}"""\nCopy'}).content.decode()
+    assert "look like" not in page
+
+
+def test_a_prompt_without_a_place_for_what_the_data_has_is_warned_of_on_every_page_on_its_way(
+    client: Client, evaluation: Evaluation, address: str
+) -> None:
+    make_comparison(evaluation, context="Light.")
+    words = "The prompt has no placeholder for the context."
+    first = client.post(address, {"text": PASTED})
+    assert words in first.content.decode()
+    values = form_of(first.content) | {"placeholder_3": "literal"}
+    second = client.post(address, values)
+    assert words in second.content.decode()
+    written = client.post(
+        reverse("rubric_write", args=["study"]), form_of(second.content) | {"name": "mine"}, follow=True
+    )
+    assert words in written.content.decode()
+    without = values | {"placeholder_3": "context"}
+    assert words not in client.post(address, without).content.decode()
+
+
 def test_what_is_not_said_is_asked_again(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": PASTED}).content)
     answer = client.post(address, values)

@@ -11,7 +11,7 @@ from evaluations.domain import AspectSpec, Role, RubricKind, RubricOrigin, Rubri
 from evaluations.models import Evaluation, Judge, Price, Run, User
 from evaluations.services.preparing.preparing import add_rubric
 from tests.bouts import NOWHERE
-from tests.judges import make_baseline, make_judge
+from tests.judges import make_baseline, make_judge, rubric_without_query
 from tests.making import make_comparison, make_evaluation, make_member, make_user
 from tests.signing_in import signed_in
 
@@ -206,3 +206,13 @@ def test_only_those_who_manage_start_runs(evaluation: Evaluation) -> None:
     for role in (Role.REVIEWER, Role.VIEWER, Role.ADJUDICATOR):
         assert signed_in(make_member(evaluation, role)).get(address()).status_code == 403
     assert signed_in(make_user()).get(address()).status_code == 404
+
+
+def test_what_a_pasted_prompt_leaves_out_is_shown_before_the_run_which_may_start(
+    owner: User, evaluation: Evaluation
+) -> None:
+    judge = make_judge(evaluation, NOWHERE, version=rubric_without_query(evaluation))
+    assert "The prompt has no placeholder for the query." in fragment(owner, judge=judge.pk)
+    assert post(owner, judge=judge.pk).status_code == 302
+    other = make_judge(evaluation, NOWHERE, name="other")
+    assert "no placeholder" not in fragment(owner, judge=other.pk)

@@ -74,6 +74,8 @@ class Command(BaseCommand):
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
+        for warning in judging.warnings_of_judge(judge):
+            self.stderr.write(warning)
         self.stdout.write(f"Made the judge {judge.name}: {kind}.")
 
 

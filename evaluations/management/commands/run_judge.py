@@ -14,6 +14,7 @@ from evaluations.management.run_told import in_usd, told
 from evaluations.models import Call, Evaluation, Judge, Run, Worker
 from evaluations.services.judging import answering, attending, batching, lapsing, running
 from evaluations.services.judging.estimating import estimate
+from evaluations.services.judging.judging import warnings_of_judge
 from evaluations.services.judging.pricing import nano_usd
 from evaluations.services.judging.progressing import counts_of_judge
 from evaluations.services.preparing.slicing import slice_of
@@ -55,6 +56,9 @@ class Command(BaseCommand):
             judges = judges_named(slug, options["judge"])
             sliced = slice_of(judges[0].evaluation, options["slice"]).named if options["slice"] else None
             options["sliced"] = sliced
+            for judge in judges:
+                for warning in warnings_of_judge(judge):
+                    self.stderr.write(f"{judge.name}: {warning}")
             if options["estimate"]:
                 self.stdout.write("\n".join(json.dumps(estimated(judge, options)) for judge in judges))
                 return
@@ -117,7 +121,7 @@ def estimated(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
         **{key: {"low": round(span.low), "high": round(span.high)} for key, span in spans.items()},
         "expected": asdict(guess.expected),
         "calls_so_far": counts_of_judge(judge),
-        "assumptions": guess.assumptions,
+        "assumptions": [*guess.warnings, *guess.assumptions],
     }
 
 

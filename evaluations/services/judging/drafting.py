@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain import InputRefused, PairTexts, ReplyShape, ResponseTexts, RubricKind, RubricSpec, Shown
+from evaluations.judge.boilerplate import Boilerplate, boilerplate_in, without_boilerplate
 from evaluations.judge.checking import refuse_slow_pattern, refuse_unusable
-from evaluations.judge.pasting import Prompt, prompts_in, rubric_of
+from evaluations.judge.pasting import Prompt, prompts_in, python_prompts_in, rubric_of
 from evaluations.judge.replying import wants_text, wants_two_steps
 from evaluations.judge.templating import placeholders_in, unknown_placeholders
 from evaluations.models import Comparison, Evaluation, Judge
-from evaluations.services.judging.judging import Preview, pair_texts, previewed, previewed_for
+from evaluations.services.judging.judging import Preview, left_out_warnings, pair_texts, previewed, previewed_for
 from evaluations.services.preparing.preparing import with_known_names
 
 # Where nothing was imported yet, and for whoever may not know which response of a comparison is A.
@@ -27,11 +28,15 @@ MADE_UP: Final = PairTexts(
 
 @dataclass(frozen=True)
 class Look:
-    """What would be sent about ``comparison``, None for a made-up one; or why nothing can be."""
+    """What would be sent about ``comparison``, None for a made-up one; or why nothing can be.
+
+    ``warnings`` name what the evaluation's data has and the prompt leaves out.
+    """
 
     preview: Preview | None = None
     comparison: Comparison | None = None
     problem: str = ""
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,16 @@ def drafts_in(document: str) -> list[Draft]:
     return [Draft(prompt, rubric_of(prompt), placeholders_in(prompt.text)) for prompt in prompts]
 
 
+def boilerplate_of(document: str) -> list[Boilerplate]:
+    """What seems to come from the page round a prompt; nothing where prompts are taken out of Python code anyway."""
+    return [] if python_prompts_in(document) else boilerplate_in(document)
+
+
+def cleaned(document: str) -> str:
+    """The document without what ``boilerplate_of`` finds in it."""
+    return document if python_prompts_in(document) else without_boilerplate(document)
+
+
 def with_fields(evaluation: Evaluation, draft: Draft, fields: Mapping[str, str]) -> RubricSpec:
     """The rubric with what a person says its placeholders stand for, its aspects called as they are here."""
     return with_known_names(evaluation, rubric_of(draft.prompt, fields))
@@ -75,7 +90,7 @@ def look(evaluation: Evaluation, spec: RubricSpec) -> Look:
     texts = pair if spec.kind == RubricKind.PAIRWISE else first_of(pair)
     shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
     requests = previewed(spec, texts, Shown.AS_STORED, key_in_use(evaluation), shape, two_steps=wants_two_steps(spec))
-    return Look(requests, comparison)
+    return Look(requests, comparison, warnings=left_out_warnings(evaluation, spec))
 
 
 def preview_of_made_up(judge: Judge, shown: Shown) -> Preview | None:

@@ -12,7 +12,7 @@ from evaluations.judge.prompting import messages_for
 from evaluations.judge.replying import reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
 from evaluations.outside.list_prices import FULL
-from evaluations.services.judging.judging import is_two_step, shape_of, texts_of
+from evaluations.services.judging.judging import is_two_step, shape_of, texts_of, warnings_of_judge
 from evaluations.services.judging.observing import (
     SUBJECTS,
     Observed,
@@ -49,7 +49,8 @@ SECONDS_A_RULING: Final = 0.002
 class Estimate:
     """What a run would take. ``cost`` is in nano-USD, None where no price is known.
 
-    ``minutes`` is None through the Batch API, whose servers promise a day. ``assumptions`` are sentences.
+    ``minutes`` is None through the Batch API, whose servers promise a day. ``assumptions`` are sentences, and
+    so are ``warnings``: what the judge will not see of the data.
     """
 
     expected: Expected
@@ -59,6 +60,7 @@ class Estimate:
     cost: Span | None
     minutes: Span | None
     assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -98,6 +100,7 @@ def estimate(judge: Judge, *, channel: str = Channel.LIVE, **options: Unpack[Sel
         cost=cost_of_one(price, one, is_batch).times(ahead.to_ask) if price else None,
         minutes=None if is_batch else minutes_of_one(judge, one).times(ahead.to_ask),
         assumptions=(*one.assumptions, said_of_price(judge, price, is_batch), said_of_time(judge, one, is_batch)),
+        warnings=tuple(warnings_of_judge(judge)),
     )
 
 

@@ -32,7 +32,8 @@ from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import later_messages, messages_for
 from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
-from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Rater, Response, RubricVersion, User
+from evaluations.judge.templating import left_out_of
+from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Query, Rater, Response, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.outside.extras import (
     PRICED_APART,
@@ -56,6 +57,15 @@ FURTHEST_SEED: Final = 2**62  # each sample adds one
 # Columns of an endpoint that say how it is asked, beside its limits.
 WAYS_OF_ASKING: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 ITS_EVALUATION: Final = "(the evaluation that it wrote)"
+# What a judge does not see, by the field that a pasted prompt has no placeholder for.
+NOT_SEEN: Final = {
+    "query": "The prompt has no placeholder for the query. The judge will not see the conversation that the responses "
+    "answer.",
+    "context": "The prompt has no placeholder for the context. Queries in this evaluation have one, and the judge will "
+    "not see it.",
+    "reference": "The prompt has no placeholder for the reference answer. Queries in this evaluation have one, and the "
+    "judge will not see it.",
+}
 
 
 @transaction.atomic
@@ -377,6 +387,24 @@ def previewed(
 
 def schema_shown(schema: Mapping[str, Any], shape: ReplyShape) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) if shape == ReplyShape.JSON_SCHEMA else ""
+
+
+def warnings_of_judge(judge: Judge) -> list[str]:
+    """What this judge will not see of the evaluation's data; nothing for a judge that is sent nothing."""
+    if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
+        return []
+    return left_out_warnings(judge.evaluation, judge.rubric_version.spec())
+
+
+def left_out_warnings(evaluation: Evaluation, spec: RubricSpec) -> list[str]:
+    """A sentence for every text that the evaluation's queries have and a pasted prompt has no placeholder for."""
+    queries = Query.objects.filter(evaluation=evaluation).order_by()
+    holding = {
+        "query": queries.exclude(messages=[]),
+        "context": queries.filter(context__gt=""),
+        "reference": queries.filter(reference__gt=""),
+    }
+    return [NOT_SEEN[field] for field in left_out_of(spec.placeholders) if holding[field].exists()]
 
 
 def is_two_step(judge: Judge, spec: RubricSpec) -> bool:

@@ -12,13 +12,14 @@ from django.db.models import Model
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evaluations.domain import FIRST_LAYOUT, InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain import CURRENT_LAYOUT, FIRST_LAYOUT, InputRefused, Role, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge.builtin import (
     BUILTIN_RUBRICS,
     DEFAULT_METRIC,
     DEFAULT_REASON_KEY,
     REFERENCE_METRIC_NAME,
     SIX_ASPECT_NAME,
+    builtin_like,
     reference_metric,
 )
 from evaluations.judge.checking import refuse_slow_pattern, refuse_unusable
@@ -128,6 +129,17 @@ def builtin_rubric(name: str, *, metric: str = "", reason_key: str = "") -> Rubr
     if metric or reason_key:
         raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
     return BUILTIN_RUBRICS[name]
+
+
+def current_builtin(version: RubricVersion) -> RubricSpec | None:
+    """The current words of a built-in rubric, where this version has earlier ones. Its own examples stay."""
+    if version.rubric.origin != RubricOrigin.BUILTIN or version.layout == CURRENT_LAYOUT:
+        return None
+    spec = version.spec()
+    current = None if is_template(spec.placeholders) else builtin_like(spec)
+    if current is None:
+        return None
+    return replace(with_known_names(version.rubric.evaluation, current), few_shot=spec.few_shot or current.few_shot)
 
 
 def with_known_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:
