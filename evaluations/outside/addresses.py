@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 from evaluations.domain import InputRefused, may_be_key
 
 # A name of any other form could hand the server's own secrets to whoever names the address.
-# Names that lead nowhere outside.
-LOCAL_ENDS: Final = (".local", ".localhost", ".lan", ".home", ".internal", ".home.arpa")
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
 
 
@@ -40,19 +38,6 @@ def root_of(base_url: str) -> str:
     return re.sub(r"(/api)?(/v\d+)?/*$|/api/*$", "", base_url.strip(), count=1)
 
 
-def is_local(base_url: str) -> bool:
-    """Whether an address is of this machine or of a network of one's own, by its looks: no name is looked up.
-
-    >>> [is_local(url) for url in ("http://gpu-box:11434/v1", "http://10.0.0.7:8000/v1", "https://api.example.com/v1")]
-    [True, True, False]
-    """
-    host = (urlsplit(base_url).hostname or "").lower()
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith(LOCAL_ENDS))
-
-
 def refuse_key(text: str, field: str) -> None:
     """InputRefused where an API key was pasted into a field that is stored and shown."""
     if may_be_key(text):
@@ -71,7 +56,7 @@ def checked_key_variable(given: str) -> str:
 
 
 # No name server of the public internet answers for these.
-LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
+LOCAL_NAMES: Final = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 
 
 def is_local_address(base_url: str) -> bool:

@@ -102,17 +102,24 @@ def faults_of(asked: Asked, told: Mapping[str, Any]) -> Iterator[str]:
     if path and path != asked.path:
         yield f"asked at {asked.path} instead of {path}"
     for name, value in told.get("request_has", {}).items():
-        if asked.body.get(name) != value:
+        if not holds(asked.body.get(name), value):
             yield f"{name} is {asked.body.get(name)!r} instead of {value!r}"
     for name in told.get("request_lacks", []):
         if name in asked.body:
             yield f"{name} was sent"
 
 
+def holds(sent: Any, wanted: Any) -> bool:
+    """Whether it was sent as it stands; of an object, whether all that is wanted is in it."""
+    if isinstance(sent, Mapping) and isinstance(wanted, Mapping):
+        return all(name in sent and holds(sent[name], value) for name, value in wanted.items())
+    return bool(sent == wanted)
+
+
 @contextmanager
-def replaying(answers: Sequence[Mapping[str, Any]]) -> Iterator[Replay]:
+def replaying(answers: Sequence[Mapping[str, Any]], kind: type[Replay] = Replay) -> Iterator[Replay]:
     """The server, in a thread with a loop of its own; ``address`` is without a path."""
-    replay, loop = Replay(answers), asyncio.new_event_loop()
+    replay, loop = kind(answers), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     runner = asyncio.run_coroutine_threadsafe(started(replay), loop).result(10)

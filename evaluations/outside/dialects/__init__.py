@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain import Dialect
-from evaluations.outside.addresses import is_local
+from evaluations.outside.addresses import is_local_address
 from evaluations.outside.dialects import llama_cpp, lm_studio, ollama, openai, openrouter, vllm
 from evaluations.outside.dialects.adapter import Adapter, Words
 from evaluations.outside.dialects.generic import generic
@@ -40,5 +40,5 @@ def dialect_at(base_url: str) -> Dialect:
     for one in SPECIFIC:
         if any(host == end or host.endswith(f".{end}") for end in one.hosts):
             return one.dialect
-    is_near = is_local(base_url)
+    is_near = is_local_address(base_url)
     return next((one.dialect for one in SPECIFIC if is_near and port in one.ports), Dialect.GENERIC)
