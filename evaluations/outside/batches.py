@@ -27,8 +27,10 @@ from evaluations.outside.llm import (
     error_from,
     error_of,
     extra_fields,
+    flawed_from,
     key_of,
 )
+from evaluations.outside.wording import said_by
 
 WINDOW: Final = "24h"
 ENDED: Final = ("completed", "failed", "expired", "cancelled")
@@ -178,4 +180,6 @@ def answer_in(line: Line, server: Server, request: Request, key: str = "") -> An
     text = json.dumps(line.body, ensure_ascii=False)
     if line.status == 200:
         return answer_from(line.status, text, server, request, key)
+    if flawed := flawed_from(said_by(line.status, text, key)):
+        return flawed
     raise error_from(line.status, text, server, request, key)

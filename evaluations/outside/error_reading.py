@@ -18,7 +18,7 @@ from evaluations.outside.errors import (
     StopRun,
 )
 from evaluations.outside.exchange import Request, Server
-from evaluations.outside.wording import Said
+from evaluations.outside.wording import Said, title_of
 
 LONGEST_WAIT_SECONDS: Final = 3600.0
 LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
@@ -33,6 +33,12 @@ DURATION: Final = re.compile(
     r"(?:(\d+)\s*h(?:ours?)?\s*)?(?:(\d+)\s*m(?:in(?:utes?)?)?(?!s)\s*)?(?:(\d+(?:\.\d+)?)\s*s(?:ec(?:onds?)?)?)?",
     re.IGNORECASE,
 )
+# "Limit 6000, Requested 6294"; what was used before is named between them.
+NEEDED: Final = re.compile(r"limit:? *(\d[\d,]*)[^.]*?requested:? *~?(\d[\d,]*)", re.IGNORECASE)
+TOO_MANY: Final = re.compile(
+    r"\btokens?\b[^.]*\b(?:exceed|larger than|more than|greater than)|\bexceed\w*\b[^.]*\b(?:tokens?|context)\b",
+    re.IGNORECASE,
+)
 RESET: Final = re.compile(r"x-ratelimit-reset\W{1,6}(\d{10,13})", re.IGNORECASE)
 
 
@@ -40,24 +46,28 @@ def error_for(
     said: Said, server: Server, request: Request, headers: Headers, adapter: Adapter, words: Words
 ) -> LLMError:
     """What to do about an answer that is none. ``words`` are those of all dialects: a gateway passes any of them on."""
+    said = adapter.inner(said)
     if (own := adapter.meaning(said, server, request, headers)) is not None:
         return own
     status, why = said.status, said.message
     known: dict[str, Any] = {"http_status": status, "body": said.body}
-    is_request = 400 <= status < 500 and status != 408
+    is_request = (400 <= status < 500 and status != 408) or not said.is_known_status
+    is_limit = status == 429 or ((status == 403 or not said.is_known_status) and said.states(words.rate))
     if is_request and said.states(words.remedy):
         return StopRun(with_remedy(why), **known)
     if is_request and status != 429 and said.states(words.filter):
         return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
-    if (is_request or not said.is_known_status) and (status == 402 or said.states(words.credit)):
+    if is_request and said.states(words.budget):
+        return StopRun(f"The gateway's budget is used up: raise it there and resume the run. {own_words(why)}", **known)
+    if is_request and (status == 402 or said.states(words.credit)):
         return StopRun(
             f"The account behind the key has no credit left: top it up and resume the run. {own_words(why)}", **known
         )
-    if status == 429 and said.states(words.never_fits):
+    if is_limit and never_fits(said, words):
         return RecordOnCall(
             CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **known
         )
-    if status == 429:
+    if is_limit:
         return from_limit(said, headers, known, words)
     if said.states(words.wrong_address):
         return StopRun(wrong_address(server, why), **known)
@@ -72,9 +82,9 @@ def error_for(
     if is_passing(said, words):
         return Retry(f"The server answered {status}: {why}", after=retry_after(headers), **known)
     if status == 401 or said.states(words.key):
-        return StopRun(refused_key(server, status), **known)
+        return StopRun(refused_key(server, said), **known)
     if 300 <= status < 400 or status in (404, 405, 410):
-        return not_there(said, server, request, known)
+        return not_there(said, server, request, known, words)
     return bad_request(said, server, request, known, words)
 
 
@@ -82,6 +92,8 @@ def is_passing(said: Said, words: Words) -> bool:
     """Whether the same request may succeed later: not one that the server found invalid, whatever its status."""
     status = said.status
     if status >= 500 and said.states((*words.context, *words.refused, *words.template, *words.system)):
+        return False
+    if not said.is_known_status and said.states((*words.too_long, *words.key, *words.model)):
         return False
     return status in (408, 409, 425, 498) or (status >= 500 and status != 501) or said.states(words.retry)
 
@@ -101,6 +113,15 @@ def wrong_address(server: Server, why: str) -> str:
 
 
 # ---- limits ----------------------------------------------------------------------------------
+
+
+def never_fits(said: Said, words: Words) -> bool:
+    """Whether this one request is larger than the limit, so that waiting does not help."""
+    if said.states(words.never_fits):
+        return True
+    found = NEEDED.search(said.message)
+    limit, needed = (int(part.replace(",", "")) for part in found.groups()) if found else (0, 0)
+    return needed > limit
 
 
 def from_limit(said: Said, headers: Headers, known: Mapping[str, Any], words: Words) -> LLMError:
@@ -148,18 +169,22 @@ def seconds_in(headers: Headers) -> float | None:
 # ---- refused requests --------------------------------------------------------------------------
 
 
-def refused_key(server: Server, status: int) -> str:
+def refused_key(server: Server, said: Said) -> str:
+    told = f" {own_words(said.message)}" if said.body.strip() else ""
     if not server.key_variable:
-        return f"{server.base_url} wants a key ({status}), and this endpoint names none: add one with a key."
-    return f"{server.base_url} refused the key in {server.key_variable} ({status}): set a valid one for the worker."
+        return f"{server.base_url} wants a key ({said.status}), and this endpoint names none: add one with a key.{told}"
+    return (
+        f"{server.base_url} refused the key in {server.key_variable} ({said.status}): set a valid one for the worker."
+        f"{told}"
+    )
 
 
-def not_there(said: Said, server: Server, request: Request, known: Mapping[str, Any]) -> LLMError:
+def not_there(said: Said, server: Server, request: Request, known: Mapping[str, Any], words: Words) -> LLMError:
     if said.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
         return format_refused(said, request, known)
-    if said.states(("no endpoints found",)):
+    if said.states(("no endpoints found", "no endpoints available", "no allowed providers")):
         return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {said.message}", **known)
-    if said.is_json and "model" in said.body.lower():
+    if said.is_json and (said.states(words.model) or "model" in said.body.lower()):
         return StopRun(unknown_model(server, request, said), **known)
     return StopRun(
         f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
@@ -182,10 +207,12 @@ def bad_request(said: Said, server: Server, request: Request, known: Mapping[str
         return SettingRefused("system", f"The model does not take a system role: {why}", **known)
     if request.shape != ReplyShape.TEXT and (said.states(words.format) or said.param.startswith("response_format")):
         return format_refused(said, request, known)
-    if said.status == 413 or said.holds((*words.context, *words.too_long)):
-        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
-    if said.holds(words.filter):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+    too_long = RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
+    refused = RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+    if said.status == 413 or said.states((*words.context, *words.too_long)):
+        return too_long
+    if said.states(words.filter):
+        return refused
     if setting := said.refused_setting(settings_sent(request)):
         return SettingRefused(
             setting, f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known
@@ -194,8 +221,19 @@ def bad_request(said: Said, server: Server, request: Request, known: Mapping[str
         return StopRun(unfit_template(why), **known)
     if said.param == "model" or said.states(words.model):
         return StopRun(unknown_model(server, request, said), **known)
+    # A body may repeat what was sent: what it says beside its sentence comes last.
+    if TOO_MANY.search(why) or said.holds((*words.context, *words.too_long)):
+        return too_long
+    if said.holds(words.filter):
+        return refused
+    if said.status == 403 and title_of(said.body):
+        return RecordOnCall(
+            CallState.FAILED,
+            f"Something in front of {server.base_url}, such as a firewall, turned the request away (403): {why}",
+            **known,
+        )
     if said.status == 403:
-        return StopRun(f"{refused_key(server, said.status)} {own_words(why)}", **known)
+        return StopRun(refused_key(server, said), **known)
     return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
 
 

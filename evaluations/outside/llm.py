@@ -4,9 +4,11 @@ The only importer of ``openai``, whose import costs half a second: import this m
 """
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from ssl import SSLContext
 from typing import Any, Final
@@ -33,7 +35,7 @@ from evaluations.outside.errors import (
 from evaluations.outside.exchange import Answer, Ask, Request, Server, Usage, with_extra
 from evaluations.outside.extras import resolved
 from evaluations.outside.usage import usage_in
-from evaluations.outside.wording import LEAST_OF_KEY, LONGEST_BODY, json_in, said_by, without_key
+from evaluations.outside.wording import LEAST_OF_KEY, LONGEST_BODY, Said, json_in, said_by, without_key
 
 __all__ = [
     "Answer",
@@ -54,6 +56,7 @@ __all__ = [
     "connected",
     "error_from",
     "error_of",
+    "flawed_from",
     "key_of",
     "retry_after",
 ]
@@ -162,55 +165,63 @@ def answer_from(
             body=storable(text[:LONGEST_BODY]),
         )
     adapter = adapter_of(server)
-    error = error_inside(body)
-    answer = None if error and not has_content(body) else adapter.read(body, headers, request)
+    if error := adapter.fault(body):
+        said = replace(said_of(error, json.dumps({"error": error}), key), body=storable(text[:LONGEST_BODY]))
+    elif error := error_inside(body):
+        said = said_of(error, text, key)
+    if error:
+        if flawed := flawed_from(said, usage_of(body, server, headers)):
+            return flawed
+        told = error_for(said, server, request, headers, adapter, ALL_WORDS)
+        told.usage = usage_of(body, server, headers)
+        raise told
+    answer = adapter.read(body, headers, request)
     if answer is not None:
         return answer
-    if error:
-        raise passed_on(error, text, server, request, key, headers, body)
     raise Retry(
         f"The server answered without a choice: {storable(text[:200])}",
         http_status=status,
         body=storable(text[:LONGEST_BODY]),
+        usage=usage_of(body, server, headers),
     )
 
 
 def error_inside(body: Mapping[str, Any]) -> Any:
-    """What a body of status 200 gives as an error, at its top or in its first choice."""
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    return body.get("error") or first.get("error")
-
-
-def has_content(body: Mapping[str, Any]) -> bool:
+    """What a body of status 200 gives as an error: in its first choice, or at its top where it has no reply."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
-    return isinstance(message, dict) and bool(message.get("content"))
+    has_content = isinstance(message, dict) and bool(message.get("content"))
+    return first.get("error") or (None if has_content else body.get("error"))
 
 
-def passed_on(
-    error: Any, text: str, server: Server, request: Request, key: str, headers: Headers, body: Mapping[str, Any]
-) -> LLMError:
-    """An error inside a 200, with the status that it names; one that names none may pass."""
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None
-    said = said_by(status or 502, text, key, is_known_status=status is not None)
-    told = error_for(said, server, request, headers, adapter_of(server), ALL_WORDS)
+def usage_of(body: Mapping[str, Any], server: Server, headers: Headers) -> Usage | None:
     usage = body.get("usage")
-    if isinstance(usage, dict):
-        told.usage = usage_in(usage, adapter_of(server).cost(usage, headers))
-    return told
+    return usage_in(usage, adapter_of(server).cost(usage, headers)) if isinstance(usage, dict) else None
+
+
+def said_of(error: Any, text: str, key: str) -> Said:
+    """An error inside a 200, with the status that it names; one that names none may pass."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None
+    return said_by(status or 502, text, key, is_known_status=status is not None)
 
 
 def flawed_answer(error: Exception, key: str) -> Answer | None:
-    """What the model wrote where its server only says that it failed to keep to the form."""
+    """What the model wrote where its server answers with an error because it did not keep to the form."""
     if not isinstance(error, APIStatusError):
         return None
-    said = said_by(error.status_code, error.response.text, key)
-    if not said.wrote:
+    return flawed_from(said_by(error.status_code, error.response.text, key))
+
+
+def flawed_from(said: Said, usage: Usage | None = None) -> Answer | None:
+    """The reply that an error holds: one that did not keep to the form, without a word, or cut off at the limit."""
+    usage = usage or Usage()
+    if said.states(ALL_WORDS.flawed) and (said.holds(ALL_WORDS.cut_off)):
+        return Answer("", "length", "", "", said.status, usage)
+    if not said.wrote and not said.states(ALL_WORDS.flawed):
         return None
-    return Answer(said.wrote, "stop", "", "", error.status_code, is_flawed=True)
+    return Answer(said.wrote, "stop", "", "", said.status, usage, is_flawed=True)
 
 
 # ---- errors --------------------------------------------------------------------------------

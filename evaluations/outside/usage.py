@@ -1,9 +1,10 @@
 """How many tokens a server counted, in whichever way it says so.
 
 Reasoning tokens are billed as output. Some servers count them inside the completion (OpenAI, DeepSeek, Groq), some
-beside it (xAI, Google): the total tells, and where there is none the larger reading is taken.
+beside it (xAI, Google): the total tells, and where there is none, more reasoning than completion stands beside it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from evaluations.domain import NANO
 from evaluations.outside.exchange import Usage
 
 MOST_TOKENS: Final = 2**31 - 1
+WRITTEN_COUNT: Final = re.compile(r"[0-9]{1,11}(?:\.0+)?")
 IN: Final = ("prompt_tokens", "input_tokens", "promptTokenCount")
 OUT: Final = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 TOTAL: Final = ("total_tokens", "totalTokenCount")
@@ -25,7 +27,8 @@ def usage_in(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
     tokens_in, out, total = first_count(usage, IN), first_count(usage, OUT), first_count(usage, TOTAL)
     reasoning = reasoning_in(usage)
     if tokens_in is None and total is not None and out is not None:
-        tokens_in = max(total - out - (reasoning or 0), 0)
+        beside = reasoning or 0 if (reasoning or 0) > out else 0
+        tokens_in = max(total - out - beside, 0)
     billed = billed_out(out, reasoning, tokens_in, total)
     if reasoning is None and billed is not None and out is not None and billed > out:
         reasoning = billed - out
@@ -92,8 +95,8 @@ def count(given: Any) -> int | None:
     """A count of tokens, also where it is written as 900.0 or as "900"."""
     if isinstance(given, bool):
         return None
-    if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 12:
-        given = int(given)
+    if isinstance(given, str) and WRITTEN_COUNT.fullmatch(given.strip()):
+        given = float(given)
     if isinstance(given, float) and given.is_integer():
         given = int(given)
     return given if isinstance(given, int) and 0 <= given <= MOST_TOKENS else None

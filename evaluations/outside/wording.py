@@ -28,11 +28,22 @@ WRAPPED_IN: Final = (
     "inner_error",
     "provider_error",
     "body",
+    "fault",
+    "base_resp",
 )
-SENTENCES: Final = ("message", "detail", "msg", "error_message", "reason")
-CODES: Final = ("code", "type", "status", "error_code")
+SENTENCES: Final = (
+    *("message", "detail", "msg", "error_message", "reason", "error_msg", "errmsg", "status_msg", "faultstring"),
+    *("error_description", "Message", "title"),
+)
+CODES: Final = ("code", "type", "status", "error_code", "status_code", "errorcode", "errcode")
+# Where a gateway gives what the provider said, as it came.
+PLAIN_TOO: Final = ("raw", "body", "provider_error")
+ABOUT_AN_ERROR: Final = {*WRAPPED_IN, *SENTENCES, *CODES}
 # What a gateway says of any error that it passes on.
 SAYS_NOTHING: Final = ("provider returned error", "error from provider", "upstream error", "internal server error")
+TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,300})</title>", re.IGNORECASE)
+# How many ends of an object are tried in a text that goes on after it.
+MOST_ENDS: Final = 20
 
 # Each setting by the names that servers have for it.
 SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -47,8 +58,9 @@ SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "logprobs": ("logprobs", "top_logprobs"),
 }
 REFUSES: Final = re.compile(
-    r"not (?:be )?(?:support|allow|permit|enabl|availab)|unsupported|unrecogni[sz]ed|unknown|unexpected|extra input"
-    r"|invalid|deprecated|must be|only|cannot|incompatible|too large|less than|greater than|at most|at least"
+    r"(?:not|n't) (?:be )?(?:support|allow|permit|enabl|availab)|unsupported|unrecogni[sz]ed|unknown|unexpected"
+    r"|extra input|invalid|deprecated|must be|should be|only|cannot|incompatible|too large|less than|greater than"
+    r"|at most|at least"
     r"|does not accept|out of range|maximum|exceeds"
 )
 
@@ -98,7 +110,7 @@ def said_by(status: int, text: str, key: str, *, is_known_status: bool = True) -
     wrote = next((one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), "")
     return Said(
         status=status,
-        message=(sentence_in(chain) or text.strip() or f"status {status}")[:LONGEST_MESSAGE],
+        message=(sentence_in(chain) or title_of(text) or text.strip() or f"status {status}")[:LONGEST_MESSAGE],
         code=" ".join(dict.fromkeys(names)),
         param=params[-1] if params else "",
         body=text[:LONGEST_BODY],
@@ -115,6 +127,8 @@ def wrapped(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     """The objects that say what is wrong, from the outermost to the innermost."""
     if isinstance(given, str):
         given = object_in(given)
+    if isinstance(given, list) and given and isinstance(given[0], str):
+        given = {"message": "; ".join(map(str, given))}
     if isinstance(given, list) and given and isinstance(given[0], dict) and "loc" not in given[0]:
         given = given[0]
     if not isinstance(given, dict) or depth > DEEPEST:
@@ -127,6 +141,8 @@ def wrapped(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         yield from wrapped(choices[0].get("error"), depth + 1)
     for name in (*WRAPPED_IN, "message"):
         inside = given.get(name)
+        if name in PLAIN_TOO and isinstance(inside, str) and inside.strip() and object_in(inside) is None:
+            inside = {"message": title_of(inside) or inside}
         if isinstance(inside, (dict, list, str)):
             yield from wrapped(inside, depth + 1)
 
@@ -134,16 +150,26 @@ def wrapped(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 def object_in(text: str) -> Any:
     """The object inside a text, as JSON or as Python prints it; None where there is none."""
     start = text.find("{")
-    end = text.rfind("}")
-    if start < 0 or end < start or len(text) > 4 * LONGEST_BODY:
+    if start < 0 or len(text) > 4 * LONGEST_BODY:
         return None
-    inside = text[start : end + 1]
-    if (found := json_in(inside)) is not None:
-        return found
     try:
-        return ast.literal_eval(inside)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return python_object(text, start)
+
+
+def python_object(text: str, start: int) -> Any:
+    """The longest object that begins here as Python prints one; a gateway may add its own sentence after it."""
+    end = len(text)
+    for _ in range(MOST_ENDS):
+        end = text.rfind("}", start, end)
+        if end < 0:
+            return None
+        try:
+            return ast.literal_eval(text[start : end + 1])
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
 
 
 def sentence_in(chain: Iterable[Mapping[str, Any]]) -> str:
@@ -167,7 +193,8 @@ def sentence_of(error: Mapping[str, Any]) -> str:
 
 def before_object(message: str) -> str:
     """A sentence without the object that it wraps, which is read for itself."""
-    if object_in(message) is None:
+    inside = object_in(message)
+    if not isinstance(inside, dict) or not ABOUT_AN_ERROR & inside.keys():
         return message.strip()
     return message[: message.find("{")].strip().removesuffix("-").strip()
 
@@ -182,6 +209,12 @@ def fault_at(fault: Any) -> str:
 
 
 # ---- text ------------------------------------------------------------------------------------
+
+
+def title_of(text: str) -> str:
+    """The title of a web page, which is all that it says; "" where the text is none."""
+    found = TITLE.search(text[:LONGEST_BODY]) if text.lstrip()[:1] == "<" else None
+    return " ".join(found[1].split()) if found else ""
 
 
 def without_key(text: str, key: str) -> str:

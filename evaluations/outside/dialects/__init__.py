@@ -9,7 +9,17 @@ from urllib.parse import urlsplit
 
 from evaluations.domain import Dialect
 from evaluations.outside.addresses import is_local_address
-from evaluations.outside.dialects import llama_cpp, lm_studio, ollama, openai, openrouter, vllm
+from evaluations.outside.dialects import (
+    groq,
+    litellm,
+    llama_cpp,
+    lm_studio,
+    ollama,
+    openai,
+    openrouter,
+    vllm,
+    xai,
+)
 from evaluations.outside.dialects.adapter import Adapter, Words
 from evaluations.outside.dialects.generic import generic
 from evaluations.outside.exchange import Server
@@ -17,6 +27,9 @@ from evaluations.outside.exchange import Server
 SPECIFIC: Final = (
     openai.ADAPTER,
     openrouter.ADAPTER,
+    xai.ADAPTER,
+    groq.ADAPTER,
+    litellm.ADAPTER,
     ollama.ADAPTER,
     llama_cpp.ADAPTER,
     vllm.ADAPTER,

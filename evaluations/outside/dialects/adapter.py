@@ -33,6 +33,10 @@ class Words:
     busy: tuple[str, ...] = ()  # with a 5xx: there were too many requests at once
     template: tuple[str, ...] = ()  # the model's chat template does not take these messages
     loading: tuple[str, ...] = ()  # the server cannot load the model, for want of memory or at all
+    budget: tuple[str, ...] = ()  # a gateway's own budget is used up
+    rate: tuple[str, ...] = ()  # too many requests, where the status does not say so
+    flawed: tuple[str, ...] = ()  # the model failed to keep to the form of the reply
+    cut_off: tuple[str, ...] = ()  # it reached the limit of tokens before the form was complete
 
     def plus(self, other: "Words") -> "Words":
         return Words(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
@@ -43,8 +47,9 @@ class Adapter:
     """One dialect. ``hosts`` are ends of host names, ``ports`` where such a server listens on its own machine.
 
     ``read`` gives the answer that a body of status 200 holds, or None where it holds none. ``meaning`` may say what
-    an error means before the rules that all dialects share; None leaves it to them. ``limits_reasoning``: whether
-    the limit of tokens holds for reasoning and reply together.
+    an error means before the rules that all dialects share; None leaves it to them. ``inner`` gives the error that
+    this one passes on. ``fault`` gives the error that a body of status 200 holds in the provider's own form, None
+    where it holds none. ``limits_reasoning``: whether the limit of tokens holds for reasoning and reply together.
     """
 
     dialect: Dialect
@@ -58,6 +63,8 @@ class Adapter:
     query: Mapping[str, str] = field(default_factory=dict)
     words: Words = field(default_factory=Words)
     meaning: Callable[[Said, Server, Request, Headers], LLMError | None] = lambda said, server, request, headers: None
+    inner: Callable[[Said], Said] = lambda said: said
+    fault: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda body: None
     cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
     models_path: str = "/models"
     batch_path: str = "/v1/chat/completions"

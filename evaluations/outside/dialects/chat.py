@@ -23,6 +23,8 @@ CUT_OFF: Final = ("max_tokens", "model_length", "model_context_window_exceeded",
 # How many likely tokens are asked for at each place of a reply: a rubric has few labels, but a label has spellings.
 TOP_LOGPROBS: Final = 20
 FEW_LOGPROBS: Final = 5  # where a server does not take so many
+# Why a model stopped that did not come to its end.
+BROKEN_OFF: Final = ("error", "network_error", "insufficient_system_resource")
 
 # What many servers say in the same words.
 WORDS: Final = Words(
@@ -36,24 +38,45 @@ WORDS: Final = Words(
     ),
     too_long=(
         *("too long", "request too large", "too many tokens", "maximum number of tokens", "reduce the length"),
-        *("string_above_max_length", "maximum input length", "maximum allowed length"),
+        *("string_above_max_length", "maximum input length", "maximum allowed length", "maximum prompt length"),
     ),
     never_fits=("request too large", "tokens must be reduced"),
     filter=(
         *("content_filter", "content management policy", "content policy", "content_policy", "responsibleaipolicy"),
         *("usage policy", "usage policies", "flagged", "moderation", "safety system", "prohibited_content"),
         *("content filtering", "usage guidelines", "safety_check", "inappropriate content", "blocked by safety"),
-        *("unsafe content", "sensitive content", "violates our"),
+        *(
+            "unsafe content",
+            "sensitive content",
+            "violates our",
+            "guardrail checks",
+            "guardrail policy",
+            "hooks_failed",
+        ),
+        *("content safety policy", "blocked due to security", "prompt_threat", "prompt threat"),
+        *("prompt was blocked", "prompt has been blocked", "response was blocked", "output was blocked"),
     ),
     credit=(
         *("insufficient_quota", "insufficient balance", "insufficient credits", "insufficient_balance"),
         *("credit balance is too low", "out of credits", "more credits", "used all available credits"),
         *("billing_not_active", "billing_hard_limit", "account is not active", "key limit exceeded"),
+        *("run out of credits", "have any credits", "spending limit", "included credits", "inactive subscription"),
+        *("balance exhausted", "balance is not enough", "insufficient account balance", "insufficient funds"),
     ),
     quota=(
         *("per day", "perday", "per-day", "daily", "(tpd)", "(rpd)", "per 86400s", "per month", "weekly limit"),
-        *("tokens_per_day", "requests_per_day"),
+        *("tokens_per_day", "requests_per_day", "/ day", "/ month", "usage limit reached", "limit will reset at"),
     ),
+    budget=(
+        "budget has been exceeded",
+        "budget_exceeded",
+        "exceededbudget",
+        "exceeded budget",
+        "over budget",
+        "max budget:",
+        "max budget for",
+    ),
+    rate=("rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"),
     key=(
         *("api key not valid", "api_key_invalid", "invalid api key", "invalid_api_key"),
         *("incorrect api key", "incorrect_api_key"),
@@ -94,6 +117,7 @@ def chat_body(
     *,
     limit_name: Callable[[Request], str] | None = None,
     format_of: Callable[[Request], dict[str, Any]] | None = None,
+    top_logprobs: int = TOP_LOGPROBS,
 ) -> dict[str, Any]:
     """The body of a request: what the judge sets and its model takes, by the protocol's names."""
     given: dict[str, Any] = {"model": request.model, "messages": messages_of(request)}
@@ -106,7 +130,7 @@ def chat_body(
             given[setting] = getattr(request, setting)
     if request.sends("logprobs"):
         few = "top_logprobs" in request.sent_as.left_out
-        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
     return with_extra({**given, **(format_of or response_format)(request)}, request.body)
 
 
@@ -150,7 +174,10 @@ def read_chat(
     *,
     cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None,
 ) -> Answer | None:
-    """The first choice of a completion; None where there is none. An empty list of choices is a filter's work."""
+    """The first choice of a completion; None where there is none, or where the model broke off.
+
+    An empty list of choices is a filter's work.
+    """
     usage = part_of(body, "usage")
     counted = usage_in(usage, cost(usage, headers))
     choice = first_choice(body)
@@ -160,7 +187,7 @@ def read_chat(
     finish_reason = ended_by(text_in(choice.get("finish_reason")))
     if finish_reason == "content_filter":  # often without a message
         message = message or {}
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or finish_reason in BROKEN_OFF:
         return None
     return Answer(
         text=text_in(message.get("content")),

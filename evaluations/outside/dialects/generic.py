@@ -1,27 +1,151 @@
-"""A server of which only the protocol is known: it may be any provider's, or a gateway to several of them."""
+"""A server of which only the protocol is known: it may be any provider's, or a gateway to several of them.
+
+The numbers of errors: https://docs.bigmodel.cn/cn/api/api-code (Zhipu),
+https://platform.minimax.io/docs/api-reference/errorcode.md (MiniMax). The words of others:
+https://api-docs.deepseek.com/quick_start/error_codes, https://help.aliyun.com/en/model-studio/error-code,
+https://platform.kimi.com/docs/api/errors, https://cloud.baidu.com/doc/qianfan-api/s/rmwbl43x7,
+https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platform/errors.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evaluations.domain import Dialect
+from evaluations.outside.dialects import groq, litellm, openrouter, xai
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
-from evaluations.outside.dialects.chat import WORDS, chat_body, chat_reader
+from evaluations.outside.dialects.chat import WORDS, chat_body, read_chat
+from evaluations.outside.errors import LLMError, Retry, StopRun
+from evaluations.outside.exchange import Answer, Request, Server
+from evaluations.outside.usage import nano_usd_in, part_of
+from evaluations.outside.wording import Said
 
-# What providers say that have no dialect of their own: DeepSeek, Alibaba, Zhipu, Mistral, TGI and others.
+# What providers say that have no dialect of their own.
 OTHERS: Final = Words(
-    too_long=("`inputs` tokens",),  # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096
-    filter=("content exists risk", "data_inspection_failed", "datainspectionfailed", "不安全或敏感内容", "敏感内容"),
-    credit=("arrearage", "余额不足"),
+    too_long=(
+        "`inputs` tokens",  # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096
+        *("exceeded model token limit", "prompt 超长", "range of input length", "tokens_limit_reached"),
+        *("tokens_too_long", "characters_too_long", "max input characters", "max input tokens"),
+    ),
+    filter=(
+        *("content exists risk", "data_inspection_failed", "datainspectionfailed", "不安全或敏感内容", "敏感内容"),
+        *("unsafe or sensitive content", "considered high risk", "new_sensitive", "unsafe_request"),
+    ),
+    credit=(
+        *("arrearage", "余额不足", "已欠费", "exceeded_current_quota", "freetieronly", "suspended, possibly due to"),
+        *("insufficient credit", "credits expired", "insufficient_user_quota", "额度不足"),
+    ),
+    quota=("今日调用次数限额", "使用上限", "usage limit exceeded"),
+    model=("unknown_model", "模型不存在", "not found for account"),
+    rate=("并发数过高", "频率过高", "速率限制", "访问量过大"),
 )
+# Where a number says what a status of the protocol says: those of Zhipu stand in an error, those of MiniMax in a 200.
+ZHIPU: Final = {
+    **dict.fromkeys(("1301",), (400, "content_filter")),
+    **dict.fromkeys(("1261",), (400, "context_length_exceeded")),
+    **dict.fromkeys(("1113",), (402, "insufficient_balance")),
+    **dict.fromkeys(("1302", "1303", "1305", "1312"), (429, "rate_limit")),
+    **dict.fromkeys(("1304", "1308", "1310"), (429, "requests_per_day")),
+    **dict.fromkeys(("1211",), (400, "model_not_found")),
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), (401, "invalid_api_key")),
+}
+MINIMAX: Final = {
+    **dict.fromkeys((1002, 1041), (429, "rate_limit")),
+    **dict.fromkeys((1004, 2049), (401, "invalid_api_key")),
+    **dict.fromkeys((1008,), (402, "insufficient_balance")),
+    **dict.fromkeys((1026, 1027), (400, "content_filter")),
+    **dict.fromkeys((1039,), (400, "context_length_exceeded")),
+    **dict.fromkeys((2056,), (429, "requests_per_day")),
+    **dict.fromkeys((1042, 2013), (400, "invalid_params")),
+}
+PASSING: Final = 503  # any other number of MiniMax is a fault of its own
+WELL: Final = (0, 200, "0", "200", "", None)
+
+
+def cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+    """Perplexity gives a sum with its parts, among them what a search costs beside the tokens."""
+    return nano_usd_in(part_of(usage, "cost").get("total_cost"))
+
+
+def fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
+    if body.get("choices"):
+        return None
+    told = part_of(body, "base_resp")
+    number = told.get("status_code")
+    if number not in WELL:
+        status, kind = MINIMAX.get(number, (PASSING, "")) if isinstance(number, int) else (PASSING, "")
+        return {"code": status, "type": kind, "message": told.get("status_msg") or f"status {number}"}
+    if body.get("errors") and body.get("success") is not True:
+        return {"errors": body["errors"]}
+    code = body.get("code", body.get("status_code", body.get("error_code")))
+    sentence = next((body[name] for name in ("message", "msg", "error_msg", "detail") if body.get(name)), None)
+    if sentence is not None and "error" not in body and (code not in WELL or "choices" not in body):
+        return {"code": code, "message": sentence}
+    return {"message": body["fault"]} if body.get("fault") else None
+
+
+def inner(said: Said) -> Said:
+    """Zhipu's number as the status and the word that all dialects have for it."""
+    numbers = [number for number in said.code.split() if number in ZHIPU]
+    if not numbers or not 400 <= said.status < 500:
+        return litellm.inner(openrouter.inner(said))
+    status, kind = ZHIPU[numbers[-1]]
+    return Said(
+        status,
+        said.message,
+        f"{said.code} {kind}",
+        said.param,
+        said.body,
+        said.is_json,
+        said.wrote,
+        is_known_status=True,
+    )
+
+
+def meaning(said: Said, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    if said.status == 429 and said.states(("allocationquota", "allocated quota exceeded")):
+        return Retry(f"The server answered 429: {said.message}", busy=True, **known)
+    if said.states(("enable_thinking",)):
+        return StopRun(
+            f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
+            f"It says: {said.message}",
+            **known,
+        )
+    if said.states(("only support stream", "only supports stream")):
+        return StopRun(f"The model answers only in a stream: choose another one. It says: {said.message}", **known)
+    told = (one(said, server, request, headers) for one in OF_GATEWAYS)
+    return next((error for error in told if error is not None), None)
+
+
+OF_GATEWAYS: Final = (openrouter.meaning, litellm.meaning, groq.meaning, xai.meaning)
 
 
 def generic(known: Sequence[Adapter]) -> Adapter:
-    """The adapter that understands what any of the known ones says of its costs."""
+    """The adapter that understands what any of the known ones says of its costs and of its faults."""
 
-    def cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-        return next((told for one in known if (told := one.cost(usage, headers)) is not None), None)
+    def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+        costs = (one(usage, headers) for one in (*(one.cost for one in known), cost))
+        return next((told for told in costs if told is not None), None)
 
-    return Adapter(dialect=GENERIC, body=chat_body, read=chat_reader(cost), cost=cost, words=WORDS.plus(OTHERS))
+    def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        faults = (one(body) for one in (*(one.fault for one in known), fault))
+        return next((told for told in faults if told is not None), None)
+
+    def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+        return read_chat(xai.with_total(body) if xai.is_of_xai(body) else body, headers, request, cost=any_cost)
+
+    return Adapter(
+        dialect=GENERIC,
+        body=chat_body,
+        read=read,
+        cost=any_cost,
+        fault=any_fault,
+        inner=inner,
+        meaning=meaning,
+        words=WORDS.plus(OTHERS),
+    )
 
 
 GENERIC: Final = Dialect.GENERIC

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -251,7 +251,9 @@ def came_empty(tried: Sequence[int]) -> set[int]:
     """Of these calls those that were answered once without a word."""
     if not tried:
         return set()
-    again = Attempt.objects.filter(call__in=tried, outcome=AttemptOutcome.RETRY, http_status=200)
+    # A server may call a reply without a word an error because it did not keep to the form: only a reply has an end.
+    is_reply = Q(http_status=200) | ~Q(finish_reason="")
+    again = Attempt.objects.filter(is_reply, call__in=tried, outcome=AttemptOutcome.RETRY)
     return {call_id for call_id, raw in again.values_list("call_id", "raw") if not raw.strip()}
 
 

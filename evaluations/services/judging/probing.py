@@ -1,5 +1,6 @@
 """Finding, before a judge's first verdict, how its requests must be written for its server and model to take them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -13,6 +14,11 @@ from evaluations.services.judging.working import Bout
 TRIED_IN_TURN: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
 LOOK_AGAIN_SECONDS: Final = 0.05
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
+# The model refuses the number, and not its name.
+OUT_OF_RANGE: Final = re.compile(
+    r"less than|greater than|at most|at least|between|range of|<=|>=|too large|exceed", re.I
+)
+OTHER_NAME: Final = re.compile(r"instead|unsupported|not supported|extra input|unrecogni[sz]ed", re.I)
 # Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
 MAY_BE_LEFT_OUT: Final = ("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native")
 
@@ -111,6 +117,8 @@ def rewritten(sent_as: SentAs, error: SettingRefused) -> SentAs | None:
 def other_limit(sentence: str, now: str) -> str | None:
     """The name of the limit to try next, once; None where it is the number that the model refuses."""
     if now or not any(name in sentence for name in LIMIT_NAMES):
+        return None
+    if OUT_OF_RANGE.search(sentence) and not OTHER_NAME.search(sentence):
         return None
     wanted = [name for name in LIMIT_NAMES if name in sentence]
     if len(wanted) > 1 or "max_completion_tokens" not in sentence:
