@@ -7,8 +7,9 @@ from aiohttp import web
 
 from evaluations.domain import CallState, Dialect
 from evaluations.models import Call, Endpoint, Evaluation
+from evaluations.outside.dialects import adapter_of
 from evaluations.services.judging import cut_prompts
-from evaluations.services.judging.conversing import dialect_of
+from evaluations.services.judging.conversing import server_of_endpoint
 from evaluations.services.judging.judging import create_judge
 from evaluations.services.judging.running import start_run
 from tests.conformance.replay import Asked, Replay, replaying, verdict_for
@@ -90,4 +91,5 @@ def test_the_context_never_shrinks_since_each_size_loads_the_model_anew() -> Non
     ],
 )
 def test_a_dialect_that_was_set_goes_before_that_of_the_address(set_to: str, base_url: str, dialect: Dialect) -> None:
-    assert dialect_of(Endpoint(dialect=set_to, base_url=base_url)) == dialect
+    endpoint = Endpoint(dialect=set_to, base_url=base_url)
+    assert adapter_of(server_of_endpoint(endpoint)).dialect == dialect
