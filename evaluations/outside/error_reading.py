@@ -213,12 +213,12 @@ def bad_request(said: Said, server: Server, request: Request, known: Mapping[str
         return too_long
     if said.states(words.filter):
         return refused
+    if said.states((*words.template, *words.system)):
+        return StopRun(unfit_template(why), **known)
     if setting := said.refused_setting(settings_sent(request)):
         return SettingRefused(
             setting, f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known
         )
-    if said.states((*words.template, *words.system)):
-        return StopRun(unfit_template(why), **known)
     if said.param == "model" or said.states(words.model):
         return StopRun(unknown_model(server, request, said), **known)
     # A body may repeat what was sent: what it says beside its sentence comes last.
