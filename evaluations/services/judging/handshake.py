@@ -6,6 +6,7 @@ What it finds is a table for people, and where a judge of that model begins: its
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -98,6 +99,7 @@ class Tried:
     answer: Answer | None = None
     error: LLMError | None = None
     latency_ms: int | None = None
+    limit_name: str = ""
 
 
 def shake_hands(server: Server, model: str, *, long: bool | None = None) -> Result:
@@ -136,6 +138,7 @@ async def asked(server: Server, result: Result, long: bool) -> Result:
     try:
         async with connected(server) as ask:
             tried = await tiny(ask, result.model)
+            tried.limit_name = limit_name_in(adapter_of(server).body(tried.request))
             is_cut = await long_is_cut(ask, tried) if long and tried.answer else None
     except LLMError as error:  # no key, or no usable address
         return replace(result, findings=(*result.findings, Finding("Request", str(error), PROBLEM, cure_of(result))))
@@ -152,6 +155,16 @@ async def asked(server: Server, result: Result, long: bool) -> Result:
         latency_ms=tried.latency_ms,
         is_cut=is_cut,
     )
+
+
+def limit_name_in(body: Mapping[str, Any]) -> str:
+    """The name under which the limit of tokens stands in a body, or in an object of it."""
+    for name, value in body.items():
+        if value == LIMIT and not isinstance(value, bool):
+            return name
+        if isinstance(value, Mapping) and (inside := limit_name_in(value)):
+            return inside
+    return ""
 
 
 async def tiny(ask: Ask, model: str) -> Tried:
@@ -234,7 +247,7 @@ def of_server(server: Server, known: Recognized | None, model: str) -> list[Find
     adapter = adapter_of(server)
     title = DIALECTS_IN_WORDS[adapter.dialect]
     if known is None:
-        return [Finding("Server", f"{server.base_url}, as {title}: it does not say what it is", WARNING)]
+        return [Finding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
     said = f"{title} {known.version}".strip()
     if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
         return [Finding("Server", f"{said}: its API is at {known.base_url}", WARNING, "Change the base URL to it.")]
@@ -252,8 +265,7 @@ def of_answer(tried: Tried, answer: Answer) -> list[Finding]:
     request, refused = tried.request, tried.refused
     left_out = request.sent_as.left_out
     found = [of_shape(tried, answer), Finding("Model", answer.model or request.model)]
-    limit = request.sent_as.limit_name or "its usual name"
-    found.append(of_limit(answer, limit))
+    found.append(of_limit(answer, tried.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
         found.append(Finding(words, f"left out: {refused[name]}" if is_out else "sent", WARNING if is_out else OK))
@@ -282,6 +294,8 @@ def of_shape(tried: Tried, answer: Answer) -> Finding:
 
 
 def of_limit(answer: Answer, limit: str) -> Finding:
+    if not limit:
+        return Finding("Token limit", "left out", WARNING, "Without a limit no budget can be guaranteed.")
     out = answer.usage.tokens_out
     if out is not None and out > LIMIT:
         do = "Set the model's maximum in its price, or no budget can be guaranteed."
