@@ -1,0 +1,119 @@
+"""What a run brought, and whether each stored verdict is the one in the raw reply.
+
+The replies are read with ``json`` alone, independently of the product's parser.
+"""
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from evaluations.domain import FLIPPED, AspectSpec, AttemptOutcome, CallState, Choice, RubricKind, RubricSpec, Shown
+from evaluations.models import Attempt, Call, Run, Score, Verdict
+
+# Answers are stored a moment after they came, not always the same moment.
+STORING_SECONDS: Final = 0.1
+
+Values = Mapping[str, str | float]
+
+
+@dataclass(frozen=True)
+class Reread:
+    """``other`` are replies that are not plain JSON, for a person to read, each with what was stored."""
+
+    same: int
+    wrong: tuple[str, ...]
+    other: tuple[str, ...]
+
+
+def figures_of(run: Run) -> dict[str, Any]:
+    attempts = list(Attempt.objects.filter(run=run))
+    calls = Call.objects.filter(run=run)
+    states = Counter(calls.values_list("state", flat=True))
+    answered = states.pop(CallState.ANSWERED, 0)
+    seconds = [one.latency_ms / 1000 for one in attempts if one.outcome != AttemptOutcome.LOST]
+    spans = [(one.created_at.timestamp() - one.latency_ms / 1000, one.created_at.timestamp()) for one in attempts]
+    took = (run.finished_at - run.started_at) / timedelta(seconds=1) if run.finished_at and run.started_at else None
+    return {
+        "calls": calls.count(),
+        "answered": answered,
+        "repaired": calls.filter(repaired=True).count(),
+        "failures": dict(states),
+        "requests": len(attempts),
+        "request_seconds_median": round(statistics.median(seconds), 1) if seconds else None,
+        "request_seconds_most": round(max(seconds), 1) if seconds else None,
+        "tokens_in_median": middle(one.tokens_in for one in attempts),
+        "tokens_out_median": middle(one.tokens_out for one in attempts),
+        "most_in_flight": most_at_once(spans),
+        "run_seconds": None if took is None else round(took),
+        "run": run.state,
+        "stop_reason": run.stop_reason,
+    }
+
+
+def middle(counts: Iterable[int | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    return statistics.median(known) if known else None
+
+
+def most_at_once(spans: Iterable[tuple[float, float]]) -> int:
+    """How many of these spans of time, in seconds, overlap at some moment; touching ends do not count."""
+    moments = []
+    for begin, end in spans:
+        if end - STORING_SECONDS > begin + STORING_SECONDS:
+            moments += [(begin + STORING_SECONDS, 1), (end - STORING_SECONDS, -1)]
+    most = now = 0
+    for _, change in sorted(moments):
+        now += change
+        most = max(most, now)
+    return most
+
+
+def reread(run: Run) -> Reread:
+    spec = run.judge.rubric_version.spec() if run.judge.rubric_version else None
+    assert spec is not None
+    same, wrong, other = 0, [], []
+    for call in Call.objects.filter(run=run).order_by("pk"):
+        stored = stored_values(call)
+        if call.state != CallState.ANSWERED:
+            wrong += [f"call {call.pk} is {call.state} and has {stored}"] if stored else []
+            continue
+        raw = Attempt.objects.filter(call=call, outcome=AttemptOutcome.ANSWERED).order_by("number").last()
+        read = plainly_read(spec, Shown(call.shown), raw.raw if raw else "")
+        told = f"call {call.pk}, shown {call.shown}: stored {stored}, reply {raw.raw if raw else None!r}"
+        if read is None:
+            other.append(told)
+        elif read == stored:
+            same += 1
+        else:
+            wrong.append(told)
+    return Reread(same, tuple(wrong), tuple(other))
+
+
+def stored_values(call: Call) -> Values:
+    verdicts = Verdict.all_rows.filter(call=call).values_list("aspect__key", "choice")
+    scores = Score.all_rows.filter(call=call).values_list("aspect__key", "value")
+    return {**dict(verdicts), **dict(scores)}
+
+
+def plainly_read(spec: RubricSpec, shown: Shown, raw: str) -> Values | None:
+    """The verdicts in the one JSON object of the reply, in terms of A and B as stored; None where there is no such."""
+    try:
+        found = json.loads(raw[raw.index("{") : raw.rindex("}") + 1], strict=False)
+        verdicts = found[spec.choices_key] if spec.choices_key else found
+        return {
+            aspect.key: value_in(spec, aspect, shown, verdicts[aspect.reply_key or aspect.key])
+            for aspect in spec.aspects
+        }
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def value_in(spec: RubricSpec, aspect: AspectSpec, shown: Shown, value: Any) -> str | float:
+    if spec.kind == RubricKind.POINTWISE:
+        return float(value)
+    choice = {aspect.labels.get(one, one): one for one in Choice}[value]
+    return str(FLIPPED[choice] if shown == Shown.SWAPPED else choice)
