@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.setdefault("JUDGEWEB_DATA_DIR", tempfile.mkdtemp(prefix="judgeweb-benchmark-"))
@@ -117,7 +118,7 @@ def evaluation_for(rubric: str, topics: tuple[Topic, ...]) -> Evaluation:
     evaluation = make_evaluation()
     for topic in topics:
         good, faulty = topic.summaries if rubric == "summary-rating" else topic.answers
-        columns = {"context": topic.passage} if rubric in ("qa-pairwise", "reference-metric") else {}
+        columns: dict[str, Any] = {"context": topic.passage} if rubric in ("qa-pairwise", "reference-metric") else {}
         columns |= {"reference": topic.reference} if rubric == "reference-metric" else {}
         make_comparison(evaluation, query=asked(rubric, topic), response_a=good, response_b=faulty, **columns)
     return evaluation
