@@ -101,8 +101,15 @@ def run_one(name: str, mode: str, base_url: str, options: argparse.Namespace) ->
     run = Run.objects.get(evaluation=evaluation)
     tell(judge=name, mode=mode, model=Path(model).name, **figures_of(run))
     found = reread(run)
-    tell(judge=name, mode=mode, verdicts_read_alike=found.same, wrong=len(found.wrong), not_plain_json=len(found.other))
-    for told in (*found.wrong, *found.other):
+    tell(
+        judge=name,
+        mode=mode,
+        same_in_raw_reply=found.same,
+        wrong=len(found.wrong),
+        not_plain_json=len(found.other),
+        plain_json_without_verdict=len(found.left),
+    )
+    for told in (*found.wrong, *found.other, *found.left):
         print(f"  {told}")
     return len(found.wrong)
 

@@ -22,11 +22,15 @@ Values = Mapping[str, str | float]
 
 @dataclass(frozen=True)
 class Reread:
-    """``other`` are replies that are not plain JSON, for a person to read, each with what was stored."""
+    """``other`` are replies that are not plain JSON, for a person to read, each with what was stored.
+
+    ``left`` are replies that are plain JSON and whose call has no verdict.
+    """
 
     same: int
     wrong: tuple[str, ...]
     other: tuple[str, ...]
+    left: tuple[str, ...]
 
 
 def figures_of(run: Run) -> dict[str, Any]:
@@ -75,22 +79,23 @@ def most_at_once(spans: Iterable[tuple[float, float]]) -> int:
 def reread(run: Run) -> Reread:
     spec = run.judge.rubric_version.spec() if run.judge.rubric_version else None
     assert spec is not None
-    same, wrong, other = 0, [], []
+    same, wrong, other, left = 0, [], [], []
     for call in Call.objects.filter(run=run).order_by("pk"):
         stored = stored_values(call)
+        last = Attempt.objects.filter(call=call).order_by("number").last()
+        raw = last.raw if last else ""
+        read = plainly_read(spec, Shown(call.shown), raw)
+        told = f"call {call.pk} is {call.state}, shown {call.shown}: stored {stored}, reply {raw!r}"
         if call.state != CallState.ANSWERED:
-            wrong += [f"call {call.pk} is {call.state} and has {stored}"] if stored else []
-            continue
-        raw = Attempt.objects.filter(call=call, outcome=AttemptOutcome.ANSWERED).order_by("number").last()
-        read = plainly_read(spec, Shown(call.shown), raw.raw if raw else "")
-        told = f"call {call.pk}, shown {call.shown}: stored {stored}, reply {raw.raw if raw else None!r}"
-        if read is None:
+            wrong += [told] if stored else []
+            left += [told] if read is not None else []
+        elif read is None:
             other.append(told)
         elif read == stored:
             same += 1
         else:
             wrong.append(told)
-    return Reread(same, tuple(wrong), tuple(other))
+    return Reread(same, tuple(wrong), tuple(other), tuple(left))
 
 
 def stored_values(call: Call) -> Values:
