@@ -15,8 +15,11 @@ from evaluations.api.operations import Operations
 from evaluations.api.paging import Paging, page_of
 from evaluations.api.schemas.judging import (
     EndpointChange,
+    EndpointCheck,
+    EndpointFinding,
     EndpointNew,
     EndpointPage,
+    EndpointTest,
     EndpointTold,
     EndpointWhole,
     FoundServer,
@@ -29,9 +32,16 @@ from evaluations.domain import Scope
 from evaluations.forms.endpoint import ChangedEndpointForm, PriceForm
 from evaluations.forms.endpoint_new import EndpointForm
 from evaluations.models import Endpoint, LocalServer
-from evaluations.services.judging.connecting import add_found_server, change_endpoint, found_servers
+from evaluations.services.judging.connecting import (
+    add_found_server,
+    begin_handshake,
+    change_endpoint,
+    found_servers,
+    latest_handshakes,
+)
 from evaluations.services.judging.judging import WAYS_OF_ASKING, create_endpoint
 from evaluations.services.judging.pricing import set_price, use_list_price
+from evaluations.tasks import check_endpoint, nudge
 
 operations = Operations(tags=["endpoints"])
 MILLIONTHS = Decimal("0.000000001")
@@ -100,6 +110,14 @@ def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceUse) -> E
     return whole(row)
 
 
+@operations.do("/endpoints/{int:pk}/check", Scope.ADMIN, EndpointWhole)
+def test_endpoint(request: HttpRequest, pk: int, body: EndpointCheck) -> EndpointWhole:
+    """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
+    row = endpoint_for(request, pk)
+    nudge(check_endpoint, begin_handshake(row, body.model).pk)
+    return whole(row)
+
+
 def endpoint_for(request: HttpRequest, pk: int) -> Endpoint:
     access.require_site_administrator(person(request))
     return get_object_or_404(Endpoint, pk=pk)
@@ -132,4 +150,22 @@ def whole(row: Endpoint) -> EndpointWhole:
         )
         for one in row.prices.order_by("model")
     ]
-    return EndpointWhole(**told(row).model_dump(), prices=prices)
+    return EndpointWhole(
+        **told(row).model_dump(),
+        prices=prices,
+        tests=tests_of(row),
+        paused_until=row.paused_until,
+        pause_reason=row.pause_reason,
+    )
+
+
+def tests_of(row: Endpoint) -> list[EndpointTest]:
+    return [
+        EndpointTest(
+            model=one.model,
+            checked_at=one.checked_at,
+            is_waiting="waiting_since" in one.result,
+            findings=[EndpointFinding(**line) for line in one.result.get("findings", [])],
+        )
+        for one in latest_handshakes(row)
+    ]

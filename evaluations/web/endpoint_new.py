@@ -20,8 +20,8 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
     access.require_site_administrator(user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (endpoint := created(form, user)):
-        messages.success(request, f"“{endpoint.name}” can be chosen for judges now.")
-        return redirect("endpoints")
+        messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+        return redirect("endpoint", endpoint.pk)
     status = 422 if form.is_bound else 200
     return render(request, "endpoint_new/endpoint_new.html", {"page": "endpoints", "form": form}, status=status)
 

@@ -55,5 +55,5 @@ def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     access.require_site_administrator(user)
     endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
-    messages.success(request, f"“{endpoint.name}” can be chosen for judges now.")
-    return redirect("endpoints")
+    messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+    return redirect("endpoint", endpoint.pk)

@@ -111,6 +111,8 @@ SAME: Final = {
     "endpoint_found": "add_found_endpoint",
     "endpoint": "get_endpoint change_one_endpoint",
     "endpoint_price": "set_model_price use_model_list_price",
+    "endpoint_check": "test_endpoint",
+    "endpoint_handshakes": "get_endpoint",
     "judges": "list_judges",
     "judge_new": "make_judge",
     "judge": "get_judge get_prompt",

@@ -45,6 +45,8 @@ FOR_ADMINISTRATORS = {
     "endpoints_run_cancel",
     "endpoint",
     "endpoint_price",
+    "endpoint_check",
+    "endpoint_handshakes",
 }
 NUMBER, OTHER_NUMBER = 770_100, 880_200
 METHODS = ("get", "post")

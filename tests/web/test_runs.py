@@ -229,7 +229,8 @@ def test_endpoints_are_for_site_administrators_alone(owner: User) -> None:
     assert client.post(reverse("endpoint_new"), fields).status_code == 404
     assert not Endpoint.objects.exists()
     administrator = signed_in(make_user("root", is_superuser=True))
-    assert administrator.post(reverse("endpoint_new"), fields)["Location"] == reverse("endpoints")
+    added = administrator.post(reverse("endpoint_new"), fields)["Location"]
+    assert added == reverse("endpoint", args=[Endpoint.objects.latest("pk").pk])
     refused = administrator.post(reverse("endpoint_new"), fields | {"name": "bad", "key_variable": "HOME"})
     assert refused.status_code == 422
     assert "cannot name a key" in refused.content.decode()

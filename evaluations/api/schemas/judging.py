@@ -185,8 +185,29 @@ class EndpointTold(Schema):
     judges: int
 
 
+class EndpointFinding(Schema):
+    about: str
+    found: str
+    health: str = Field(description="ok, warning or problem")
+    do: str
+
+
+class EndpointTest(Schema):
+    model: str
+    checked_at: datetime
+    is_waiting: bool = Field(description="no worker has answered yet")
+    findings: list[EndpointFinding]
+
+
+class EndpointCheck(Sent):
+    model: Annotated[str, Field(max_length=200)] = Field("", description="empty: the one its judges use, or it offers")
+
+
 class EndpointWhole(EndpointTold):
     prices: list[PriceTold]
+    tests: list[EndpointTest] = Field(description="the latest tests, newest first")
+    paused_until: datetime | None = Field(description="a quota is used up until then")
+    pause_reason: str
 
 
 class FoundServer(Schema):

@@ -147,8 +147,12 @@ def usual_model(endpoint: Endpoint) -> str:
     return judges.values_list("model", flat=True).first() or ""
 
 
+def latest_handshakes(endpoint: Endpoint) -> list[Handshake]:
+    return list(Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk")[:HANDSHAKES_SHOWN])
+
+
 def handshakes_of(endpoint: Endpoint) -> Handshakes:
-    rows = list(Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at")[:HANDSHAKES_SHOWN])
+    rows = latest_handshakes(endpoint)
     waiting = [one for one in rows if "waiting_since" in one.result]
     late = any(one.checked_at < timezone.now() - LATE_AFTER for one in waiting)
     return Handshakes([one for one in rows if one not in waiting], bool(waiting), late)
