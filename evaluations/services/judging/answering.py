@@ -22,10 +22,14 @@ from evaluations.domain import JudgeKind
 from evaluations.judge.adapting import Sent, Taker
 from evaluations.judge.asking import Claimed, Loop
 from evaluations.judge.retrying import Patience
+from evaluations.models import Endpoint
+from evaluations.outside.addresses import is_local_address
 from evaluations.outside.llm import Answer, Ask, LLMError, QuotaUsedUp, Request, Retry, StopRun, TimedOut, connected
+from evaluations.outside.reaching import getter_of
+from evaluations.outside.recognition import recognized
 from evaluations.services.judging import batching, claiming, cut_prompts, running, sharing, storing, working
 from evaluations.services.judging.connecting import found_before
-from evaluations.services.judging.conversing import Asker, put_to_judge, server_of
+from evaluations.services.judging.conversing import Asker, put_to_judge, server_of, server_of_endpoint
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
 from evaluations.services.judging.ruling import apply_rule
 from evaluations.services.judging.working import Bout, Held, Outcome
@@ -188,7 +192,25 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
 async def taker_for(bout: Bout, thread: ThreadPoolExecutor) -> Taker:
     assert bout.judge.endpoint is not None
     slots = await in_thread(thread, sharing.slots_of, bout.judge.endpoint)
+    if slots is None:
+        slots = await in_thread(thread, slots_told, bout.judge.endpoint)
     return sharing.capacity_of(bout.judge.endpoint, slots).join()
+
+
+SLOTS_TOLD: Final[dict[tuple[int, str], int | None]] = {}
+
+
+def slots_told(endpoint: Endpoint) -> int | None:
+    """How many requests a local server says it works on at once, asked for once by each process.
+
+    One that was never tested is overrun otherwise: its slots show in no answer.
+    """
+    key = (endpoint.pk, endpoint.base_url)
+    if key not in SLOTS_TOLD:
+        server = server_of_endpoint(endpoint)
+        known = recognized(server.base_url, getter_of(server)) if is_local_address(endpoint.base_url) else None
+        SLOTS_TOLD[key] = known.slots if known else None
+    return SLOTS_TOLD[key]
 
 
 async def ask_in_place(taker: Taker, sent: Sent, asker: Asker, ask: Ask, held: Held) -> Outcome:
