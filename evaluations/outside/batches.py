@@ -28,6 +28,7 @@ from evaluations.outside.llm import (
     error_of,
     extra_fields,
     flawed_from,
+    from_environment,
     key_of,
 )
 from evaluations.outside.wording import said_by
@@ -140,7 +141,18 @@ NOTHING_ASKED: Final = Request(messages=(), model="")
 def connected(server: Server) -> Iterator[BatchServer]:
     """The server's batches, over connections that close at the end."""
     key = key_of(server)
-    with OpenAI(base_url=base_url_of(server), api_key=key, max_retries=2, timeout=server.timeout_seconds) as client:
+    if not adapter_of(server).batch_path:
+        raise StopRun(
+            f"{server.base_url} has no Batch API that is supported: start a run that asks each call by itself."
+        )
+    with OpenAI(
+        base_url=base_url_of(server),
+        api_key=key,
+        max_retries=2,
+        timeout=server.timeout_seconds,
+        default_headers=from_environment(server.headers),
+        default_query={**adapter_of(server).query(server.base_url), **from_environment(server.query)},
+    ) as client:
         yield BatchServer(client, server, key)
 
 

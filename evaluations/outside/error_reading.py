@@ -26,6 +26,7 @@ LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 QUOTA_PAUSE_SECONDS: Final = 3600.0
 # A wait longer than this is for a quota, whatever the server calls it.
 SHORT_WAIT_SECONDS: Final = 300.0
+LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
 SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
 DURATION: Final = re.compile(
@@ -85,7 +86,7 @@ def error_for(
         return StopRun(refused_key(server, said), **known)
     if 300 <= status < 400 or status in (404, 405, 410):
         return not_there(said, server, request, known, words)
-    return bad_request(said, server, request, known, words)
+    return bad_request(said, server, request, known, words, adapter)
 
 
 def is_passing(said: Said, words: Words) -> bool:
@@ -103,7 +104,7 @@ def own_words(why: str) -> str:
 
 
 def with_remedy(why: str) -> str:
-    if "v1/responses" in why:
+    if "v1/responses" in why or "not a chat model" in why.lower():
         return f"{own_words(why)} Set the endpoint's provider to OpenAI (Responses) and resume the run."
     return own_words(why)
 
@@ -199,7 +200,9 @@ def unknown_model(server: Server, request: Request, said: Said) -> str:
     )
 
 
-def bad_request(said: Said, server: Server, request: Request, known: Mapping[str, Any], words: Words) -> LLMError:
+def bad_request(
+    said: Said, server: Server, request: Request, known: Mapping[str, Any], words: Words, adapter: Adapter
+) -> LLMError:
     """A request that was understood and refused: for its form, for a setting, or for this item alone."""
     why = said.message
     has_system = any(message["role"] == "system" for message in request.messages)
@@ -217,7 +220,10 @@ def bad_request(said: Said, server: Server, request: Request, known: Mapping[str
         return StopRun(unfit_template(why), **known)
     if setting := said.refused_setting(settings_sent(request)):
         return SettingRefused(
-            setting, f"The server does not take this judge's {setting}: {why}{advice(said, setting)}", **known
+            setting,
+            f"The server does not take this judge's {setting}: {why}{advice(said, setting)}",
+            instead=other_limit(adapter.body(request)) if setting == "max_tokens" else "",
+            **known,
         )
     if said.param == "model" or said.states(words.model):
         return StopRun(unknown_model(server, request, said), **known)
@@ -244,6 +250,12 @@ def unfit_template(why: str) -> str:
         "The model's chat template does not take a judge's messages: serve an instruction-tuned model, or start the "
         f"server with another template. {own_words(sentence)}"
     )
+
+
+def other_limit(body: Mapping[str, Any]) -> str:
+    """The name of the limit that was not sent; "" where the dialect has one of its own."""
+    sent = [name for name in LIMIT_NAMES if name in body]
+    return next((name for name in LIMIT_NAMES if sent and name not in sent), "")
 
 
 def settings_sent(request: Request) -> list[str]:

@@ -66,8 +66,12 @@ class FormatRefused(LLMError):
 
 
 class SettingRefused(StopRun):
-    """The model does not take this setting of the judge: write it another way or leave it out, or stop."""
+    """The model does not take this setting of the judge: write it another way or leave it out, or stop.
 
-    def __init__(self, setting: str, sentence: str, **said: Any) -> None:
+    ``instead`` is the other name that the setting has, where it has one.
+    """
+
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Any) -> None:
         super().__init__(sentence, **said)
         self.setting = setting
+        self.instead = instead

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, ServerTimeoutError
 from httpx2 import Response, create_ssl_context
-from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAioHttpClient, OpenAIError
+from openai import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    DefaultAioHttpClient,
+    Omit,
+    OpenAIError,
+)
 
 from evaluations.domain import InputRefused, storable
 from evaluations.outside.addresses import checked_base_url, checked_key_variable
@@ -75,6 +83,9 @@ def trusted() -> SSLContext:
 async def connected(server: Server) -> AsyncIterator[Ask]:
     """A function that asks this server, over one pool of connections that closes at the end."""
     key, adapter = key_of(server), adapter_of(server)
+    headers = {**adapter.headers, **adapter.key_headers(key), **from_environment(server.headers)}
+    # The SDK sends the key as a bearer's, which a provider that wants it elsewhere may take for a token of its own.
+    without = {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
     async with (
         DefaultAioHttpClient(verify=trusted()) as http,
         AsyncOpenAI(
@@ -83,14 +94,14 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
             http_client=http,
             max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
             timeout=server.timeout_seconds,
-            default_headers={**adapter.headers, **adapter.key_headers(key), **from_environment(server.headers)},
-            default_query={**adapter.query, **from_environment(server.query)},
+            default_headers=headers,
+            default_query={**adapter.query(server.base_url), **from_environment(server.query)},
         ) as client,
     ):
 
         async def ask(request: Request) -> Answer:
             body = with_extra(adapter.body(request), extra_fields(server, request))
-            options: Any = {"headers": from_environment(request.headers)} if request.headers else {}
+            options: Any = {"headers": {**without, **from_environment(request.headers)}}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
                     # `chat.completions.create` looks through every message again and makes objects of the
@@ -119,8 +130,9 @@ def extra_fields(server: Server | None, request: Request) -> dict[str, Any]:
 
 
 def base_url_of(server: Server) -> str:
+    """The address as requests need it: a provider's own may have been given without its path."""
     try:
-        return checked_base_url(server.base_url)
+        return adapter_of(server).base_url(checked_base_url(server.base_url))
     except InputRefused as error:
         raise StopRun(str(error)) from None
 

@@ -52,7 +52,7 @@ SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "seed": ("seed",),
     "reasoning_effort": (
         *("reasoning_effort", "reasoning effort", "reasoning.effort", "reasoningeffort", "thinking", "think"),
-        *("reasoning",),
+        *("reasoning", "effort"),
     ),
     "top_logprobs": ("top_logprobs", "max_logprobs", "sample logprobs"),
     "logprobs": ("logprobs", "top_logprobs"),

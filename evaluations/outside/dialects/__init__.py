@@ -10,12 +10,16 @@ from urllib.parse import urlsplit
 from evaluations.domain import Dialect
 from evaluations.outside.addresses import is_local_address
 from evaluations.outside.dialects import (
+    anthropic,
+    azure,
+    google,
     groq,
     litellm,
     llama_cpp,
     lm_studio,
     ollama,
     openai,
+    openai_responses,
     openrouter,
     vllm,
     xai,
@@ -26,6 +30,10 @@ from evaluations.outside.exchange import Server
 
 SPECIFIC: Final = (
     openai.ADAPTER,
+    openai_responses.ADAPTER,
+    azure.ADAPTER,
+    anthropic.ADAPTER,
+    google.ADAPTER,
     openrouter.ADAPTER,
     xai.ADAPTER,
     groq.ADAPTER,

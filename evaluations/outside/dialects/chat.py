@@ -105,7 +105,7 @@ WORDS: Final = Words(
     ),
     busy=("context size has been exceeded", "no slots available", "maximum pending requests", "server overloaded"),
     template=("jinja", "chat template"),
-    remedy=("must be verified", "only supported in v1/responses", "v1/responses"),
+    remedy=("must be verified", "only supported in v1/responses", "v1/responses", "not a chat model"),
 )
 
 
@@ -185,7 +185,7 @@ def read_chat(
         return blocked(body, counted) if is_blocked(body) else None
     message = choice.get("message")
     finish_reason = ended_by(text_in(choice.get("finish_reason")))
-    if finish_reason == "content_filter":  # often without a message
+    if finish_reason:  # a filter, or thoughts that used up the limit, often leave no message
         message = message or {}
     if not isinstance(message, dict) or finish_reason in BROKEN_OFF:
         return None

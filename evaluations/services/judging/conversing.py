@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape
+from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape, SentAs
 from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.probabilities import weigh
 from evaluations.judge.prompting import prompt_sha256
 from evaluations.judge.reading import NotRead, Read, Reply, read_evaluation, read_reply
 from evaluations.judge.replying import is_verdict_alone
-from evaluations.models import Endpoint
+from evaluations.models import Endpoint, Judge
 from evaluations.outside.addresses import is_local_address
 from evaluations.outside.dialects import adapter_of
 from evaluations.outside.llm import (
@@ -48,7 +48,7 @@ class Asker:
     watched: Watched | None = None
 
     def __post_init__(self) -> None:
-        self.probe = Probe(self.bout)
+        self.probe = Probe(self.bout, sent_as=as_protocol_has_it(self.bout.judge))
 
     def request_for(self, held: Held) -> Request:
         """The next request of this call's conversation."""
@@ -88,6 +88,14 @@ class Asker:
         """The sum of what was asked, which the claim could not know while it was being found out."""
         form = self.bout.form(held.step, held.before, request.shape)
         return held.prompt_sha256 or prompt_sha256(held.messages, form)
+
+
+def as_protocol_has_it(judge: Judge) -> SentAs:
+    """Without the judge's settings that its endpoint's protocol does not have."""
+    if judge.endpoint is None:
+        return SentAs()
+    lacks = adapter_of(server_of_endpoint(judge.endpoint)).lacks
+    return SentAs(left_out=tuple(name for name in lacks if getattr(judge, name) not in (None, False, "")))
 
 
 def server_of(bout: Bout) -> Server:

@@ -13,14 +13,16 @@ from evaluations.services.judging.working import Bout
 # From what holds a reply to its form the most to what every server takes.
 TRIED_IN_TURN: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
 LOOK_AGAIN_SECONDS: Final = 0.05
-LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
 # The model refuses the number, and not its name.
 OUT_OF_RANGE: Final = re.compile(
     r"less than|greater than|at most|at least|between|range of|<=|>=|too large|exceed", re.I
 )
 OTHER_NAME: Final = re.compile(r"instead|unsupported|not supported|extra input|unrecogni[sz]ed", re.I)
 # Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
-MAY_BE_LEFT_OUT: Final = ("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native")
+MAY_BE_LEFT_OUT: Final = (
+    *("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native"),
+    *("thinking", "reasoning_summary"),  # what a dialect sends together with an effort
+)
 
 
 @dataclass
@@ -107,20 +109,10 @@ def rewritten(sent_as: SentAs, error: SettingRefused) -> SentAs | None:
     if setting == "system":
         return None if sent_as.system_folded else replace(sent_as, system_folded=True)
     if setting == "max_tokens":
-        other = other_limit(str(error), sent_as.limit_name)
-        return None if other is None else replace(sent_as, limit_name=other)
+        # Once: a second refusal is of the number, not of its name.
+        if OUT_OF_RANGE.search(str(error)) and not OTHER_NAME.search(str(error)):
+            return None
+        return replace(sent_as, limit_name=error.instead) if error.instead and not sent_as.limit_name else None
     if setting not in MAY_BE_LEFT_OUT or setting in sent_as.left_out:
         return None
     return replace(sent_as, left_out=(*sent_as.left_out, setting))
-
-
-def other_limit(sentence: str, now: str) -> str | None:
-    """The name of the limit to try next, once; None where it is the number that the model refuses."""
-    if now or not any(name in sentence for name in LIMIT_NAMES):
-        return None
-    if OUT_OF_RANGE.search(sentence) and not OTHER_NAME.search(sentence):
-        return None
-    wanted = [name for name in LIMIT_NAMES if name in sentence]
-    if len(wanted) > 1 or "max_completion_tokens" not in sentence:
-        return "max_completion_tokens"
-    return "max_tokens"
