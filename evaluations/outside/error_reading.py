@@ -9,6 +9,7 @@ from typing import Any, Final
 from evaluations.domain import CallState, ReplyShape
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
 from evaluations.outside.errors import (
+    LONGEST_PAUSE_SECONDS,
     FormatRefused,
     LLMError,
     QuotaUsedUp,
@@ -21,11 +22,11 @@ from evaluations.outside.exchange import Request, Server
 from evaluations.outside.wording import Said, title_of
 
 LONGEST_WAIT_SECONDS: Final = 3600.0
-LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 # How long an endpoint is left alone whose daily limit is reached and that names no time.
 QUOTA_PAUSE_SECONDS: Final = 3600.0
 # A wait longer than this is for a quota, whatever the server calls it.
 SHORT_WAIT_SECONDS: Final = 300.0
+OVERLOADED: Final = 529  # of all who ask, not by these requests alone
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
 SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
@@ -54,6 +55,12 @@ def error_for(
     known: dict[str, Any] = {"http_status": status, "body": said.body}
     is_request = (400 <= status < 500 and status != 408) or not said.is_known_status
     is_limit = status == 429 or ((status == 403 or not said.is_known_status) and said.states(words.rate))
+    if is_request and said.states(words.place):
+        return StopRun(
+            f"{server.base_url} does not serve the place where the worker runs: use another endpoint, or run the "
+            f"worker elsewhere. {own_words(why)}",
+            **known,
+        )
     if is_request and said.states(words.remedy):
         return StopRun(with_remedy(why), **known)
     if is_request and status != 429 and said.states(words.filter):
@@ -78,7 +85,7 @@ def error_for(
             f"{own_words(why)}",
             **known,
         )
-    if status >= 500 and said.states(words.busy):
+    if status == OVERLOADED or (status >= 500 and said.states(words.busy)):
         return Retry(f"The server answered {status}: {why}", after=retry_after(headers), busy=True, **known)
     if is_passing(said, words):
         return Retry(f"The server answered {status}: {why}", after=retry_after(headers), **known)

@@ -1,9 +1,11 @@
 """Why there is no answer, as a tree of errors that say what the caller should do."""
 
-from typing import Any
+from typing import Any, Final
 
 from evaluations.domain import CallState, ReplyShape
 from evaluations.outside.exchange import Usage
+
+LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2  # that an endpoint is left alone for, whatever its provider says
 
 
 class LLMError(Exception):

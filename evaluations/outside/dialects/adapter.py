@@ -26,6 +26,7 @@ class Words:
     key: tuple[str, ...] = ()
     model: tuple[str, ...] = ()  # there is no such model
     wrong_address: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()  # the provider does not serve the place where the worker runs
     system: tuple[str, ...] = ()  # the model has no system role
     remedy: tuple[str, ...] = ()  # the sentence itself says what a person must do
     retry: tuple[str, ...] = ()  # a fault that may pass although its status says otherwise

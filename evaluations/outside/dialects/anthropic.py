@@ -19,11 +19,11 @@ from evaluations.domain import CallState, Dialect, Message, ReplyShape, storable
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
 from evaluations.outside.dialects.chat import WORDS, ended_by, messages_of, text_in
 from evaluations.outside.errors import (
+    LONGEST_PAUSE_SECONDS,
     FormatRefused,
     LLMError,
     QuotaUsedUp,
     RecordOnCall,
-    Retry,
     SettingRefused,
     StopRun,
 )
@@ -39,10 +39,10 @@ ENDED: Final = {"end_turn": "stop", "stop_sequence": "stop"}
 NOT_IN_SCHEMAS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 LIMIT_REFUSED: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 REGAINED_ON: Final = re.compile(r"regain access on (\d{4})-(\d\d)-(\d\d)(?: at (\d\d):(\d\d))?")
-LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 
 
 def base_url(given: str) -> str:
+    given = given.removesuffix("/messages")
     return given if urlsplit(given).path else f"{given}/v1"
 
 
@@ -63,7 +63,7 @@ def body(request: Request) -> dict[str, Any]:
         given["temperature"] = request.temperature
     if output := {**effort_of(request), **format_of(request)}:
         given["output_config"] = output
-    return {**given, **thinking_of(request), **request.body}
+    return {**given, **thinking_of(request)}
 
 
 def turns(messages: list[Message]) -> list[Message]:
@@ -151,8 +151,6 @@ def counted(usage: Mapping[str, Any]) -> Usage:
 def meaning(said: Said, server: Server, request: Request, headers: Headers) -> LLMError | None:
     known: dict[str, Any] = {"http_status": said.status, "body": said.body}
     why = said.message
-    if said.status == 529 or said.states(("overloaded_error",)):
-        return Retry(f"The server answered {said.status}: {why}", busy=True, **known)
     if said.states(("api usage limits",)):
         return limit_of_account(why, known)
     if said.status == 429 and said.states(("long context",)):

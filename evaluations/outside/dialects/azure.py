@@ -13,9 +13,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from evaluations.domain import Dialect
-from evaluations.outside.dialects import openai
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
 from evaluations.outside.dialects.chat import WORDS, chat_body, read_chat
+from evaluations.outside.dialects.openai import LIMIT_NAME
 from evaluations.outside.errors import LLMError, StopRun
 from evaluations.outside.exchange import Request, Server
 from evaluations.outside.wording import Said
@@ -27,6 +27,7 @@ NOT_FOR_CHAT: Final = ("operation does not work with the specified model", "oper
 
 
 def base_url(given: str) -> str:
+    given = given.removesuffix("/chat/completions")
     path = urlsplit(given).path
     if not path:
         return f"{given}/openai/v1"
@@ -63,13 +64,13 @@ def meaning(said: Said, server: Server, request: Request, headers: Headers) -> L
             f"https://NAME.openai.azure.com. It says: {said.message}",
             **known,
         )
-    return openai.meaning(said, server, request, headers)
+    return None
 
 
 ADAPTER: Final = Adapter(
     dialect=Dialect.AZURE,
     hosts=("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
-    body=partial(chat_body, limit_name=lambda request: openai.LIMIT_NAME),
+    body=partial(chat_body, limit_name=lambda request: LIMIT_NAME),
     read=read_chat,
     base_url=base_url,
     query=query,

@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 from evaluations.domain import Dialect, ReplyShape
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
 from evaluations.outside.dialects.chat import WORDS, chat_body, read_chat
-from evaluations.outside.errors import FormatRefused, LLMError, QuotaUsedUp, StopRun
+from evaluations.outside.errors import LONGEST_PAUSE_SECONDS, FormatRefused, LLMError, QuotaUsedUp, StopRun
 from evaluations.outside.exchange import Request, Server
 from evaluations.outside.wording import Said
 
 # A quota a day is lifted at midnight in California. The delay that is named for it is often that of the minute's.
 HOUR_SECONDS: Final = 3600.0
 SHORT_DELAY_SECONDS: Final = 300.0
-LONGEST_PAUSE_SECONDS: Final = 86_400.0 * 2
 DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
 ANY_LIMIT: Final = re.compile(r"limit: \d")
@@ -41,8 +40,6 @@ def meaning(said: Said, server: Server, request: Request, headers: Headers) -> L
     if request.shape != ReplyShape.TEXT and said.status == 400 and said.holds(SCHEMA):
         sentence = f"The server does not take structured output ({request.shape}): {why}"
         return FormatRefused(request.shape, sentence, **known)
-    if said.status == 400 and said.states(("failed_precondition", "user location is not supported")):
-        return StopRun(f"Google refuses every request of this project or from this place. It says: {why}", **known)
     if said.status == 404 and "model" not in said.body.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: is the base URL right? Google's ends in /v1beta/openai.",
@@ -72,7 +69,13 @@ ADAPTER: Final = Adapter(
     body=chat_body,
     read=read_chat,
     base_url=base_url,
-    words=WORDS.plus(Words(key=("api key expired", "api key not found"), filter=("blocked by safety settings",))),
+    words=WORDS.plus(
+        Words(
+            filter=("blocked by safety settings",),
+            key=("api key expired", "api key not found"),
+            place=("user location is not supported", "not available in your country"),
+        )
+    ),
     meaning=meaning,
     limits_reasoning=True,
 )

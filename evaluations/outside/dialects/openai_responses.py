@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain import CallState, Dialect, ReplyShape, storable
-from evaluations.outside.dialects import openai
 from evaluations.outside.dialects.adapter import Adapter, Headers, Words
 from evaluations.outside.dialects.chat import (
     FEW_LOGPROBS,
@@ -47,7 +46,7 @@ def body(request: Request) -> dict[str, Any]:
     if request.sends("logprobs"):
         few = "top_logprobs" in request.sent_as.left_out
         given |= {"include": [LOGPROBS], "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
-    return {**given, **text_format(request), **request.body}
+    return {**given, **text_format(request)}
 
 
 def summary_for(request: Request) -> dict[str, str]:
@@ -115,7 +114,7 @@ def meaning(said: Said, server: Server, request: Request, headers: Headers) -> L
             "base URL. It usually ends in /v1.",
             **known,
         )
-    return openai.meaning(said, server, request, headers)
+    return None
 
 
 ADAPTER: Final = Adapter(
