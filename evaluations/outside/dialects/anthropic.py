@@ -206,8 +206,9 @@ ADAPTER: Final = Adapter(
     headers={"anthropic-version": VERSION},
     words=WORDS.plus(
         Words(
-            format=("output_config.format", "output_format", "output format"),
+            format=("output_config.format", "output_format", "output format", "schema is too complex"),
             key=("invalid x-api-key",),
+            remedy=("organization has been disabled",),
         )
     ),
     meaning=meaning,

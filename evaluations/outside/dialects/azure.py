@@ -18,7 +18,7 @@ from evaluations.outside.dialects.chat import WORDS, chat_body, read_chat
 from evaluations.outside.dialects.openai import LIMIT_NAME
 from evaluations.outside.errors import LLMError, StopRun
 from evaluations.outside.exchange import Request, Server
-from evaluations.outside.wording import Said
+from evaluations.outside.wording import SETTING_NAMES, Said
 
 API_VERSION: Final = "2025-04-01-preview"  # the last of the older API: it knows structured output and reasoning
 NO_DEPLOYMENT: Final = ("deploymentnotfound", "deployment for this resource does not exist")
@@ -38,6 +38,11 @@ def query(given: str) -> Mapping[str, str]:
     return {"api-version": API_VERSION} if "/openai/deployments/" in urlsplit(given).path else {}
 
 
+def is_of_a_part(said: Said) -> bool:
+    """Whether the version is only too old for a part of the request, which can be written another way."""
+    return said.states(WORDS.format) or said.refused_setting(SETTING_NAMES) is not None
+
+
 def meaning(said: Said, server: Server, request: Request, headers: Headers) -> LLMError | None:
     known: dict[str, Any] = {"http_status": said.status, "body": said.body}
     if said.states(NO_DEPLOYMENT):
@@ -46,7 +51,7 @@ def meaning(said: Said, server: Server, request: Request, headers: Headers) -> L
             f"in Azure, not as the model behind it. It says: {said.message}",
             **known,
         )
-    if said.status in (400, 404) and said.states(VERSION):
+    if said.status in (400, 404) and said.states(VERSION) and not is_of_a_part(said):
         return StopRun(
             "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
             f"use an address that ends in /openai/v1, without one. It says: {said.message}",

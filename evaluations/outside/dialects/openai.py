@@ -18,6 +18,12 @@ ADAPTER: Final = Adapter(
     hosts=("api.openai.com",),
     body=partial(chat_body, limit_name=lambda request: LIMIT_NAME),
     read=read_chat,
-    words=WORDS.plus(Words(model=("does not have access to model",), place=("country, region, or territory not",))),
+    words=WORDS.plus(
+        Words(
+            filter=("invalid_prompt", "limited access to this content"),
+            model=("does not have access to model",),
+            place=("country, region, or territory not",),
+        )
+    ),
     limits_reasoning=True,
 )
