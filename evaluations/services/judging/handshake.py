@@ -6,7 +6,7 @@ What it finds is a table for people, and where a judge of that model begins: its
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -53,6 +53,7 @@ SHAPES_IN_WORDS: Final = {
     ReplyShape.JSON_OBJECT: "JSON object, without a schema",
     ReplyShape.TEXT: "plain text: the prompt alone asks for the format",
 }
+NOT_IN_PROTOCOL: Final = "the provider's API does not have it"
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def shake_hands(server: Server, model: str, *, long: bool | None = None) -> Resu
 async def asked(server: Server, result: Result, long: bool) -> Result:
     try:
         async with connected(server) as ask:
-            tried = await tiny(ask, result.model)
+            tried = await tiny(ask, result.model, adapter_of(server).lacks)
             tried.limit_name = limit_name_in(adapter_of(server).body(tried.request))
             is_cut = await long_is_cut(ask, tried) if long and tried.answer else None
     except LLMError as error:  # no key, or no usable address
@@ -167,8 +168,11 @@ def limit_name_in(body: Mapping[str, Any]) -> str:
     return ""
 
 
-async def tiny(ask: Ask, model: str) -> Tried:
-    """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken."""
+async def tiny(ask: Ask, model: str, lacks: Sequence[str] = ()) -> Tried:
+    """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken.
+
+    ``lacks``: settings that the protocol does not have, which are left out from the first.
+    """
     tried = Tried(
         Request(
             QUESTION,
@@ -179,6 +183,7 @@ async def tiny(ask: Ask, model: str) -> Tried:
             shape=TRIED_IN_TURN[0],
             schema=SCHEMA,
             logprobs=True,
+            sent_as=SentAs(left_out=tuple(lacks)),
         )
     )
     for _ in range(MOST_TRIES):
@@ -214,7 +219,7 @@ def one_question(endpoint: Endpoint, model: str) -> str:
 
     async def main() -> Tried:
         async with connected(replace(server_of_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as ask:
-            return await tiny(ask, model)
+            return await tiny(ask, model, adapter_of(server_of_endpoint(endpoint)).lacks)
 
     try:
         tried = asyncio.run(main())
@@ -268,7 +273,13 @@ def of_answer(tried: Tried, answer: Answer) -> list[Finding]:
     found.append(of_limit(answer, tried.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
-        found.append(Finding(words, f"left out: {refused[name]}" if is_out else "sent", WARNING if is_out else OK))
+        found.append(
+            Finding(
+                words,
+                f"left out: {refused.get(name, NOT_IN_PROTOCOL)}" if is_out else "sent",
+                WARNING if is_out else OK,
+            )
+        )
     role = "folded into the first user message" if request.sent_as.system_folded else "sent as a system message"
     found.append(Finding("System text", role))
     found.append(of_logprobs(request, answer))
