@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -84,3 +85,11 @@ def kept(settings: LazySettings, tmp_path: Path) -> Callable[[], list[str]]:
         (folder / name).mkdir(parents=True)
         setattr(settings, name, folder / name)
     return lambda: [path.name for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.fixture(autouse=True)
+def nothing_known_of_servers() -> None:
+    """What a process learned of a server: another test may have one at the same address."""
+    for module, name in (("cut_prompts", "KNOWN"), ("answering", "SLOTS_TOLD")):
+        if loaded := sys.modules.get(f"evaluations.services.judging.{module}"):
+            getattr(loaded, name).clear()

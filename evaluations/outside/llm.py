@@ -14,7 +14,7 @@ from ssl import SSLContext
 from typing import Any, Final
 
 from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, ServerTimeoutError
-from httpx2 import Response, create_ssl_context
+from httpx2 import Response, Timeout, create_ssl_context
 from openai import (
     APIConnectionError,
     APIStatusError,
@@ -70,6 +70,7 @@ __all__ = [
 ]
 
 HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
+CONNECT_SECONDS: Final = 10.0  # a host that is there answers sooner, however long its model takes
 KEYLESS: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 
 
@@ -93,7 +94,7 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
             api_key=key,
             http_client=http,
             max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
-            timeout=server.timeout_seconds,
+            timeout=Timeout(server.timeout_seconds, connect=min(CONNECT_SECONDS, server.timeout_seconds)),
             default_headers=headers,
             default_query={**adapter.query(server.base_url), **from_environment(server.query)},
         ) as client,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from evaluations.domain import AttemptOutcome, AttemptStep, BatchState, CallState, Channel, RunState
+from evaluations.domain import AttemptOutcome, AttemptStep, BatchState, CallState, Channel, RunState, SentAs
 from evaluations.models import Attempt, Batch, Call, Event, Judge, Price, Run, Verdict
 from evaluations.services.judging import batching, lapsing, running
 from tests.judges import IMPATIENT, make_judge, work_off
-from tests.llm_server import LLMServer, broken, failing, first, good, llm_server, without_formats
+from tests.llm_server import LLMServer, broken, failing, first, good, llm_server, without_formats, without_setting
 from tests.making import make_comparison, make_evaluation
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
@@ -30,7 +30,10 @@ def judge(server: LLMServer) -> Judge:
     evaluation = make_evaluation()
     for number in range(COMPARISONS):
         make_comparison(evaluation, query=f"Question {number}?")
-    return make_judge(evaluation, server.base_url, mode="json_schema", max_tokens=100)
+    judge = make_judge(evaluation, server.base_url, mode="json_schema", max_tokens=100)
+    judge.sent_as = SentAs().as_json()  # as after its first verdict
+    judge.save(update_fields=["sent_as"])
+    return judge
 
 
 def sent(judge: Judge, **options: Any) -> Run:
@@ -70,6 +73,21 @@ def test_calls_go_out_as_one_file_and_their_answers_become_verdicts(server: LLMS
     assert set(Attempt.objects.values_list("batch", "outcome")) == {(batch.pk, AttemptOutcome.ANSWERED)}
     ended = Event.objects.get(verb="ended batch")
     assert (ended.after["sent"], ended.after["answered"]) == (CALLS, CALLS)
+
+
+def test_one_call_goes_by_itself_before_the_first_file_so_that_no_file_is_refused_line_by_line(
+    server: LLMServer, judge: Judge
+) -> None:
+    Judge.objects.update(sent_as=None)
+    server.script = without_setting("max_tokens")
+    run = sent(Judge.objects.get(pk=judge.pk))
+    assert states(run) == {"answered": 1, "pending": CALLS - 1}
+    assert not Batch.objects.exists()
+    work_off(run)
+    assert Batch.objects.get().calls_sent == CALLS - 1
+    server.batches.work()
+    look()
+    assert states(run) == {"answered": CALLS}
 
 
 def test_a_batch_costs_its_share_of_the_price_and_keeps_the_worst_of_it_back(server: LLMServer, judge: Judge) -> None:

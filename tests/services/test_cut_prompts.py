@@ -24,11 +24,6 @@ CHINESE = "河水在旧磨坊旁边转弯每天早晨七只苍鹭在柳树根下
 CODE = "for (int i = 0; i < rows; ++i) {\n    total += price[i] * count[i];\n}\n"
 
 
-@pytest.fixture(autouse=True)
-def nothing_learned() -> None:
-    cut_prompts.KNOWN.clear()
-
-
 def english(number: int, tokens: int) -> str:
     draw = random.Random(number)
     return " ".join(draw.choice(WORDS) for _ in range(tokens))

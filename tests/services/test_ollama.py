@@ -1,14 +1,11 @@
 """A run against an Ollama over its own API: the context that it is asked for holds each prompt."""
 
-from collections.abc import Iterator
-
 import pytest
 from aiohttp import web
 
 from evaluations.domain import CallState, Dialect
 from evaluations.models import Call, Endpoint, Evaluation
 from evaluations.outside.dialects import adapter_of
-from evaluations.services.judging import cut_prompts
 from evaluations.services.judging.conversing import server_of_endpoint
 from evaluations.services.judging.judging import create_judge
 from evaluations.services.judging.running import start_run
@@ -19,13 +16,6 @@ from tests.making import make_comparison, make_evaluation
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DEFAULT_CONTEXT = 4096
-
-
-@pytest.fixture(autouse=True)
-def nothing_learned() -> Iterator[None]:
-    cut_prompts.KNOWN.clear()
-    yield
-    cut_prompts.KNOWN.clear()
 
 
 class Ollama(Replay):

@@ -7,7 +7,6 @@ from aiohttp import web
 
 from evaluations.domain import CallState
 from evaluations.models import Call, Endpoint
-from evaluations.services.judging import answering
 from evaluations.services.judging.judging import create_judge
 from evaluations.services.judging.running import start_run
 from tests.conformance.replay import Asked, Replay, replaying, verdict_for
@@ -43,7 +42,6 @@ def test_no_more_requests_fly_than_a_local_server_has_slots() -> None:
     evaluation = make_evaluation()
     for number in range(40):
         make_comparison(evaluation, response_a=f"a{number}")
-    answering.SLOTS_TOLD.clear()
     with replaying([], LlamaServer) as server:
         assert isinstance(server, LlamaServer)
         endpoint = Endpoint.objects.create(name="here", base_url=f"{server.address}/v1")

@@ -93,8 +93,8 @@ class Bout:
 
     @property
     def batched(self) -> bool:
-        """Whether its calls go out in files; what the server takes is found out by one that does not."""
-        return self.run.channel == Channel.BATCH and self.shape is not None
+        """Whether its calls go out in files; what server and model take shows in one call that does not."""
+        return self.run.channel == Channel.BATCH and not self.is_probing
 
     @property
     def bound_of_reply(self) -> int | None:
