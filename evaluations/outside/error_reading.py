@@ -28,6 +28,14 @@ QUOTA_PAUSE_SECONDS: Final = 3600.0
 SHORT_WAIT_SECONDS: Final = 300.0
 OVERLOADED: Final = 529  # of all who ask, not by these requests alone
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
+# A key's owner is blocked for what earlier requests said: no request can succeed, unlike one that a filter blocks.
+ACCOUNT: Final = (
+    "account has been",
+    "account was",
+    "account is deactivated",
+    "account_deactivated",
+    "access_terminated",
+)
 SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"
 DURATION: Final = re.compile(
@@ -63,7 +71,9 @@ def error_for(
         )
     if is_request and said.states(words.remedy):
         return StopRun(with_remedy(why), **known)
-    if is_request and status != 429 and said.states(words.filter):
+    if is_request and said.states(ACCOUNT):
+        return StopRun(f"The account behind the key is blocked. {own_words(why)}", **known)
+    if is_request and status not in (401, 429) and said.states(words.filter):
         return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
     if is_request and said.states(words.budget):
         return StopRun(f"The gateway's budget is used up: raise it there and resume the run. {own_words(why)}", **known)
@@ -228,7 +238,7 @@ def bad_request(
     if setting := said.refused_setting(settings_sent(request)):
         return SettingRefused(
             setting,
-            f"The server does not take this judge's {setting}: {why}{advice(said, setting)}",
+            f"The server does not take this judge's {setting}: {ended(why)}{advice(said, setting)}",
             instead=other_limit(adapter.body(request)) if setting == "max_tokens" else "",
             **known,
         )
@@ -276,6 +286,10 @@ def format_refused(said: Said, request: Request, known: Mapping[str, Any]) -> Fo
     return FormatRefused(
         request.shape, f"The server does not take structured output ({request.shape}): {said.message}", **known
     )
+
+
+def ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def advice(said: Said, setting: str) -> str:

@@ -182,6 +182,10 @@ def test_what_a_call_is_recorded_as() -> None:
     assert states == [CallState.TOO_LONG, CallState.REFUSED, CallState.FAILED]
 
 
+def test_an_overloaded_model_is_asked_again_whatever_the_status() -> None:
+    assert isinstance(error_from(failing(400, "The model is overloaded, try again later")), Retry)
+
+
 def test_a_wait_that_the_server_names_is_passed_on_and_only_429_means_busy() -> None:
     busy = error_from(failing(429, retry_after=7))
     down = error_from(failing(503, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"))
@@ -276,6 +280,8 @@ def test_an_account_without_credit_stops_the_run_whatever_the_status(status: int
         (400, "gpt-x is not a valid model ID", "does not know the model “test-model”"),
         (404, "No endpoints found for test-model.", "has nobody who serves “test-model” so"),
         (410, "The model has been retired", "does not know the model"),
+        (401, "Your account has been flagged for violating our usage policies.", "behind the key is blocked"),
+        (403, "Your account was suspended for violating our terms.", "behind the key is blocked"),
         (400, "Client sent an HTTP request to an HTTPS server.", "is the base URL right?"),
     ],
 )

@@ -105,6 +105,7 @@ WORDS: Final = Words(
     ),
     busy=("context size has been exceeded", "no slots available", "maximum pending requests", "server overloaded"),
     template=("jinja", "chat template"),
+    retry=("overloaded", "temporarily unavailable", "server is busy"),
     remedy=("must be verified", "only supported in v1/responses", "v1/responses", "not a chat model"),
 )
 
