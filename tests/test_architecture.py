@@ -108,6 +108,7 @@ PIPE = [
     "judging.trying",
     "judging.filing",
     "judging.recalling",
+    "judging.aspect_answers",
     "judging.reusing",
     "judging.rereading",
     "judging.confirmation",

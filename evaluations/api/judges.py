@@ -110,6 +110,7 @@ def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[About]) ->
         messages=messages_told(seen.messages),
         reply_schema=seen.schema,
         shape=seen.shape,
+        aspects=list(seen.aspects),
     )
 
 
@@ -172,6 +173,6 @@ def told(row: Judge) -> JudgeTold:
 
 def whole(row: Judge) -> JudgeWhole:
     settings = ("mode", "temperature", "max_tokens", "seed", "reasoning_effort", "logprobs", "repairs")
-    extras = ("extra_headers", "extra_body")
+    extras = ("extra_headers", "extra_body", "one_aspect_per_call")
     frozen = {name: getattr(row, name) for name in (*settings, *extras, "family", "fingerprint")}
     return JudgeWhole(**told(row).model_dump(), **frozen, sent_as=sent_as_in_words(row))

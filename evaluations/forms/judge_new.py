@@ -31,7 +31,7 @@ KINDS: Final = [
 # What only a model has.
 MODEL_SETTINGS: Final = (
     *("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs"),
-    *("extra_headers", "extra_body"),
+    *("extra_headers", "extra_body", "one_aspect_per_call"),
 )
 
 
@@ -105,6 +105,11 @@ class JudgeForm(SecretFreeForm):
         required=False,
         initial=True,
         help_text="The model is told what was wrong. Such verdicts are marked and counted.",
+    )
+    one_aspect_per_call = forms.BooleanField(
+        label="Ask for each aspect in a request of its own",
+        required=False,
+        help_text="More requests and cost; aspects cannot influence each other.",
     )
     logprobs = forms.BooleanField(
         label="Ask for the probabilities of its choices",

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluations.domain import AspectSpec, AttemptStep, RubricKind, RubricSpec
@@ -31,6 +31,11 @@ def asked_in_order(spec: RubricSpec) -> list[AspectSpec]:
     """The aspects as the reply is to give them, after the rationale."""
     by_key = {aspect.key: aspect for aspect in spec.aspects}
     return [by_key[key] for key in spec.output_order]
+
+
+def only(spec: RubricSpec, key: str) -> RubricSpec:
+    """The rubric with this one of its aspects alone, its instructions unchanged."""
+    return replace(spec, aspects=tuple(one for one in spec.aspects if one.key == key), output_order=(key,))
 
 
 def reply_key(aspect: AspectSpec) -> str:

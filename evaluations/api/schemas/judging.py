@@ -301,6 +301,7 @@ class JudgeWhole(JudgeTold):
     reasoning_effort: str
     logprobs: bool
     repairs: bool
+    one_aspect_per_call: bool
     sent_as: list[str] = Field(description="how its requests are written so that the model takes them, where unusual")
     extra_headers: dict[str, Any]
     extra_body: dict[str, Any]
@@ -323,6 +324,7 @@ class JudgeNew(Sent):
     reasoning_effort: Annotated[str, Field(max_length=20)] = ""
     repairs: bool = True
     logprobs: bool = False
+    one_aspect_per_call: bool = Field(False, description="a request for each aspect; needs a rubric with several")
     extra_headers: Lines = {}
     extra_body: dict[str, Any] = {}
 
@@ -333,6 +335,9 @@ class PromptTold(Schema):
     messages: list[Message]
     reply_schema: str
     shape: str
+    aspects: list[str] = Field(
+        [], description="one aspect per call: the names of all in order, this being the request for the first"
+    )
 
 
 class Trying(Sent):

@@ -52,6 +52,11 @@ class Command(BaseCommand):
             "--no-repair", action="store_true", help="leave a reply that cannot be read as it is, without asking again"
         )
         parser.add_argument(
+            "--one-aspect-per-call",
+            action="store_true",
+            help="ask for each aspect in a request of its own: more requests and cost",
+        )
+        parser.add_argument(
             "--extra-header",
             action="append",
             default=[],
@@ -99,6 +104,7 @@ def create(slug: str, options: dict[str, Any]) -> Judge:
         repairs=not options["no_repair"],
         extra_headers=headers_from(options["extra_header"]),
         extra_body=options["extra_body"],
+        one_aspect_per_call=options["one_aspect_per_call"],
         user=None,
     )
 

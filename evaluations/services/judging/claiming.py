@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from django.db import connection, transaction
@@ -35,7 +36,8 @@ from evaluations.judge.prompting import later_messages, messages_for, prompt_sha
 from evaluations.models import Attempt, Batch, Call, Endpoint, Run
 from evaluations.models.many import update_many
 from evaluations.outside.addresses import is_local_address
-from evaluations.services.judging import budgeting, reusing, sharing
+from evaluations.services.judging import aspect_answers, budgeting, reusing, sharing
+from evaluations.services.judging.aspect_answers import AspectProgress
 from evaluations.services.judging.pricing import worst_case
 from evaluations.services.judging.recalling import Conversation, conversations
 from evaluations.services.judging.running import stop
@@ -238,26 +240,45 @@ def rows_of(bout: Bout, where: str, values: Sequence[str | int | None]) -> list[
 
 def with_all_to_send(bout: Bout, rows: Sequence[Due]) -> list[Held]:
     lease = uuid.uuid4()
+    if bout.judge.one_aspect_per_call:
+        return with_next_aspect(bout, rows, lease)
     said = conversations({row.call_id: AttemptStep(row.step) for row in rows})
-    tried = [row.call_id for row in rows if row.tried]
-    empty, late = came_empty(tried), timed_out(bout, tried)
+    return with_tries(bout, [held_of(bout, row, lease, said.get(row.call_id)) for row in rows])
+
+
+def with_next_aspect(bout: Bout, rows: Sequence[Due], lease: uuid.UUID) -> list[Held]:
+    """Each with the first aspect that no stored reply answers."""
+    asked = {row.call_id: (Shown(row.shown), AttemptStep(row.step), partial(texts_in, bout, row)) for row in rows}
+    known = aspect_answers.progress_of(bout, asked)
+    held = [
+        held_of(bout, row._replace(tried=at.tried), lease, at.conversation, at)
+        for row in rows
+        for at in (known[row.call_id],)
+    ]
+    return with_tries(bout, held, {call_id: at.answered_number for call_id, at in known.items()})
+
+
+def with_tries(bout: Bout, held: Sequence[Held], after: Mapping[int, int] | None = None) -> list[Held]:
+    """With what became of their earlier requests; ``after``: call → the number of the last one that does not count."""
+    tried = [one.call_id for one in held if one.tried]
+    empty, late = came_empty(tried, after or {}), timed_out(bout, tried, after or {})
     return [
-        replace(held, came_empty=held.call_id in empty, timed_out=late[held.call_id]) if held.tried else held
-        for held in (held_of(bout, row, lease, said.get(row.call_id)) for row in rows)
+        replace(one, came_empty=one.call_id in empty, timed_out=late[one.call_id]) if one.tried else one for one in held
     ]
 
 
-def came_empty(tried: Sequence[int]) -> set[int]:
+def came_empty(tried: Sequence[int], after: Mapping[int, int]) -> set[int]:
     """Of these calls those that were answered once without a word."""
     if not tried:
         return set()
     # A server may call a reply without a word an error because it did not keep to the form: only a reply has an end.
     is_reply = Q(http_status=200) | ~Q(finish_reason="")
     again = Attempt.objects.filter(is_reply, call__in=tried, outcome=AttemptOutcome.RETRY)
-    return {call_id for call_id, raw in again.values_list("call_id", "raw") if not raw.strip()}
+    found = again.values_list("call_id", "number", "raw")
+    return {call_id for call_id, number, raw in found if number > after.get(call_id, 0) and not raw.strip()}
 
 
-def timed_out(bout: Bout, tried: Sequence[int]) -> Counter[int]:
+def timed_out(bout: Bout, tried: Sequence[int], after: Mapping[int, int]) -> Counter[int]:
     """How often each of these calls timed out in this run, where its server may be at work on it still.
 
     By the timeout as it is now: where that was raised, what timed out before does not count.
@@ -267,22 +288,29 @@ def timed_out(bout: Bout, tried: Sequence[int]) -> Counter[int]:
         return Counter()
     least_ms = sharing.timeout_of(endpoint) * 1000 * TIMED_OUT_FROM
     unanswered = Attempt.objects.filter(call__in=tried, run=bout.run, http_status=None, outcome=AttemptOutcome.RETRY)
-    return Counter(unanswered.filter(latency_ms__gte=least_ms).values_list("call_id", flat=True))
+    late = unanswered.filter(latency_ms__gte=least_ms).values_list("call_id", "number")
+    return Counter(call_id for call_id, number in late if number > after.get(call_id, 0))
 
 
-def held_of(bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None) -> Held:
+def held_of(
+    bout: Bout, row: Due, lease: uuid.UUID, said: Conversation | None, at: AspectProgress | None = None
+) -> Held:
     """Its messages are written here, so that asking only sends. A rule is sent nothing."""
     shown, texts = Shown(row.shown), texts_in(bout, row)
     known = (row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
     if bout.judge.endpoint is None:
         return Held(*known)
     step, said = (AttemptStep(row.step), said) if said else (AttemptStep.ASK, Conversation())
-    messages = first_messages(bout, texts, shown)
+    aspect, earlier = (at.aspect, at.earlier) if at else ("", ())
+    messages = first_messages(bout, texts, shown, aspect)
     if step != AttemptStep.ASK:
-        messages = later_messages(bout.spec, messages, said.before, step, said.unread)
-    prompt, key = sums_of(bout, row, step, messages, said.before)
-    most = worst_case(bout.price, messages, bout.largest_schema(), bout.bound_of_reply, batched=bout.batched)
-    return Held(*known, step, said.before, said.unread, False, messages, prompt, key, kept_back(bout, most))
+        messages = later_messages(bout.spec_of(aspect), messages, said.before, step, said.unread)
+    held = Held(*known, step, said.before, said.unread, False, messages, aspect=aspect, earlier=earlier)
+    prompt, key = sums_of(bout, row, held)
+    if at and not aspect:  # every aspect is answered: nothing is sent
+        return replace(held, reuse_key=key)
+    most = worst_case(bout.price, messages, bout.largest_schema(aspect), bout.bound_of_reply, batched=bout.batched)
+    return replace(held, prompt_sha256=prompt, reuse_key=key, reserved=kept_back(bout, most))
 
 
 def kept_back(bout: Bout, most: int | None) -> int:
@@ -290,13 +318,12 @@ def kept_back(bout: Bout, most: int | None) -> int:
     return max(most, bout.dearest) if most else 0
 
 
-def first_messages(bout: Bout, texts: PairTexts | ResponseTexts, shown: Shown) -> list[Message]:
-    return messages_for(bout.spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps, system=bout.system)
+def first_messages(bout: Bout, texts: PairTexts | ResponseTexts, shown: Shown, aspect: str) -> list[Message]:
+    spec, system = bout.spec_of(aspect), bout.system_of(aspect)
+    return messages_for(spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps, system=system)
 
 
-def sums_of(
-    bout: Bout, row: Due, step: AttemptStep, messages: Sequence[Message], before: Sequence[str]
-) -> tuple[str, str]:
+def sums_of(bout: Bout, row: Due, held: Held) -> tuple[str, str]:
     """The sum of the prompt, and the key under which its answer may be known; neither before a shape is found.
 
     The key is that of the question as it was first put, through all steps.
@@ -304,8 +331,8 @@ def sums_of(
     shape = bout.shape
     if shape is None:
         return "", ""
-    prompt = prompt_sha256(messages, bout.form(step, before, shape))
-    return prompt, reusing.reuse_key(bout, prompt, row.sample, shape) if step == AttemptStep.ASK else row.reuse_key
+    prompt = prompt_sha256(held.messages, bout.form(held.step, held.before, shape, held.aspect))
+    return prompt, reusing.reuse_key(bout, prompt, row.sample, shape) if held.is_first else row.reuse_key
 
 
 def texts_in(bout: Bout, row: Due) -> PairTexts | ResponseTexts:

@@ -29,7 +29,7 @@ def confirm(call: Call, *, user: User) -> None:
     if not row.is_confirmable:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
     bout, root = bout_of(latest_run(row.judge), Patience()), row.copied_from_id or row.pk
-    readings = list(readings_of(bout, row, replies_of([root]).get(root, ()), is_confirmed=True))
+    readings = readings_of(bout, row, replies_of([root]).get(root, ()), {}, is_confirmed=True)
     able = [one for one in readings if isinstance(one.read, Read)]
     if not able:
         raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")

@@ -3,6 +3,7 @@
 import random
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -31,10 +32,11 @@ from evaluations.outside.llm import (
     TimedOut,
     Usage,
 )
+from evaluations.services.judging.aspect_answers import WEIGHT, joined_aspects
 from evaluations.services.judging.cut_prompts import Watched
 from evaluations.services.judging.probing import Probe
 from evaluations.services.judging.sharing import timeout_of
-from evaluations.services.judging.working import Bout, Held, Outcome
+from evaluations.services.judging.working import AspectAnswer, Bout, Held, Outcome
 
 
 @dataclass
@@ -61,7 +63,7 @@ class Asker:
             max_tokens=judge.max_tokens,
             seed=None if judge.seed is None else judge.seed + held.sample,
             shape=shape,
-            schema=self.bout.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else None,
+            schema=self.bout.schema(alone=alone, aspect=held.aspect) if shape == ReplyShape.JSON_SCHEMA else None,
             reasoning_effort=judge.reasoning_effort,
             logprobs=judge.logprobs and not self.is_evaluation(held),
             sent_as=self.probe.settings,
@@ -86,7 +88,7 @@ class Asker:
 
     def prompt_of(self, held: Held, request: Request) -> str:
         """The sum of what was asked, which the claim could not know while it was being found out."""
-        form = self.bout.form(held.step, held.before, request.shape)
+        form = self.bout.form(held.step, held.before, request.shape, held.aspect)
         return held.prompt_sha256 or prompt_sha256(held.messages, form)
 
 
@@ -119,13 +121,17 @@ def server_of_endpoint(endpoint: Endpoint) -> Server:
 
 async def put_to_judge(asker: Asker, ask: Ask, held: Held) -> Outcome:
     """One request for one call, and what became of it. Raises nothing that the world may cause."""
+    if asker.bout.judge.one_aspect_per_call and not held.aspect:
+        return from_aspects(asker.bout, held, held.earlier)
     request = asker.request_for(held)
     began = time.monotonic()
     try:
         answer = await ask(request)
     except LLMError as error:
-        return from_error(asker, held, request, error, milliseconds_since(began))
-    return from_answer(asker, held, request, answer, milliseconds_since(began))
+        outcome = from_error(asker, held, request, error, milliseconds_since(began))
+    else:
+        outcome = from_answer(asker, held, request, answer, milliseconds_since(began))
+    return about_aspect(asker.bout, held, outcome) if held.aspect else outcome
 
 
 def milliseconds_since(began: float) -> int:
@@ -144,7 +150,9 @@ def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, late
     if asker.is_evaluation(held):
         return replace(from_evaluation(held, reply, attempt), prompt_sha256=asker.prompt_of(held, request))
     outcome = from_verdict(asker.bout, held, reply, answer, attempt)
-    if answer.is_flawed and outcome.state != CallState.ANSWERED and asker.probe.may_change_shape:
+    has_next_aspect = outcome.next_step == AttemptStep.ASK
+    is_read = outcome.state == CallState.ANSWERED or has_next_aspect
+    if answer.is_flawed and not is_read and asker.probe.may_change_shape:
         asker.probe.was_refused(request.shape)
         return Outcome(held, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=FLAWED)
     found = asker.probe.was_taken(request.shape)
@@ -198,12 +206,18 @@ def from_evaluation(held: Held, reply: Reply, attempt: dict[str, Any]) -> Outcom
 
 
 def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: dict[str, Any]) -> Outcome:
-    told = read_reply(bout.spec, held.shown, reply, step=held.step, before=held.before, judged=lambda: held.texts)
+    spec = bout.spec_of(held.aspect)
+    told = read_reply(spec, held.shown, reply, step=held.step, before=held.before, judged=lambda: held.texts)
     if not isinstance(told, Read):
         return unread(held, told, attempt, mending=bout.judge.repairs and bool(reply.text.strip()))
-    weighed = weigh(bout.spec, held.shown, told, reply.text, answer.logprobs)
+    weighed = weigh(spec, held.shown, told, reply.text, answer.logprobs)
     attempt |= {"outcome": AttemptOutcome.ANSWERED, "logprobs": weighed.tokens or None}
-    if state_of(told, (*held.before, reply.text), lambda: held.texts) == CallState.SUSPECT:
+    is_suspect = state_of(told, (*held.before, reply.text), lambda: held.texts) == CallState.SUSPECT
+    if held.aspect:
+        weight, repaired = weighed.weights.get(held.aspect), held.step == AttemptStep.REPAIR
+        one = AspectAnswer(held.aspect, told, is_suspect, repaired, weight)
+        return from_aspects(bout, held, (*held.earlier, one), attempt | kept_of(one, attempt["logprobs"]))
+    if is_suspect:
         return Outcome(held, CallState.SUSPECT, attempt, error=DICTATED)
     return Outcome(
         held,
@@ -215,6 +229,47 @@ def from_verdict(bout: Bout, held: Held, reply: Reply, answer: Answer, attempt: 
         rationale=told.rationale,
         repaired=held.step == AttemptStep.REPAIR,
     )
+
+
+# ---- one aspect at a time ------------------------------------------------------------------
+
+
+def kept_of(one: AspectAnswer, tokens: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the Attempt keeps for the time when the other aspects are answered, too."""
+    weight = {} if one.weight is None else {WEIGHT: one.weight}
+    return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED if one.is_suspect else ""}
+
+
+def from_aspects(
+    bout: Bout, held: Held, answers: Sequence[AspectAnswer], attempt: Mapping[str, Any] | None = None
+) -> Outcome:
+    """The next aspect is asked for; after the last one the call is answered, or is suspect where one answer is."""
+    if len(answers) < len(bout.spec.output_order):
+        return Outcome(held, CallState.PENDING, attempt, next_step=AttemptStep.ASK)
+    if dictated := [one for one in answers if one.is_suspect]:
+        return Outcome(held, CallState.SUSPECT, attempt, error=f"{bout.aspect_names[dictated[0].aspect]}: {DICTATED}")
+    joined = joined_aspects(bout, {one.aspect: one.read for one in answers})
+    return Outcome(
+        held,
+        CallState.ANSWERED,
+        attempt,
+        choices=joined.choices,
+        scores=joined.scores,
+        weighted={one.aspect: one.weight for one in answers if one.weight is not None},
+        rationale=joined.rationale,
+        repaired=any(one.repaired for one in answers),
+    )
+
+
+def about_aspect(bout: Bout, held: Held, outcome: Outcome) -> Outcome:
+    """With the aspect in its Attempt, and in the error of a call that ends without a verdict."""
+    attempt = {**(outcome.attempt or {}), "aspect": held.aspect}
+    if outcome.state in (CallState.PENDING, CallState.ANSWERED, CallState.SUSPECT):
+        return replace(outcome, attempt=attempt)
+    return replace(outcome, attempt=attempt, error=f"{bout.aspect_names[held.aspect]}: {outcome.error}")
+
+
+# ---- no verdict ----------------------------------------------------------------------------
 
 
 def unread(held: Held, told: NotRead, attempt: dict[str, Any], *, mending: bool = False) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Final, Unpack
 
 from evaluations.domain import Channel, JudgeKind, Messages, ReplyShape, RubricSpec, Shown, exact_usd, tokens_by_rule
 from evaluations.judge.prompting import messages_for
-from evaluations.judge.replying import reply_schema
+from evaluations.judge.replying import only, reply_schema
 from evaluations.models import Comparison, Judge, Price, Response
 from evaluations.outside.list_prices import FULL
 from evaluations.services.judging.judging import is_two_step, shape_of, texts_of, warnings_of_judge
@@ -87,7 +87,7 @@ def estimate(judge: Judge, *, channel: str = Channel.LIVE, **options: Unpack[Sel
     spec = judge.rubric_version.spec()
     prompts = [prompt_tokens(judge, spec, subject) for subject in sampled(wanted)]
     one = (
-        from_observed(prompts, seen)
+        from_observed(prompts, seen, said_of_aspects(judge, spec))
         if (seen := observed(judge, spec, prompt_tokens))
         else assumed(judge, spec, prompts)
     )
@@ -133,7 +133,13 @@ def drawn(ids: Sequence[int]) -> list[int]:
 
 
 def prompt_tokens(judge: Judge, spec: RubricSpec, subject: Subject) -> float:
-    """The first prompt about this, in tokens by our rule."""
+    """The first prompt about this in tokens by our rule; with one aspect per call, the prompts of all aspects."""
+    if judge.one_aspect_per_call:
+        return sum(tokens_of_first(judge, only(spec, key), subject) for key in spec.output_order)
+    return tokens_of_first(judge, spec, subject)
+
+
+def tokens_of_first(judge: Judge, spec: RubricSpec, subject: Subject) -> float:
     two_steps = is_two_step(judge, spec)
     messages = messages_for(spec, texts_of(subject), Shown.AS_STORED, judge.fence_key, two_steps=two_steps)
     with_schema = not two_steps and shape_of(judge, spec) in (None, ReplyShape.JSON_SCHEMA)
@@ -148,7 +154,7 @@ def tokens_of_prompt(messages: Messages, schema: str = "") -> float:
 # ---- one call ------------------------------------------------------------------------------
 
 
-def from_observed(prompts: Sequence[float], seen: Observed) -> OneCall:
+def from_observed(prompts: Sequence[float], seen: Observed, said: tuple[str, ...] = ()) -> OneCall:
     prompt = around(fmean(prompts or [0]), prompts)
     return OneCall(
         requests=seen.requests,
@@ -159,6 +165,7 @@ def from_observed(prompts: Sequence[float], seen: Observed) -> OneCall:
             f"{said_of_prompts(prompts)}, corrected by what the server counted for {seen.calls} earlier calls "
             "of this model, repairs and retries included.",
             f"Replies as in those calls: {seen.tokens_out.low:,.0f} to {seen.tokens_out.high:,.0f} tokens a call.",
+            *said,
         ),
     )
 
@@ -173,17 +180,25 @@ def assumed(judge: Judge, spec: RubricSpec, prompts: Sequence[float]) -> OneCall
     two_steps = is_two_step(judge, spec)
     # The second request holds the first and its reply once more.
     tokens_in = first.times(2).plus(reply) if two_steps else first
+    replies = len(spec.aspects) if judge.one_aspect_per_call else 1
     return OneCall(
-        requests=2 if two_steps else 1,
+        requests=2 if two_steps else replies,
         tokens_in=tokens_in,
-        tokens_out=reply.plus(VERDICT_TOKENS) if two_steps else reply,
+        tokens_out=reply.plus(VERDICT_TOKENS) if two_steps else reply.times(replies),
         seconds_a_request=SECONDS_A_REQUEST,
         assumptions=(
             f"{said_of_prompts(prompts)}; the server may count from 20 % fewer to 25 % more.",
             f"Assumed, since too few calls of this model are known: replies of {reply.low:,.0f} to {reply.high:,.0f} "
             f"tokens{' and a verdict of at most 50' if two_steps else ''}, and nothing asked twice.",
+            *said_of_aspects(judge, spec),
         ),
     )
+
+
+def said_of_aspects(judge: Judge, spec: RubricSpec) -> tuple[str, ...]:
+    if not judge.one_aspect_per_call:
+        return ()
+    return (f"One aspect per call: {len(spec.aspects)} requests for each call, each with the whole material.",)
 
 
 def said_of_prompts(prompts: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -30,9 +30,9 @@ from evaluations.domain import (
 )
 from evaluations.judge.checking import refuse_unusable
 from evaluations.judge.prompting import later_messages, messages_for
-from evaluations.judge.replying import reply_schema, score_schema, wants_text, wants_two_steps
+from evaluations.judge.replying import asked_in_order, only, reply_schema, score_schema, wants_text, wants_two_steps
 from evaluations.judge.rules import DEFAULT_SEEDS, RULES, SAYS_TIE
-from evaluations.judge.templating import left_out_of
+from evaluations.judge.templating import is_template, left_out_of
 from evaluations.models import Comparison, Endpoint, Evaluation, Judge, Query, Rater, Response, RubricVersion, User
 from evaluations.outside.addresses import checked_base_url, checked_key_variable, refuse_key
 from evaluations.outside.extras import (
@@ -190,6 +190,7 @@ def create_judge(
     repairs: bool = True,
     extra_headers: Given = "",
     extra_body: Given = "",
+    one_aspect_per_call: bool = False,
     user: User | None,
 ) -> Judge:
     """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
@@ -212,10 +213,14 @@ def create_judge(
         repairs=repairs,
         extra_headers=checked_headers(extra_headers),
         extra_body=checked_body(extra_body),
+        one_aspect_per_call=one_aspect_per_call,
         fence_key=fence_key_of(evaluation),
     )
     refuse_unusable_judge(judge)
     refuse_unusable_extras(judge)
+    refuse_one_aspect_per_call(judge, version.spec())
+    # With a single aspect it changes nothing, and must not make another judge.
+    judge.one_aspect_per_call = one_aspect_per_call and len(version.spec().aspects) > 1
     judge.fingerprint = fingerprint(judge)
     refuse_repeated_judge(judge)
     judge.save()
@@ -275,6 +280,24 @@ def refuse_unusable_extras(judge: Judge) -> None:
         )
 
 
+def refuse_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
+    """What would still ask for all aspects at once, or for none."""
+    if not judge.one_aspect_per_call:
+        return
+    if judge.kind == JudgeKind.RULE:
+        raise InputRefused("One aspect per call is for models: a rule makes no requests.")
+    if is_two_step(judge, spec):
+        raise InputRefused(
+            "One aspect per call does not work in two steps: choose another mode and a rubric that is answered in "
+            "one step."
+        )
+    if is_template(spec.placeholders) and len(spec.aspects) > 1:
+        raise InputRefused(
+            "One aspect per call does not work with a pasted prompt, which asks for all its aspects by itself: choose "
+            "another rubric, or leave the option out."
+        )
+
+
 def refuse_unusable_rule(judge: Judge) -> None:
     if judge.model not in RULES:
         raise InputRefused(
@@ -312,6 +335,7 @@ def settings_of(judge: Judge) -> dict[str, Any]:
     What came later is left out where it is as it was for every judge before: their fingerprints stay.
     """
     later = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
+    later |= {"one_aspect_per_call": False}
     return {
         "kind": str(judge.kind),
         "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,
@@ -344,13 +368,15 @@ class Preview:
     """What is sent in one request: its messages, and the schema or shape asked for beside them.
 
     Of two steps, ``later`` is the second: what it adds to the conversation. Its verdict is asked
-    for as JSON by a schema until its server was found to take less.
+    for as JSON by a schema until its server was found to take less. ``aspects``: the names of those that have a request
+    of their own, in the order in which they are asked for; this is the first of these requests.
     """
 
     messages: Sequence[Message]
     schema: str
     shape: ReplyShape
     later: "Preview | None" = None
+    aspects: Sequence[str] = ()
 
 
 def preview(judge: Judge, subject: Comparison | Response, shown: Shown) -> Preview | None:
@@ -364,6 +390,9 @@ def previewed_for(judge: Judge, texts: PairTexts | ResponseTexts, shown: Shown) 
         return None
     spec = judge.rubric_version.spec()
     shape, two_steps = shape_of(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step(judge, spec)
+    if judge.one_aspect_per_call:
+        first = previewed(only(spec, spec.output_order[0]), texts, shown, judge.fence_key, shape, two_steps=False)
+        return replace(first, aspects=[aspect.name for aspect in asked_in_order(spec)])
     return previewed(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
 
 

@@ -37,7 +37,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one answered call took, all its requests together; ``by_rule`` is its first prompt in tokens by our rule."""
+    """What one answered call took, all its requests together.
+
+    ``by_rule``: its first prompt in tokens by our rule, or those of its aspects together where each has its own.
+    """
 
     by_rule: float
     tokens_in: int
@@ -72,14 +75,19 @@ def observed(
 
 
 def alike(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:
-    """This judge, then others of its model at its endpoint that ask in as many steps."""
+    """This judge, then others of its model at its endpoint that ask in as many requests."""
     yield judge, spec
     others = Judge.objects.filter(endpoint=judge.endpoint_id, model=judge.model).exclude(pk=judge.pk).order_by("-pk")
     for other in others.select_related("rubric_version__rubric")[:JUDGES_AT_MOST]:
         if other.rubric_version is not None:
             other_spec = other.rubric_version.spec()
-            if is_two_step(other, other_spec) == is_two_step(judge, spec):
+            if way_of_asking(other, other_spec) == way_of_asking(judge, spec):
                 yield other, other_spec
+
+
+def way_of_asking(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
+    """Whether it asks in two steps, and how many aspects have a request of their own."""
+    return is_two_step(judge, spec), len(spec.aspects) if judge.one_aspect_per_call else 0
 
 
 def taken_by(

@@ -25,6 +25,7 @@ from evaluations.domain import (
     JudgeKind,
     PairTexts,
     ResponseTexts,
+    RubricSpec,
     Shown,
 )
 from evaluations.judge.dictation import DICTATED, state_of
@@ -34,6 +35,7 @@ from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Call, Event, Judge, Run, Score, User, Verdict
 from evaluations.models.many import update_many
 from evaluations.services import balloting
+from evaluations.services.judging.aspect_answers import joined_aspects
 from evaluations.services.judging.filing import write_answers
 from evaluations.services.judging.judging import texts_of
 from evaluations.services.judging.working import Bout, Held, Outcome, bout_of
@@ -202,6 +204,7 @@ class Said:
     step: AttemptStep
     raw: str
     finish_reason: str
+    aspect: str = ""  # the one that it was asked for; empty where for all
 
 
 @dataclass(frozen=True)
@@ -233,8 +236,8 @@ def replies_of(call_ids: Sequence[int]) -> dict[int, list[Said]]:
     """Call → what the model said, oldest first."""
     found: dict[int, list[Said]] = {}
     rows = Attempt.objects.filter(call__in=call_ids, outcome__in=SAID).order_by("call_id", "number")
-    for pk, step, raw, finish_reason in rows.values_list("call_id", "step", "raw", "finish_reason"):
-        found.setdefault(pk, []).append(Said(AttemptStep(step), raw, finish_reason))
+    for pk, step, *said in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
+        found.setdefault(pk, []).append(Said(AttemptStep(step), *said))
     return found
 
 
@@ -252,7 +255,7 @@ def values_held(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
 
 def reread_call(bout: Bout, call: Call, said: Sequence[Said], held: Values) -> Found:
     """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
-    readings = list(readings_of(bout, call, said))
+    readings = readings_of(bout, call, said, held)
     able = [one for one in readings if isinstance(one.read, Read)]
     if not readings or any((one.state, one.values) == (call.state, held) for one in able):
         return Found("unchanged")
@@ -264,11 +267,48 @@ def reread_call(bout: Bout, call: Call, said: Sequence[Said], held: Values) -> F
     return Found(word, outcome_of(call, last), changes_between(held, last.values))
 
 
-def readings_of(bout: Bout, call: Call, said: Sequence[Said], *, is_confirmed: bool = False) -> Iterator[Reading]:
-    """How today's reader reads each reply that gives a verdict, each in its own conversation.
+def readings_of(
+    bout: Bout, call: Call, said: Sequence[Said], held: Values, *, is_confirmed: bool = False
+) -> list[Reading]:
+    """How today's reader reads what was said: each reply that gives a whole verdict, or all aspects' replies as one.
 
     ``is_confirmed``: a person decided that this call counts, though a judged text dictated its reply.
     """
+    if not bout.judge.one_aspect_per_call:
+        return list(readings_in(bout, bout.spec, call, said, is_confirmed=is_confirmed))
+    chosen: dict[str, Reading] = {}
+    for key in bout.spec.output_order:
+        about_it = [one for one in said if one.aspect == key]
+        readings = list(readings_in(bout, bout.spec_of(key), call, about_it, is_confirmed=is_confirmed))
+        able = [one for one in readings if isinstance(one.read, Read)]
+        agreeing = [one for one in able if key in held and one.values == {key: held[key]}]
+        if not readings:  # the call ended before this aspect was answered
+            return []
+        chosen[key] = (agreeing or able or readings)[-1]
+    return [joined(bout, chosen)]
+
+
+def joined(bout: Bout, by_aspect: Mapping[str, Reading]) -> Reading:
+    """One reading of the whole call: unreadable where one aspect is, suspect where one is."""
+    read: dict[str, Read] = {}
+    for key, one in by_aspect.items():
+        if isinstance(one.read, NotRead):
+            error = f"{bout.aspect_names[key]}: {one.read.error}"
+            return Reading(one.step, NotRead(one.read.state, error), one.state)
+        read[key] = one.read
+    is_suspect = any(one.state == CallState.SUSPECT for one in by_aspect.values())
+    is_repaired = any(one.step == AttemptStep.REPAIR for one in by_aspect.values())
+    return Reading(
+        AttemptStep.REPAIR if is_repaired else AttemptStep.ASK,
+        joined_aspects(bout, read),
+        CallState.SUSPECT if is_suspect else CallState.ANSWERED,
+    )
+
+
+def readings_in(
+    bout: Bout, spec: RubricSpec, call: Call, said: Sequence[Said], *, is_confirmed: bool
+) -> Iterator[Reading]:
+    """Each reply that gives a verdict, in its own conversation."""
     shown, judged = Shown(call.shown), partial(judged_by, call)
     before: list[str] = []
     for one in said:
@@ -276,7 +316,7 @@ def readings_of(bout: Bout, call: Call, said: Sequence[Said], *, is_confirmed: b
             before = []
         if not bout.two_steps or is_verdict_alone(one.step, before):
             reply = Reply(one.raw, one.finish_reason)
-            read = read_reply(bout.spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
+            read = read_reply(spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
             state = state_of(read, (*before, one.raw), judged)
             counts = state == CallState.SUSPECT and (is_confirmed or was_confirmed(call))
             yield Reading(one.step, read, CallState.ANSWERED if counts else state)

@@ -37,6 +37,7 @@ def settings_sum(bout: Bout, shape: ReplyShape) -> str:
             judge.rubric_version.sha256 if judge.rubric_version else "",
             *written_otherwise(judge),
             *extras_of(judge),
+            *(["one aspect per call"] if judge.one_aspect_per_call else []),
         )
         bout.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
     return bout.settings_sums[shape]
@@ -58,13 +59,13 @@ def extras_of(judge: Judge) -> list[dict[str, object]]:
 
 def keys_of(bout: Bout, held: Held) -> list[str]:
     """The keys under which an equal question may have been answered: one for each shape while none is found."""
-    if held.reuse_key or not held.messages:
+    if held.reuse_key or not held.messages or held.earlier:
         return [held.reuse_key] if held.reuse_key else []
     return [key_in_shape(bout, held, shape) for shape in ReplyShape]
 
 
 def key_in_shape(bout: Bout, held: Held, shape: ReplyShape) -> str:
-    form = bout.form(held.step, held.before, shape)
+    form = bout.form(held.step, held.before, shape, held.aspect)
     return reuse_key(bout, prompt_sha256(held.messages, form), held.sample, shape)
 
 

@@ -140,6 +140,11 @@ def refuse_channel(judge: Judge, channel: str) -> None:
         raise InputRefused(f"Requests travel in one of these ways: {', '.join(Channel)}.")
     if channel == Channel.BATCH and judge.kind != JudgeKind.LLM:
         raise InputRefused(f"“{judge.name}” makes no requests: the Batch API is for models.")
+    if channel == Channel.BATCH and judge.one_aspect_per_call:
+        raise InputRefused(
+            f"“{judge.name}” asks for one aspect per call, and the Batch API may take a day for each: send its "
+            "requests one by one."
+        )
 
 
 def refuse_budget(judge: Judge, budget: int | None) -> None:

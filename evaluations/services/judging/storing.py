@@ -222,7 +222,7 @@ def key_of(bout: Bout, outcome: Outcome) -> str:
     held, found = outcome.held, outcome.sent_as_found
     shape = outcome.shape_found or bout.shape
     was_changed = found is not None and found != SentAs() and held.step == AttemptStep.ASK
-    if held.messages and shape and (was_changed or (not held.reuse_key and outcome.shape_found)):
+    if held.messages and shape and not held.earlier and (was_changed or (not held.reuse_key and outcome.shape_found)):
         return reusing.key_in_shape(bout, held, shape)
     return held.reuse_key
 

@@ -25,7 +25,8 @@ from evaluations.domain import (
     Shown,
 )
 from evaluations.judge.prompting import system_text
-from evaluations.judge.replying import is_verdict_alone, reply_schema, score_schema
+from evaluations.judge.reading import Read
+from evaluations.judge.replying import is_verdict_alone, only, reply_schema, score_schema
 from evaluations.judge.retrying import Patience
 from evaluations.models import Attempt, Judge, Price, Rater, Run
 from evaluations.services.judging.judging import is_two_step, shape_of
@@ -58,13 +59,28 @@ class Bout:
     keeps_limit: bool = True
     replies_within: int = 0
     reasons: bool = False
-    schemas: dict[bool, dict[str, Any]] = field(default_factory=dict)
+    schemas: dict[tuple[bool, str], dict[str, Any]] = field(default_factory=dict)
+    # What one request asks, by the aspect that it is about; by "" where it is about all of them.
+    specs: dict[str, RubricSpec] = field(default_factory=dict)
+    systems: dict[str, str] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
 
-    @cached_property
-    def system(self) -> str:
+    def spec_of(self, aspect: str) -> RubricSpec:
+        """The rubric as a request asks it: with one aspect, or with all of them where ``aspect`` is empty."""
+        if aspect not in self.specs:
+            self.specs[aspect] = only(self.spec, aspect) if aspect else self.spec
+        return self.specs[aspect]
+
+    def system_of(self, aspect: str) -> str:
         """The system text, the same in every call."""
-        return system_text(self.spec, self.judge.fence_key, two_steps=self.two_steps)
+        if aspect not in self.systems:
+            spec = self.spec_of(aspect)
+            self.systems[aspect] = system_text(spec, self.judge.fence_key, two_steps=self.two_steps)
+        return self.systems[aspect]
+
+    @cached_property
+    def aspect_names(self) -> Mapping[str, str]:
+        return {aspect.key: aspect.name for aspect in self.spec.aspects}
 
     @property
     def two_steps(self) -> bool:
@@ -81,15 +97,17 @@ class Bout:
         """Whether it is not known yet what the judge's server and model take: neither the shape nor the settings."""
         return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
-    def schema(self, *, alone: bool) -> dict[str, Any]:
+    def schema(self, *, alone: bool, aspect: str = "") -> dict[str, Any]:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
-        if alone not in self.schemas:
-            self.schemas[alone] = score_schema(self.spec) if alone else reply_schema(self.spec)
-        return self.schemas[alone]
+        if (alone, aspect) not in self.schemas:
+            spec = self.spec_of(aspect)
+            self.schemas[alone, aspect] = score_schema(spec) if alone else reply_schema(spec)
+        return self.schemas[alone, aspect]
 
-    def largest_schema(self) -> dict[str, Any] | None:
+    def largest_schema(self, aspect: str = "") -> dict[str, Any] | None:
         """The longest that may be sent beside the messages."""
-        return None if self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT) else self.schema(alone=False)
+        in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
+        return None if in_words else self.schema(alone=False, aspect=aspect)
 
     @property
     def batched(self) -> bool:
@@ -117,12 +135,25 @@ class Bout:
         elif tokens_out is not None:
             self.replies_within += 1
 
-    def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape) -> dict[str, Any] | str:
+    def form(
+        self, step: AttemptStep, before: Sequence[str], shape: ReplyShape, aspect: str = ""
+    ) -> dict[str, Any] | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""
         alone = is_verdict_alone(step, before)
         if self.two_steps and not alone:
             return ReplyShape.TEXT.value
-        return self.schema(alone=alone) if shape == ReplyShape.JSON_SCHEMA else shape.value
+        return self.schema(alone=alone, aspect=aspect) if shape == ReplyShape.JSON_SCHEMA else shape.value
+
+
+@dataclass(frozen=True)
+class AspectAnswer:
+    """What a stored reply says on one aspect, of a call that asks for each in a request of its own."""
+
+    aspect: str
+    read: Read
+    is_suspect: bool = False
+    repaired: bool = False
+    weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +163,8 @@ class Held:
     ``tried``: this run's requests that met a fault. ``before``: what the model said in the earlier
     steps of this conversation, oldest first, where ``step`` is not the first. ``messages`` is the
     conversation as it is sent; ``prompt_sha256`` is empty while it is not known what the server takes.
-    ``reserved``: nano-USD that the run keeps back for this request.
+    ``reserved``: nano-USD that the run keeps back for this request. ``aspect``: the one that this request asks for,
+    of a judge that asks for one at a time; ``earlier``: those that are answered.
     """
 
     call_id: int
@@ -152,6 +184,13 @@ class Held:
     reuse_key: str = ""
     reserved: int = 0
     timed_out: int = 0  # of those that were tried: at a slow server, which may be at work on them still
+    aspect: str = ""
+    earlier: tuple[AspectAnswer, ...] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the request that the call begins with: the one by which equal questions are known."""
+        return self.step == AttemptStep.ASK and not self.earlier
 
 
 @dataclass(frozen=True)
