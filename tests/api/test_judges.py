@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evaluations.domain import InputRefused, Role
-from evaluations.models import Evaluation, Judge, RubricVersion, Run
+from evaluations.models import Endpoint, Evaluation, Judge, RubricVersion, Run
 from evaluations.services.judging.running import start_run
 from tests.asking import Asking, token_for
 from tests.bouts import NOWHERE
@@ -98,6 +98,18 @@ def test_a_judge_is_archived_and_restored(asking: Asking, evaluation: Evaluation
     assert [one["name"] for one in asking.get(f"{at}?archived=true").json()["items"]] == ["gpt"]
     assert asking.post(f"{at}/{judge.pk}/restore").json()["archived"] is False
     assert [one["name"] for one in asking.get(at).json()["items"]] == ["gpt"]
+
+
+def test_a_program_makes_a_judge_that_asks_for_one_aspect_per_call(asking: Asking, evaluation: Evaluation) -> None:
+    make_comparison(evaluation)
+    endpoint = Endpoint.objects.create(name="local", base_url=NOWHERE)
+    wanted = {"endpoint": endpoint.pk, "model": "m", "version": evaluation.review_rubric_id}
+    whole = asking.post("/evaluations/study/judges", {**wanted, "name": "whole"}).json()
+    apart = asking.post("/evaluations/study/judges", {**wanted, "name": "apart", "one_aspect_per_call": True}).json()
+    assert (whole["one_aspect_per_call"], apart["one_aspect_per_call"]) == (False, True)
+    prompt = asking.get(f"/evaluations/study/judges/{apart['id']}/prompt").json()
+    assert prompt["aspects"] == ["Engagement", "Clarity", "Helpfulness", "Factuality", "Depth", "Safety"]
+    assert asking.get(f"/evaluations/study/judges/{whole['id']}/prompt").json()["aspects"] == []
 
 
 def test_a_judge_that_reviewers_are_shown_is_not_archived(asking: Asking, evaluation: Evaluation) -> None:

@@ -70,6 +70,11 @@ def test_every_setting_of_how_it_is_asked_can_be_given(evaluation: Evaluation) -
     )
 
 
+def test_a_judge_can_ask_for_one_aspect_per_call(evaluation: Evaluation) -> None:
+    assert create(one_aspect_per_call=True).one_aspect_per_call is True
+    assert create(name="plain").one_aspect_per_call is False
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -100,3 +100,27 @@ def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_le
     assert list(server.asked.values()) == [1] * 80
     assert Call.objects.filter(state=CallState.ANSWERED).count() == 160
     assert not Worker.objects.exists()
+
+
+def test_a_killed_worker_buys_no_aspect_twice_but_those_in_flight(tmp_path: Path) -> None:
+    evaluation = make_evaluation()
+    for number in range(20):
+        make_comparison(evaluation, query=f"Question {number}?")
+    environment = environment_on_test_database(tmp_path)
+    with llm_server(latency=0.1) as server, celery(environment, "beat"):
+        judge = make_judge(evaluation, server.base_url, max_in_flight=4, one_aspect_per_call=True)
+        run = start_run(judge, user=None)
+        with celery(environment, *WORKER) as worker:
+            until(lambda: len(server.questions) > 60)
+            worker.kill()
+            worker.wait()
+        with celery(environment, *WORKER):
+            until(lambda: state_of(run) == RunState.DONE)
+    run.refresh_from_db()
+    assert Call.objects.filter(run=run, state=CallState.ANSWERED).count() == 40
+    assert Verdict.objects.count() == 40 * 6
+    assert Attempt.objects.filter(outcome=AttemptOutcome.ANSWERED).count() == 40 * 6
+    assert len(server.asked) == 40 * 6
+    # Everything else was answered once: asked again was only what was in flight, or answered and not stored yet.
+    assert sum(server.asked.values()) - 40 * 6 <= progress(run).repeated <= 4 * 4
+    assert max(server.asked.values()) <= 2

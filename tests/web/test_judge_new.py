@@ -120,6 +120,21 @@ def test_extras_are_frozen_with_a_judge_and_a_key_in_one_is_never_shown_again(
     assert key not in answer.content.decode()
 
 
+def test_a_judge_that_asks_for_one_aspect_per_call_says_so_with_its_first_request(
+    client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
+) -> None:
+    form = client.get(address).content.decode()
+    assert "Ask for each aspect in a request of its own" in form
+    assert "More requests and cost; aspects cannot influence each other." in form
+    make_comparison(evaluation)
+    client.post(address, fields(evaluation, endpoint, one_aspect_per_call="on"))
+    judge = Judge.objects.get()
+    assert judge.one_aspect_per_call is True
+    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    assert "each asked for in a request of its own" in page
+    assert "The request for Engagement, the first of 6: each aspect has a request of its own." in page
+
+
 def test_rubrics_stand_by_kind_and_one_is_chosen(client: Client, evaluation: Evaluation, address: str) -> None:
     version = begin_builtin(evaluation, builtin="summary-rating", user=None)
     page = client.get(address, {"version": str(version.pk)}).content.decode()
