@@ -251,6 +251,32 @@ def test_an_aspect_that_stays_empty_makes_the_call_unreadable(evaluation: Evalua
     assert Call.objects.get().state == CallState.UNREADABLE
 
 
+def test_a_run_whose_calls_all_fail_on_one_aspect_is_paused_though_the_others_are_answered(
+    evaluation: Evaluation, settings: Any
+) -> None:
+    settings.PAUSE_AFTER_FAILURES = 3
+    for _ in range(9):
+        make_comparison(evaluation)
+    with llm_server(on("clarity", truncated)) as server:
+        run = run_through(one_at_a_time(evaluation, server.base_url, max_in_flight=1), orders="as-stored")
+    assert run.state == RunState.PAUSED
+    assert "replies in a row were cut off at the token limit." in run.stop_reason
+    # Two requests for each of three calls, and what was claimed ahead; ten calls would have taken 20.
+    assert 6 <= len(server.questions) < 20
+
+
+def test_a_flawed_reply_that_can_be_read_answers_its_aspect(evaluation: Evaluation) -> None:
+    """While it is still being found what the server takes."""
+    bout = bout_on(one_at_a_time(evaluation), orders="as-stored")
+    (held,) = claimed(bout)
+    asker, text = Asker(bout), json.dumps({"rationale": "It is.", "choices": {"engagement": "A"}})
+    answer = Answer(text, "stop", "", "m", 400, is_flawed=True)
+    outcome = conversing.from_answer(asker, held, asker.request_for(held), answer, 5)
+    assert (outcome.state, outcome.next_step) == (CallState.PENDING, AttemptStep.ASK)
+    assert outcome.attempt is not None
+    assert outcome.attempt["outcome"] == AttemptOutcome.ANSWERED
+
+
 # ---- nothing is bought twice ---------------------------------------------------------------
 
 
@@ -362,7 +388,7 @@ def test_a_stored_reply_that_cannot_be_read_any_more_is_asked_for_again(
     bout: Bout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_next(bout, 3)
-    read_reply = aspect_answers.read_reply
+    read_reply = reading.read_reply
 
     def harsher(spec: RubricSpec, *args: Any, **rest: Any) -> reading.Read | reading.NotRead:
         if spec.output_order == ("clarity",):

@@ -34,6 +34,7 @@ class Failure(NamedTuple):
     http_status: int | None
     step: str
     error: str
+    aspect: str
     is_blank: bool
 
     @property
@@ -69,17 +70,20 @@ def was_answered(run: Run) -> bool:
 
 
 def failures_among(bout: Bout, lately: "QuerySet[Attempt]", *, has_answered: bool) -> list[Failure]:
-    """The failures since the last success, the newest first.
+    """The failures since the last success, the newest first; where aspects are asked for one by one, of each aspect.
 
     Once the endpoint has answered, a request that is asked again counts when its call is given up: servers restart.
     """
     found: list[Failure] = []
+    answered: set[str] = set()
     blank = ExpressionWrapper(Q(raw=""), BooleanField())
-    rows = lately.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "blank")
+    rows = lately.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "aspect", "blank")
     for one in map(Failure._make, rows):
         if one.outcome == AttemptOutcome.ANSWERED:
-            break
-        if counts(bout, one, has_answered=has_answered):
+            if not one.aspect:
+                break
+            answered.add(one.aspect)
+        elif one.aspect not in answered and counts(bout, one, has_answered=has_answered):
             found.append(one)
     return found
 
