@@ -4,6 +4,7 @@ What a model at one endpoint counts is learned in each worker, from stored answe
 as long as reading a reply: where the count is as usual for a model that is well known, it is left out.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -31,12 +32,13 @@ LONGEST_REPLY: Final = 2_048  # tokens, where the judge sets no limit
 
 @dataclass
 class Watched:
-    """What a model at an endpoint was seen to count, in this process."""
+    """What a model at an endpoint was seen to count, in this process: by the loop that asks and by threads that store."""
 
     rates: TokenRates = field(default_factory=TokenRates)
     bytes_a_token: float = 0.0
     prompts: int = 0
     context_tokens: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def why_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
         """Why the server must have cut this prompt, in a sentence; "" where nothing tells so."""
@@ -48,10 +50,11 @@ class Watched:
             self.note(ratio)
             return ""
         profile = profile_of(messages)
-        why = self.rates.cut(profile, tokens_in)
-        if why is None:
-            self.rates.learn(profile, tokens_in)
-            self.note(ratio)
+        with self.lock:
+            why = self.rates.cut(profile, tokens_in)
+            if why is None:
+                self.rates.learn(profile, tokens_in)
+                self.note(ratio)
         return f"{why} {CURE}" if why else ""
 
     def is_usual(self, ratio: float) -> bool:
@@ -64,7 +67,8 @@ class Watched:
 
     def context_for(self, messages: Sequence[Message], max_tokens: int | None) -> int:
         """How many tokens of context to ask the server for: never fewer than before, since a change loads it anew."""
-        needed = context_needed(profile_of(messages), max_tokens or LONGEST_REPLY, self.rates)
+        with self.lock:
+            needed = context_needed(profile_of(messages), max_tokens or LONGEST_REPLY, self.rates)
         self.context_tokens = max(self.context_tokens, needed)
         return self.context_tokens
 
@@ -113,8 +117,9 @@ def withdraw(bout: Bout, ceiling: int) -> int:
     near = Q(attempts__tokens_in__gte=ceiling - 2, attempts__tokens_in__lte=ceiling + 2)
     answered = Q(state=CallState.ANSWERED, attempts__outcome=AttemptOutcome.ANSWERED, attempts__step=AttemptStep.ASK)
     calls = Call.all_rows.filter(near & answered, run=bout.run).select_related(*SUBJECTS).distinct()
-    rates = watch(bout).rates
-    cut = {call.pk: why for call in calls if (why := rates.cut(profile_of(first_messages(bout, call)), ceiling))}
+    watched, sent = watch(bout), {call.pk: profile_of(first_messages(bout, call)) for call in calls}
+    with watched.lock:
+        cut = {pk: why for pk, profile in sent.items() if (why := watched.rates.cut(profile, ceiling))}
     if not cut:
         return 0
     mine = Call.all_rows.filter(Q(pk__in=cut) | Q(copied_from__in=cut), state=CallState.ANSWERED)
