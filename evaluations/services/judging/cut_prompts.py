@@ -32,7 +32,7 @@ LONGEST_REPLY: Final = 2_048  # tokens, where the judge sets no limit
 
 @dataclass
 class Watched:
-    """What a model at an endpoint was seen to count, in this process: by the loop that asks and by threads that store."""
+    """What a model at an endpoint was seen to count in this process. Asking and storing threads share it."""
 
     rates: TokenRates = field(default_factory=TokenRates)
     bytes_a_token: float = 0.0
