@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 
 from evaluations.domain import AspectSpec, AttemptOutcome, CallState, RunState
 from evaluations.judge.retrying import Patience
@@ -181,7 +182,10 @@ def test_a_bout_at_a_slow_server_lasts_for_two_of_its_answers(monkeypatch: pytes
     assert answering.slow_end(bout) - began < 650
 
 
-def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(evaluation: Evaluation) -> None:
+def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(
+    evaluation: Evaluation, settings: LazySettings
+) -> None:
+    settings.PAUSE_AFTER_FAILURES = 0
     run = run_against(failing(500, "overloaded"), evaluation)
     assert (run.state, counts(run)) == (RunState.DONE, {"failed": 6})
     assert outcomes(run) == ["failed"] * 6 + ["retry"] * 18
@@ -190,7 +194,10 @@ def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(evalu
     }
 
 
-def test_a_failed_call_is_asked_again_by_the_next_run_with_its_tries_counted_anew(evaluation: Evaluation) -> None:
+def test_a_failed_call_is_asked_again_by_the_next_run_with_its_tries_counted_anew(
+    evaluation: Evaluation, settings: LazySettings
+) -> None:
+    settings.PAUSE_AFTER_FAILURES = 0
     with llm_server(failing(500)) as server:
         judge = make_judge(evaluation, server.base_url)
         run_through(judge)

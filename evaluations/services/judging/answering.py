@@ -27,7 +27,16 @@ from evaluations.outside.addresses import is_local_address
 from evaluations.outside.llm import Answer, Ask, LLMError, QuotaUsedUp, Request, Retry, StopRun, TimedOut, connected
 from evaluations.outside.reaching import getter_of
 from evaluations.outside.recognition import recognized
-from evaluations.services.judging import batching, claiming, cut_prompts, running, sharing, storing, working
+from evaluations.services.judging import (
+    batching,
+    circuit_breaker,
+    claiming,
+    cut_prompts,
+    running,
+    sharing,
+    storing,
+    working,
+)
 from evaluations.services.judging.connecting import found_before
 from evaluations.services.judging.conversing import Asker, put_to_judge, server_of, server_of_endpoint
 from evaluations.services.judging.probing import LOOK_AGAIN_SECONDS
@@ -139,7 +148,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
         to_claim = thread if connection.vendor == "sqlite" else stack.enter_context(ThreadPoolExecutor(1))
 
         async def claim(room: int, held: int) -> Claimed[Held]:
-            room = asker.probe.room(room, held)
+            room = asker.room(room, held)
             if room <= 0:
                 return Claimed(wait=LOOK_AGAIN_SECONDS)
             claimed = await in_thread(to_claim, claiming.claim, bout, room, held)
@@ -166,6 +175,7 @@ async def ask_all(bout: Bout, until: float, hand_over: Callable[[], None]) -> No
                 taker = await taker_for(bout, to_claim)
                 asker.probe.begin_with(await in_thread(to_claim, found_before, bout.judge.endpoint, bout.judge.model))
                 asker.watched = await in_thread(to_claim, cut_prompts.watch, bout)
+                asker.has_answered = await in_thread(to_claim, circuit_breaker.was_answered, bout.run)
                 loop = Loop(
                     claim=claim,
                     ask=lambda held: ask_in_place(taker, taker.sent(time.monotonic()), asker, ask, held),
@@ -226,7 +236,9 @@ async def ask_in_place(taker: Taker, sent: Sent, asker: Asker, ask: Ask, held: H
         return answer
 
     try:
-        return await put_to_judge(asker, watched, held)
+        outcome = await put_to_judge(asker, watched, held)
+        asker.note(outcome)
+        return outcome
     finally:
         taker.ended()
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
+
 from evaluations.domain import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape, SentAs
 from evaluations.judge.dictation import DICTATED, state_of
 from evaluations.judge.probabilities import weigh
@@ -48,9 +50,23 @@ class Asker:
     probe: Probe = field(init=False)
     # What the model was seen to count; None where no prompt is checked.
     watched: Watched | None = None
+    # Whether a request of the run brought a reply that its server and model stand for; before that few are sent.
+    has_answered: bool = False
 
     def __post_init__(self) -> None:
         self.probe = Probe(self.bout, sent_as=as_protocol_has_it(self.bout.judge))
+
+    def room(self, room: int, held: int) -> int:
+        """How many may be claimed: one while the probe is open, and before the first success few enough to lose."""
+        room = self.probe.room(room, held)
+        most = settings.PAUSE_AFTER_FAILURES
+        return room if self.has_answered or not most else min(room, most - held)
+
+    def note(self, outcome: Outcome) -> None:
+        """Whether this outcome shows that the run gets somewhere."""
+        said = (outcome.attempt or {}).get("outcome")
+        if said in (AttemptOutcome.ANSWERED, AttemptOutcome.REFUSED):
+            self.has_answered = True
 
     def request_for(self, held: Held) -> Request:
         """The next request of this call's conversation."""
@@ -145,6 +161,7 @@ def from_answer(asker: Asker, held: Held, request: Request, answer: Answer, late
     """What an answer makes of its call. The first to a request for a verdict tells what the server takes."""
     reply = Reply(answer.text, answer.finish_reason, answer.refusal)
     attempt = attempt_of(answer, latency_ms)
+    asker.bout.learn_of_reply(answer.tokens_out, answer.usage.tokens_reasoning)
     if asker.watched and (why := asker.watched.why_cut(request.messages, answer.tokens_in)):
         return from_cut_prompt(asker.watched, held, why, attempt)
     if asker.is_evaluation(held):

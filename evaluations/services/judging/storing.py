@@ -176,7 +176,7 @@ class Book:
             batched=said.get("batch_id") is not None,
             told=said.get("told_cost"),
         )
-        self.bout.learn_of_reply(cost, said.get("tokens_out"), said.get("tokens_reasoning"))
+        self.bout.dearest = max(self.bout.dearest, cost or 0)
         at_most = row.reserved or None if mine and cost is None and is_billed(outcome) else None
         if lost and cost is not None:
             self.withdraw(lost)

@@ -126,9 +126,8 @@ class Bout:
         # Whether the limit holds for the reasoning, too, shows only when the model reasons for long.
         return min(UNSURE_TIMES * bound, longest or UNSURE_TIMES * bound)
 
-    def learn_of_reply(self, cost: int | None, tokens_out: int | None, tokens_reasoning: int | None) -> None:
-        """What a reply tells about those to come, for what a budget must keep back."""
-        self.dearest = max(self.dearest, cost or 0)
+    def learn_of_reply(self, tokens_out: int | None, tokens_reasoning: int | None) -> None:
+        """What a reply tells about those to come, for what a budget must keep back: before any more is claimed."""
         self.reasons = self.reasons or bool(tokens_reasoning)
         if tokens_out is not None and self.judge.max_tokens is not None and tokens_out > self.judge.max_tokens:
             self.keeps_limit = False
