@@ -119,6 +119,8 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
 
 def from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
     """Extras to be sent, with what the worker's environment holds in place of the variables that they name."""
+    if not extras:
+        return {}
     try:
         return resolved(extras, os.environ)
     except InputRefused as refused:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from evaluations.outside.dialects import adapter_of
-from evaluations.outside.llm import LLMError, Server, from_environment, key_of
+from evaluations.outside.llm import LLMError, Server, from_environment, key_of, trusted
 from evaluations.outside.recognition import Get, Page, Post
 from evaluations.outside.wording import json_in
 
@@ -23,7 +23,7 @@ def trouble_with(server: Server) -> str:
         return str(error)
     headers = {"authorization": f"Bearer {key}"} if server.key_variable else {}
     try:
-        answer = httpx2.get(f"{server.base_url}/models", headers=headers, timeout=PATIENCE_SECONDS)
+        answer = httpx2.get(f"{server.base_url}/models", headers=headers, timeout=PATIENCE_SECONDS, verify=trusted())
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         return f"It does not answer ({' '.join(str(error).split()) or type(error).__name__})."
     if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -53,7 +53,7 @@ def asked(server: Server, method: str, path: str, body: Mapping[str, Any] | None
     headers = {name: value for name, value in {**keys, **own}.items() if isinstance(value, str)}
     address = f"{parts.scheme}://{parts.netloc}{path}"
     try:
-        answer = httpx2.request(method, address, headers=headers, json=body, timeout=PATIENCE_SECONDS)
+        answer = httpx2.request(method, address, headers=headers, json=body, timeout=PATIENCE_SECONDS, verify=trusted())
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError):
         return None
     return answer.status_code, dict(answer.headers), json_in(answer.text)

@@ -3,7 +3,7 @@
 A new provider is one module here and one line in `SPECIFIC`.
 """
 
-from functools import reduce
+from functools import cache, reduce
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -54,6 +54,7 @@ def adapter_of(server: Server) -> Adapter:
     return ADAPTERS[server.dialect or dialect_at(server.base_url)]
 
 
+@cache
 def dialect_at(base_url: str) -> Dialect:
     """The dialect spoken at a well-known host, or in one's own network at the port where such a server listens."""
     parts = urlsplit(base_url)
