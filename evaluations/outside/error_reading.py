@@ -294,4 +294,4 @@ def ended(sentence: str) -> str:
 
 def advice(said: Said, setting: str) -> str:
     """What a person can do who reads only a parameter's name."""
-    return " Make a judge without it." if setting != "max_tokens" else ""
+    return " Create a judge without it." if setting != "max_tokens" else ""

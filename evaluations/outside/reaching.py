@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from evaluations.outside.dialects import adapter_of
-from evaluations.outside.llm import LLMError, Server, from_environment, key_of, trusted
+from evaluations.outside.llm import LLMError, Server, base_url_of, from_environment, key_of, trusted
 from evaluations.outside.recognition import Get, Page, Post
 from evaluations.outside.wording import json_in
 
@@ -16,14 +16,11 @@ PATIENCE_SECONDS: Final = 5.0
 
 
 def trouble_with(server: Server) -> str:
-    """Why calls to it would fail, as far as can be told without one; "" where nothing speaks against it."""
+    """Why calls to it would fail, as far as its list of models tells; "" where nothing speaks against it."""
     try:
-        key = key_of(server)
+        answer = answer_at(server, "GET", f"{base_url_of(server)}/models")
     except LLMError as error:
         return str(error)
-    headers = {"authorization": f"Bearer {key}"} if server.key_variable else {}
-    try:
-        answer = httpx2.get(f"{server.base_url}/models", headers=headers, timeout=PATIENCE_SECONDS, verify=trusted())
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         return f"It does not answer ({' '.join(str(error).split()) or type(error).__name__})."
     if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -35,25 +32,28 @@ def trouble_with(server: Server) -> str:
 
 def getter_of(server: Server) -> Get:
     """A function that asks the server for a path on its host; without a redirect."""
-    return lambda path: asked(server, "GET", path)
+    return lambda path: page_at(server, "GET", path)
 
 
 def poster_of(server: Server) -> Post:
-    return lambda path, body: asked(server, "POST", path, body)
+    return lambda path, body: page_at(server, "POST", path, body)
 
 
-def asked(server: Server, method: str, path: str, body: Mapping[str, Any] | None = None) -> Page | None:
+def page_at(server: Server, method: str, path: str, body: Mapping[str, Any] | None = None) -> Page | None:
     parts = urlsplit(server.base_url)
     try:
-        key = key_of(server)
-        own = from_environment(server.headers)
-    except LLMError:
-        return None
-    keys = adapter_of(server).key_headers(key) if server.key_variable else {}
-    headers = {name: value for name, value in {**keys, **own}.items() if isinstance(value, str)}
-    address = f"{parts.scheme}://{parts.netloc}{path}"
-    try:
-        answer = httpx2.request(method, address, headers=headers, json=body, timeout=PATIENCE_SECONDS, verify=trusted())
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError):
+        answer = answer_at(server, method, f"{parts.scheme}://{parts.netloc}{path}", body)
+    except (LLMError, httpx2.HTTPError, httpx2.InvalidURL, OSError):
         return None
     return answer.status_code, dict(answer.headers), json_in(answer.text)
+
+
+def answer_at(server: Server, method: str, address: str, body: Mapping[str, Any] | None = None) -> httpx2.Response:
+    """What the server answers at this address, asked with the key and the extras of a judge's requests."""
+    adapter, key = adapter_of(server), key_of(server)
+    keys = adapter.key_headers(key) if server.key_variable else {}
+    given = {**adapter.headers, **keys, **from_environment(server.headers)}
+    headers = {name: value for name, value in given.items() if isinstance(value, str)}
+    query = {**adapter.query(server.base_url), **from_environment(server.query)}
+    sent: dict[str, Any] = {"headers": headers, "params": query or None, "json": body}
+    return httpx2.request(method, address, **sent, timeout=PATIENCE_SECONDS, verify=trusted())

@@ -50,7 +50,7 @@ class Adapter:
     ``read`` gives the answer that a body of status 200 holds, or None where it holds none. ``meaning`` may say what
     an error means before the rules that all dialects share; None leaves it to them. ``inner`` gives the error that
     this one passes on. ``fault`` gives the error that a body of status 200 holds in the provider's own form, None
-    where it holds none. ``limits_reasoning``: whether the limit of tokens holds for reasoning and reply together.
+    where it holds none.
     ``base_url`` completes an address that a person gave, ``query`` gives the parameters that it needs. ``lacks``:
     settings that the protocol does not have. ``batch_path`` is empty where there is no Batch API of OpenAI's form.
     """
@@ -71,6 +71,4 @@ class Adapter:
     fault: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda body: None
     cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
     lacks: tuple[str, ...] = ()
-    models_path: str = "/models"
     batch_path: str = "/v1/chat/completions"
-    limits_reasoning: bool = False

@@ -214,5 +214,4 @@ ADAPTER: Final = Adapter(
     meaning=meaning,
     lacks=("seed", "logprobs"),
     batch_path="",
-    limits_reasoning=True,
 )

@@ -82,5 +82,4 @@ ADAPTER: Final = Adapter(
     key_headers=lambda key: {"api-key": key},
     words=WORDS.plus(Words(key=("invalid subscription key",))),
     meaning=meaning,
-    limits_reasoning=True,
 )

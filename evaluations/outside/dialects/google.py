@@ -77,5 +77,4 @@ ADAPTER: Final = Adapter(
         )
     ),
     meaning=meaning,
-    limits_reasoning=True,
 )

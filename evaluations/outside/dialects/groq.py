@@ -53,5 +53,4 @@ ADAPTER: Final = Adapter(
             remedy=("organization has been restricted",),
         )
     ),
-    limits_reasoning=True,
 )

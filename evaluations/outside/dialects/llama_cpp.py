@@ -32,5 +32,4 @@ ADAPTER: Final = Adapter(
         refused=("failed to initialize samplers", "schema conversion failed"),
         context=("available context size",),
     ),
-    limits_reasoning=True,
 )

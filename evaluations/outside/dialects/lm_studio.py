@@ -41,5 +41,4 @@ ADAPTER: Final = Adapter(
         ),
         remedy=NOTHING_LOADED,
     ),
-    limits_reasoning=True,
 )

@@ -178,5 +178,4 @@ ADAPTER: Final = Adapter(
         quota=("hourly usage limit", "session usage limit", "weekly usage limit"),
         loading=("requires more system memory", "requires more memory"),
     ),
-    limits_reasoning=True,
 )

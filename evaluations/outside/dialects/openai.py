@@ -25,5 +25,4 @@ ADAPTER: Final = Adapter(
             place=("country, region, or territory not",),
         )
     ),
-    limits_reasoning=True,
 )

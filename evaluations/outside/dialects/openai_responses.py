@@ -126,5 +126,4 @@ ADAPTER: Final = Adapter(
     meaning=meaning,
     lacks=("seed",),
     batch_path="/v1/responses",
-    limits_reasoning=True,
 )

@@ -52,5 +52,4 @@ ADAPTER: Final = Adapter(
         too_long=("max_tokens must be at least 1, got -",),
         context=("maximum model length", "max_model_len"),
     ),
-    limits_reasoning=True,
 )

@@ -1,0 +1,51 @@
+"""A server is asked for its models with the key, headers and query that a judge's requests have."""
+
+import pytest
+from aiohttp import web
+
+from evaluations.domain import Dialect
+from evaluations.outside.exchange import Server
+from evaluations.outside.reaching import getter_of, trouble_with
+from tests.conformance.replay import Replay, replaying
+
+KEY = "key-of-a-provider"
+
+
+class Guarded(Replay):
+    """It lists its models to whoever brings the key in the header, and the version, that its provider wants."""
+
+    header, query = "x-api-key", ""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        is_let_in = request.headers.get(self.header) == KEY and self.query in request.query_string
+        return web.json_response({"data": [{"id": "m"}]}, status=200 if is_let_in else 401)
+
+
+class GuardedAzure(Guarded):
+    header, query = "api-key", "api-version=2025-04-01"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEWEB_KEY_TEST", KEY)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kind", "query"),
+    [(Dialect.ANTHROPIC, Guarded, {}), (Dialect.AZURE, GuardedAzure, {"api-version": "2025-04-01"})],
+)
+def test_a_provider_with_a_key_header_of_its_own_is_not_said_to_refuse_a_good_key(
+    dialect: Dialect, kind: type[Guarded], query: dict[str, str]
+) -> None:
+    with replaying([], kind) as running:
+        server = Server(f"{running.address}/v1", "JUDGEWEB_KEY_TEST", dialect=dialect, query=query)
+        assert trouble_with(server) == ""
+        assert getter_of(server)("/v1/models") is not None
+        keyless = Server(f"{running.address}/v1", dialect=dialect, query=query)
+        assert trouble_with(keyless) == "It refuses whoever has no key."
+
+
+def test_a_header_that_names_a_variable_which_is_not_set_is_the_trouble() -> None:
+    server = Server("http://127.0.0.1:9/v1", headers={"X-Gateway": "$JUDGEWEB_KEY_ABSENT"})
+    assert "JUDGEWEB_KEY_ABSENT" in trouble_with(server)
+    assert getter_of(server)("/v1/models") is None
