@@ -64,7 +64,7 @@ class EndpointForm(SecretFreeForm):
         max_value=LONGEST_TIMEOUT_SECONDS,
         required=False,
         label="Timeout (seconds)",
-        help_text="Of one request. Empty: 600 for servers on this machine or network, else the site's setting.",
+        help_text="For one request. Default: 600 for servers on this machine or network, else the site's setting.",
     )
     extra_headers = LinesField(
         label="Extra headers", help_text=f"One per line, as in “X-Title: judgeweb”. {VARIABLES_HINT}"

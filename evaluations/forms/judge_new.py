@@ -95,7 +95,7 @@ class JudgeForm(SecretFreeForm):
         max_value=1_000_000,
         required=False,
         label="Tokens of a reply, at most",
-        help_text="Empty: the model's own maximum. A budget then needs that maximum in the model's price.",
+        help_text="Default: the model's own maximum. A budget then needs that maximum in the model's price.",
     )
     reasoning_effort = forms.ChoiceField(
         choices=EFFORTS, required=False, help_text="For models that reason before they answer."

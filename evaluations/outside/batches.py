@@ -6,16 +6,17 @@ Imports ``openai``: import this module late.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2
-from openai import APIStatusError, OpenAI, OpenAIError
+from openai import APIStatusError, Omit, OpenAI, OpenAIError
 from openai.types import Batch
 
 from evaluations.domain import storable
 from evaluations.outside.dialects import GENERIC, adapter_of
+from evaluations.outside.exchange import with_extra
 from evaluations.outside.llm import (
     Answer,
     Request,
@@ -28,8 +29,10 @@ from evaluations.outside.llm import (
     error_of,
     extra_fields,
     flawed_from,
-    from_environment,
+    headers_of,
     key_of,
+    query_of,
+    without_bearer,
 )
 from evaluations.outside.wording import said_by
 
@@ -68,7 +71,7 @@ class Line:
 def line_for(custom_id: str, request: Request, server: Server | None = None) -> bytes:
     """One request as a line of the file that is sent, in the dialect of its server."""
     adapter = adapter_of(server) if server else GENERIC
-    body = {**adapter.body(request), **extra_fields(server, request)}
+    body = with_extra(adapter.body(request), extra_fields(server, request))
     line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
     return json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
@@ -80,23 +83,25 @@ class BatchServer:
     client: OpenAI
     server: Server
     key: str
+    without: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
 
     def send(self, file: Path, mark: str) -> Remote:
         """Upload the file and have it worked."""
         with self.errors():
-            uploaded = self.client.files.create(file=file, purpose="batch")
+            uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.without)
             made = self.client.batches.create(
                 input_file_id=uploaded.id,
                 endpoint=adapter_of(self.server).batch_path,  # type: ignore[arg-type]  # a list of OpenAI's own
                 completion_window=WINDOW,
                 metadata={MARK: mark},
+                extra_headers=self.without,
             )
         return remote_from(made)
 
     def find(self, mark: str) -> Remote | None:
         """The batch that was sent under this mark, if there is one."""
         with self.errors():
-            for seen, made in enumerate(self.client.batches.list(limit=100)):
+            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.without)):
                 if (made.metadata or {}).get(MARK) == mark:
                     return remote_from(made)
                 if seen >= LOOKED_THROUGH:
@@ -105,15 +110,18 @@ class BatchServer:
 
     def look(self, remote_id: str) -> Remote:
         with self.errors():
-            return remote_from(self.client.batches.retrieve(remote_id))
+            return remote_from(self.client.batches.retrieve(remote_id, extra_headers=self.without))
 
     def cancel(self, remote_id: str) -> Remote:
         with self.errors():
-            return remote_from(self.client.batches.cancel(remote_id))
+            return remote_from(self.client.batches.cancel(remote_id, extra_headers=self.without))
 
     def lines(self, file_id: str) -> Iterator[Line]:
         """The answers in a file, one at a time; a line that is no answer is left out."""
-        with self.errors(), self.client.files.with_streaming_response.content(file_id) as content:
+        with (
+            self.errors(),
+            self.client.files.with_streaming_response.content(file_id, extra_headers=self.without) as content,
+        ):
             for text in content.iter_lines():
                 if line := line_from(text):
                     yield line
@@ -145,15 +153,16 @@ def connected(server: Server) -> Iterator[BatchServer]:
         raise StopRun(
             f"{server.base_url} has no Batch API that is supported: start a run that asks each call by itself."
         )
+    headers = headers_of(server, key)
     with OpenAI(
         base_url=base_url_of(server),
         api_key=key,
         max_retries=2,
         timeout=server.timeout_seconds,
-        default_headers=from_environment(server.headers),
-        default_query={**adapter_of(server).query(server.base_url), **from_environment(server.query)},
+        default_headers=headers,
+        default_query=query_of(server),
     ) as client:
-        yield BatchServer(client, server, key)
+        yield BatchServer(client, server, key, without_bearer(headers))
 
 
 def remote_from(made: Batch) -> Remote:

@@ -84,9 +84,8 @@ def trusted() -> SSLContext:
 async def connected(server: Server) -> AsyncIterator[Ask]:
     """A function that asks this server, over one pool of connections that closes at the end."""
     key, adapter = key_of(server), adapter_of(server)
-    headers = {**adapter.headers, **adapter.key_headers(key), **from_environment(server.headers)}
-    # The SDK sends the key as a bearer's, which a provider that wants it elsewhere may take for a token of its own.
-    without = {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
+    headers = headers_of(server, key)
+    without = without_bearer(headers)
     async with (
         DefaultAioHttpClient(verify=trusted()) as http,
         AsyncOpenAI(
@@ -96,7 +95,7 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
             max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
             timeout=Timeout(server.timeout_seconds, connect=min(CONNECT_SECONDS, server.timeout_seconds)),
             default_headers=headers,
-            default_query={**adapter.query(server.base_url), **from_environment(server.query)},
+            default_query=query_of(server),
         ) as client,
     ):
 
@@ -115,6 +114,21 @@ async def connected(server: Server) -> AsyncIterator[Ask]:
             return answer_from(raw.status_code, raw.text, server, request, key, raw.headers)
 
         yield ask
+
+
+def headers_of(server: Server, key: str) -> dict[str, str]:
+    """What every request to the server carries besides its body: of the dialect, the key, and what was set."""
+    adapter = adapter_of(server)
+    return {**adapter.headers, **adapter.key_headers(key), **from_environment(server.headers)}
+
+
+def query_of(server: Server) -> dict[str, str]:
+    return {**adapter_of(server).query(server.base_url), **from_environment(server.query)}
+
+
+def without_bearer(headers: Headers) -> dict[str, Omit]:
+    """Keeps the SDK from sending the key as a bearer token where the provider wants it in another header."""
+    return {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
 
 
 def from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from evaluations.outside.dialects import adapter_of
-from evaluations.outside.llm import LLMError, Server, base_url_of, from_environment, key_of, trusted
+from evaluations.outside.llm import LLMError, Server, base_url_of, headers_of, key_of, query_of, trusted
 from evaluations.outside.recognition import Get, Page, Post
 from evaluations.outside.wording import json_in
 
@@ -50,10 +50,8 @@ def page_at(server: Server, method: str, path: str, body: Mapping[str, Any] | No
 
 def answer_at(server: Server, method: str, address: str, body: Mapping[str, Any] | None = None) -> httpx2.Response:
     """What the server answers at this address, asked with the key and the extras of a judge's requests."""
-    adapter, key = adapter_of(server), key_of(server)
-    keys = adapter.key_headers(key) if server.key_variable else {}
-    given = {**adapter.headers, **keys, **from_environment(server.headers)}
-    headers = {name: value for name, value in given.items() if isinstance(value, str)}
-    query = {**adapter.query(server.base_url), **from_environment(server.query)}
-    sent: dict[str, Any] = {"headers": headers, "params": query or None, "json": body}
+    headers = headers_of(server, key_of(server))
+    if not server.key_variable:
+        headers = {name: value for name, value in headers.items() if name not in adapter_of(server).key_headers("")}
+    sent: dict[str, Any] = {"headers": headers, "params": query_of(server) or None, "json": body}
     return httpx2.request(method, address, **sent, timeout=PATIENCE_SECONDS, verify=trusted())

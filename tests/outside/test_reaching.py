@@ -4,9 +4,11 @@ import pytest
 from aiohttp import web
 
 from evaluations.domain import Dialect
+from evaluations.outside.batches import connected
+from evaluations.outside.errors import StopRun
 from evaluations.outside.exchange import Server
 from evaluations.outside.reaching import getter_of, trouble_with
-from tests.conformance.replay import Replay, replaying
+from tests.conformance.replay import Asked, Replay, replaying
 
 KEY = "key-of-a-provider"
 
@@ -49,3 +51,18 @@ def test_a_header_that_names_a_variable_which_is_not_set_is_the_trouble() -> Non
     server = Server("http://127.0.0.1:9/v1", headers={"X-Gateway": "$JUDGEWEB_KEY_ABSENT"})
     assert "JUDGEWEB_KEY_ABSENT" in trouble_with(server)
     assert getter_of(server)("/v1/models") is None
+
+
+def test_a_batch_is_asked_for_with_the_key_in_its_providers_header_alone() -> None:
+    class Recorder(Replay):
+        async def answer(self, request: web.Request) -> web.StreamResponse:
+            self.asked.append(Asked(request.path, dict(request.headers), dict(request.query), {}))
+            return web.json_response({"error": {"message": "no such batch"}}, status=404)
+
+    with replaying([], Recorder) as running:
+        server = Server(f"{running.address}/openai/v1", "JUDGEWEB_KEY_TEST", dialect=Dialect.AZURE)
+        with connected(server) as batches, pytest.raises(StopRun):
+            batches.look("batch-1")
+    headers = {name.lower(): value for name, value in running.asked[0].headers.items()}
+    assert headers["api-key"] == KEY
+    assert "authorization" not in headers

@@ -177,7 +177,7 @@ class EndpointTold(Schema):
     max_in_flight: int | None
     requests_per_minute: int | None
     tokens_per_minute: int | None
-    dialect: str = Field(description="empty: by the base URL")
+    dialect: str = Field(description="chosen by the base URL where empty")
     timeout_seconds: int | None
     extra_headers: dict[str, Any]
     extra_query: dict[str, Any]
@@ -200,7 +200,9 @@ class EndpointTest(Schema):
 
 
 class EndpointCheck(Sent):
-    model: Annotated[str, Field(max_length=200)] = Field("", description="empty: the one its judges use, or it offers")
+    model: Annotated[str, Field(max_length=200)] = Field(
+        "", description="where empty, the one its judges use, else the first it offers"
+    )
 
 
 class EndpointWhole(EndpointTold):
@@ -490,7 +492,7 @@ class AttemptTold(Schema):
     cost_usd: float | None
     latency_ms: int
     reasoning: str = Field(description="what the model thought, where told apart; never read for a verdict")
-    aspect: str = Field(description="the one aspect that was asked for; empty: all of them")
+    aspect: str = Field(description="the aspect that was asked for; empty where all were")
     error: str
 
 
