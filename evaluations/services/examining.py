@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from evaluations.domain import OPEN_CALL_STATES
 from evaluations.models import Announcement, Call, Endpoint, Import, Worker
+from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.outside.reaching import trouble_with
 from evaluations.services.crashed_jobs import jobs_set_aside
 from evaluations.services.importing.sweeping import BUSY, DEAD_AFTER
@@ -149,6 +150,9 @@ def of_database() -> Findings:
     if way.lower() not in ("wal", "utf8"):
         what = f"journal is {way}, not WAL" if settings.USES_SQLITE else f"encoding is {way}, not UTF8"
         yield warning("database", f"Its {what}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8.")
+    if refusal := refusal_of_other_version():
+        yield problem("database", refusal, "")
+        return
     executor = MigrationExecutor(connection)
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if waiting:

@@ -1,143 +1,97 @@
-"""Databases of earlier versions become what they would be had they been filled by this one."""
+"""One initial migration: what the database has beyond it, and what a database of another version is told."""
 
 import ast
-import uuid
-from collections.abc import Iterator
-from datetime import UTC, datetime
+import io
+import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 import evaluations
-from evaluations.domain import Markup, cluster_number
-from evaluations.models import Ballot, Call, Evaluation, Query, Response
-from evaluations.services.reporting.items import known_comparisons
-from tests.ballots import assert_recounted
+from evaluations.models import Evaluation, Label, Review, Verdict
+from evaluations.models.migration_history import unknown_migrations
+from evaluations.services.examining import Health, of_database
+from tests.making import make_evaluation
 
 MIGRATIONS = Path(evaluations.__file__).parent / "migrations"
-BEFORE_BALLOTS = [("evaluations", "0006_indexes_of_raters")]
+EARLIER_EXPORT = Path(__file__).parent / "earlier_export"
+NAMES = ["0001_release_0_1_0", "0002_search_tables"]
 
 
-def migrated(targets: list[tuple[str, str]]) -> Any:
-    """The database as it was after that migration, and the models of that time."""
-    executor = MigrationExecutor(connection)
-    executor.migrate(targets)
-    return MigrationExecutor(connection).loader.project_state(targets).apps
+@pytest.mark.django_db
+def test_the_release_has_one_migration_and_one_for_the_search_tables() -> None:
+    applied = MigrationRecorder(connection).migration_qs.filter(app="evaluations").order_by("name")
+    assert list(applied.values_list("name", flat=True)) == NAMES
+    assert "evaluations_words" in connection.introspection.table_names()
+    assert unknown_migrations() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_search_tables_can_be_dropped_and_created_again() -> None:
+    try:
+        MigrationExecutor(connection).migrate([("evaluations", NAMES[0])])
+        assert "evaluations_words" not in connection.introspection.table_names()
+    finally:
+        MigrationExecutor(connection).migrate([("evaluations", NAMES[1])])
+    assert "evaluations_words" in connection.introspection.table_names()
 
 
 @pytest.fixture
-def newest() -> Iterator[list[tuple[str, str]]]:
-    leaves = [node for node in MigrationExecutor(connection).loader.graph.leaf_nodes() if node[0] == "evaluations"]
-    yield leaves
-    migrated(leaves)
+def database_of_another_version(db: None) -> None:
+    recorder = MigrationRecorder(connection)
+    for name in ("0001_initial", "0031_comparisons_by_hand"):
+        recorder.record_applied("evaluations", name)
 
 
-def store_a_comparison(apps: Any) -> Any:
-    """With the models of another time: all that they hold of it are its columns."""
-    models = {name: apps.get_model("evaluations", name) for name in ("Evaluation", "Query", "Candidate", "Response")}
-    evaluation = models["Evaluation"].objects.create(slug="old", name="Old")
-    query = models["Query"].objects.create(
-        evaluation=evaluation, key="q1", cluster="one", messages=[], text="Why?", sha256="", category="math"
-    )
-    responses = [
-        models["Response"].objects.create(
-            query=query,
-            candidate=models["Candidate"].objects.create(evaluation=evaluation, name=name),
-            messages=[{"role": "assistant", "content": text}],
-            sha256=name,
-            characters=len(text),
-        )
-        for name, text in (("alpha", "- one\n- two"), ("beta", "One, two."))
-    ]
-    return apps.get_model("evaluations", "Comparison").objects.create(
-        evaluation=evaluation,
-        query=query,
-        response_a=responses[0],
-        response_b=responses[1],
-        origin="by_hand",
-        shuffle=1,
-    )
+@pytest.mark.usefixtures("database_of_another_version")
+@pytest.mark.parametrize("command", ["migrate", "make_ready"])
+def test_a_database_of_another_version_is_refused_and_left_alone(command: str) -> None:
+    with pytest.raises(CommandError) as refusal:
+        call_command(command, stdout=io.StringIO())
+    sentence = str(refusal.value)
+    assert "0031_comparisons_by_hand, which this version does not know. Nothing was changed." in sentence
+    assert "export “Everything” and “Verdicts” of each evaluation, and import both files" in sentence
+    assert not Evaluation.objects.exists()
+    assert unknown_migrations() == ["0001_initial", "0031_comparisons_by_hand"]
 
 
-def store_votes(apps: Any, comparison: Any) -> None:
-    """From a file: on two aspects at different moments, on a third at that of the first."""
-    get = apps.get_model
-    importing = get("evaluations", "Import").objects.create(
-        evaluation=comparison.evaluation, file_name="votes.jsonl", sha256="", format="verdicts", state="done"
-    )
-    rater = get("evaluations", "Rater").objects.create(evaluation=comparison.evaluation, kind="human", name="ann")
-    for key, day in (("safety", 1), ("depth", 9), ("tone", 1)):
-        aspect = get("evaluations", "Aspect").objects.create(evaluation=comparison.evaluation, key=key, name=key)
-        verdict = get("evaluations", "Verdict").objects.create(
-            rater=rater, comparison=comparison, aspect=aspect, choice="A", shown="unknown", source_import=importing
-        )
-        get("evaluations", "Verdict").objects.filter(pk=verdict.pk).update(
-            created_at=datetime(2026, 3, day, 12, 30, 0, 250_999, tzinfo=UTC)
-        )
+@pytest.mark.usefixtures("database_of_another_version")
+def test_the_doctor_says_that_a_database_belongs_to_another_version() -> None:
+    (found,) = (finding for finding in of_database() if finding.health == Health.PROBLEM)
+    assert "belongs to another version of judgeweb" in found.says
 
 
-@pytest.mark.django_db(transaction=True)
-def test_what_is_known_of_comparisons_that_were_there_before_is_filled_in(newest: list[tuple[str, str]]) -> None:
-    before = migrated(BEFORE_BALLOTS)
-    store_votes(before, store_a_comparison(before))
-    migrated(newest)
-    assert_recounted()
-    assert Ballot.objects.count() == 2
-    assert Query.objects.get().cluster_number == cluster_number("one")
-    assert list(Response.objects.order_by("pk").values_list("markup", flat=True)) == [Markup.LIST, 0]
-    evaluation = Evaluation.objects.get()
-    assert evaluation.comparisons_changed_at is not None
-    assert known_comparisons(evaluation).categories == ("math",)
+@pytest.mark.django_db
+def test_an_evaluation_of_an_earlier_version_is_carried_over_by_two_of_its_exports() -> None:
+    evaluation = make_evaluation(slug="carried")
+    for command, file in (("import_comparisons", "everything.jsonl"), ("import_verdicts", "verdicts.jsonl")):
+        call_command(command, "carried", str(EARLIER_EXPORT / file), stdout=io.StringIO())
+    exported = [json.loads(line) for line in (EARLIER_EXPORT / "everything.jsonl").read_text().splitlines()]
+    comparisons = {one.query.key: one for one in evaluation.comparisons.select_related("query")}
+    assert set(comparisons) == {row["query_id"] for row in exported}
+    for row in exported:
+        labels = Label.objects.filter(comparison=comparisons[row["query_id"]]).select_related("aspect")
+        changed = {
+            key for person in row["people"] for key, said in person["choices"].items() if said["first"] != said["final"]
+        }
+        carried = {label.aspect.key: label.choice for label in labels if label.aspect.key not in changed}
+        assert carried == {key: one["choice"] or "" for key, one in row["labels"].items() if key not in changed}
+        votes = Verdict.objects.filter(comparison=comparisons[row["query_id"]])
+        for person in row["people"]:
+            told = dict(votes.filter(rater__name=person["rater"]).values_list("aspect__key", "choice"))
+            assert told == {key: said["first"] for key, said in person["choices"].items()}
+        for judge in row["judges"]:
+            assert votes.filter(rater__name=judge["judge"]).count() == 2 * len(judge["choices"])
+    assert not Review.objects.exists()  # lost, with the choices that were changed after the judge was shown
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_later_migration_can_store_rows(newest: list[tuple[str, str]]) -> None:
-    store_a_comparison(migrated(newest))
-    assert Query.objects.get().key == "q1"
-
-
-BEFORE_TESTS = [("evaluations", "0034_suspect_calls")]
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("run", "is_test"),
-    [
-        (None, True),
-        ({"filters": {"after": [1, 99_999_999], "done": 1}}, False),
-        ({"filters": {"after": [0, 1], "done": 1}}, True),
-        ({"filters": {"after": [1, 99_999_999], "done": 1}, "orders": "swapped"}, True),
-        ({"filters": {"after": 5, "only_states": ["failed"]}}, True),
-        ({"filters": {"after": [1, 99_999_999], "slice": {"name": "hard", "filter": {}}}}, True),
-    ],
-)
-def test_calls_that_no_run_selected_beside_a_test_become_test_calls(
-    newest: list[tuple[str, str]], run: dict[str, Any] | None, is_test: bool
-) -> None:
-    before = migrated(BEFORE_TESTS)
-    comparison = store_a_comparison(before)
-    rows = {name: before.get_model("evaluations", name) for name in ("Judge", "Rater", "Run", "Call", "Ballot")}
-    brought = {"evaluation": comparison.evaluation, "name": "judge"}
-    rubric = before.get_model("evaluations", "Rubric").objects.create(
-        evaluation=comparison.evaluation, name="r", kind="pairwise", origin="own"
-    )
-    version = before.get_model("evaluations", "RubricVersion").objects.create(rubric=rubric, number=1, sha256="")
-    judge = rows["Judge"].objects.create(**brought, kind="rule", model="longest", rubric_version=version)
-    rater = rows["Rater"].objects.create(**brought, kind="judge", judge=judge)
-    of_judge = {"evaluation": comparison.evaluation, "judge": judge, "batch": uuid.uuid4(), "state": "done"}
-    test = rows["Run"].objects.create(**of_judge, orders="as-stored", filters={"comparison": comparison.pk})
-    if run is not None:
-        rows["Run"].objects.create(**of_judge, **run)
-    call = rows["Call"].objects.create(
-        judge=judge, run=test, comparison=comparison, shown="as_stored", state="answered"
-    )
-    rows["Ballot"].objects.create(rater=rater, comparison=comparison, shown=0, call=call, first=1)
-    migrated(newest)
-    assert Call.all_rows.get().is_test == is_test
-    assert Ballot.all_rows.exists() != is_test
+@pytest.mark.django_db
+def test_models_and_migrations_agree() -> None:
+    call_command("makemigrations", "--check", "--dry-run", stdout=io.StringIO())
 
 
 @pytest.mark.parametrize("file", sorted(MIGRATIONS.glob("0*.py")), ids=lambda file: file.stem)
@@ -149,4 +103,5 @@ def test_a_migration_rests_on_nothing_that_may_change(file: Path) -> None:
             imported.add(node.module or "")
         elif isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
+    assert imported
     assert not {name for name in imported if name.split(".")[0] == "evaluations"}

@@ -1,19 +1,15 @@
 """The labels that are kept: worked by hand, and equal to a recount after whatever was done."""
 
-import importlib
 import io
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connection, transaction
-from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -63,7 +59,6 @@ from tests.saying import (
     aspect_of,
     import_votes,
     judge_says,
-    make_judge,
     person_says,
     person_scores,
 )
@@ -448,53 +443,3 @@ def test_gold_that_was_imported_makes_no_label(evaluation: Evaluation) -> None:
     importing = bring(evaluation, verdict("q1", aspect="clarity", rater_kind="gold"))
     assert not tallying.tally_import(importing)
     assert kept() == {}
-
-
-# ---- databases from before labels were kept ---------------------------------------------------
-
-
-def test_a_database_from_before_is_given_the_labels_of_its_votes(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    migration = importlib.import_module("evaluations.migrations.0005_labels_so_far")
-    monkeypatch.setattr(migration, "COMPARISONS_AT_ONCE", 2)
-    for choices in ([A], [A, B], [A, A, B], [TIE, TIE], []):
-        one = make_comparison(evaluation)
-        for choice in choices:
-            person_says(make_human(evaluation), one, {"clarity": choice, "safety": A})
-        person_says(make_human(evaluation), one, {"clarity": B}, confirmed=False)
-        judge_says(one, as_stored={"clarity": A})
-    ann = make_human(evaluation)
-    for choice in (A, B):  # a second time by the next version
-        person_says(ann, one, {"clarity": choice}, rubric_version=evaluation.review_rubric)
-        another_version(evaluation)
-    import_votes(one, "ann", {"clarity": B})
-    import_votes(one, "expert", {"clarity": A}, kind="gold")
-    unfinished = make_comparison(evaluation)
-    import_votes(unfinished, "ben", {"clarity": B})
-    Import.objects.filter(verdicts__comparison=unfinished).update(state=ImportState.STORING)
-    migration.count_votes(apps, connection.schema_editor())
-    assert kept() == counted_by_hand(evaluation)
-    assert len(kept()) == 9
-    assert dict(Import.objects.order_by("pk").values_list("state", "tallied")) == {"done": True, "storing": False}
-
-
-def test_its_reviews_are_given_the_judge_that_they_were_shown(evaluation: Evaluation) -> None:
-    migration = importlib.import_module("evaluations.migrations.0005_labels_so_far")
-    evaluation.shown_judge = make_judge(evaluation).judge
-    evaluation.save()
-    saved, later = timezone.now(), timezone.now() + timedelta(minutes=1)
-    one, elsewhere = make_comparison(evaluation), make_comparison(make_evaluation())
-    waiting = says(one, confirmed=False, first_saved_at=saved)
-    confirmed = says(one, first_saved_at=saved, finished_at=later)
-    from_the_start = says(one, blind=False, first_saved_at=saved, finished_at=saved)
-    says(one, first_saved_at=saved, finished_at=saved)
-    says(elsewhere, blind=False, first_saved_at=saved, finished_at=saved)
-    migration.keep_judges(apps, connection.schema_editor())
-    shown = set(Review.objects.filter(judge=evaluation.shown_judge).values_list("pk", flat=True))
-    assert shown == {waiting.pk, confirmed.pk, from_the_start.pk}
-    assert Review.objects.filter(judge__isnull=True).count() == 2
-
-
-def says(comparison: Comparison, **columns: Any) -> Review:
-    return person_says(make_human(comparison.evaluation), comparison, {"clarity": A}, **columns)

@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 
 from evaluations.models import User
+from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.services.preparing.inviting import create_account, make_administrator, make_link
 
 KEPT_COPIES = 3
@@ -36,6 +37,8 @@ class Command(BaseCommand):
             raise CommandError(f"the data could not be made ready: {reason}") from error
 
     def migrate(self) -> None:
+        if refusal := refusal_of_other_version():
+            raise CommandError(refusal)
         if not migrations_wait():
             return
         if settings.USES_SQLITE and connection.introspection.table_names():

@@ -23,7 +23,7 @@ from evaluations.models import Batch, Endpoint, Evaluation, Import, Membership, 
 from evaluations.services.archiving.tables import TABLES, Table, references
 
 KIND: Final = "judgeweb backup"
-VERSION: Final = 1
+VERSION: Final = 2  # 1 was made before release 0.1.0, of other tables
 ROWS_AT_ONCE: Final = 2_000
 EVALUATION_REFERS_TO: Final = ("review_rubric_id", "shown_judge_id")
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 from django.core.files.base import File
 
 from evaluations.domain import InputRefused
+from evaluations.models.migration_history import CARRY_OVER
 from evaluations.services.archiving.backing_up import KIND, VERSION, newest_migration
 from evaluations.services.archiving.tables import Table
 
@@ -34,6 +35,8 @@ class Backup:
             raise self.refusal("it is damaged, or no ZIP at all") from None
         if not isinstance(self.manifest, dict) or self.manifest.get("kind") != KIND:
             raise self.refusal("it is no backup of judgeweb: its manifest does not say so")
+        if self.manifest.get("version") == 1:
+            raise self.refusal(f"a version of judgeweb before release 0.1.0 made it. {CARRY_OVER.rstrip('.')}")
         if self.manifest.get("version") != VERSION or str(self.manifest.get("migration", "")) > newest_migration():
             raise self.refusal(
                 f"judgeweb {self.manifest.get('product')} made it, which is newer: upgrade this site first"
