@@ -1,0 +1,212 @@
+"""``python -m benchmarks.house``: figures of the source itself, each beside its target.
+
+It reads the source as text and runs nothing of it. ``--root`` names another checkout, for figures side by side;
+``--packages`` adds a line for each package. It ends with 1 where a target is missed.
+"""
+
+import argparse
+import ast
+import io
+import re
+import statistics
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+PRODUCT: Final = ("evaluations", "judgeweb")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+# What every page or endpoint is called by convention: the HTTP methods, Django's hooks, and a command's entry points.
+STANDARD_NAMES: Final = {"get", "post", "put", "patch", "delete", "handle", "add_arguments", "main", "clean", "save"}
+DOOR_MODULES: Final = {"views", "api", "urls"}
+PRODUCT_LINES_BEFORE: Final = 84_658  # product Python without migrations before the code was laid out by feature
+
+
+@dataclass
+class Module:
+    name: str
+    text: str
+    is_package: bool
+    imports: set[str] = field(default_factory=set)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @property
+    def package(self) -> str:
+        return ".".join(self.name.split(".")[:2])
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n")
+
+    @property
+    def functions(self) -> Iterator[Function]:
+        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+
+def read_modules(root: Path) -> dict[str, Module]:
+    modules = {}
+    for top in PRODUCT:
+        for path in sorted((root / top).rglob("*.py")):
+            if "migrations" in path.parts:
+                continue
+            parts = path.relative_to(root).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            modules[name] = Module(name, path.read_text(), is_package)
+    for module in modules.values():
+        module.imports = set(imports_of(module, modules))
+    return modules
+
+
+def imports_of(module: Module, modules: dict[str, Module]) -> Iterator[str]:
+    """Product modules that the source names in imports, those inside functions included."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                if submodule in modules:
+                    yield submodule
+                elif node.module in modules:
+                    yield node.module
+
+
+def count_transitive_imports(modules: dict[str, Module]) -> dict[str, int]:
+    """How many other modules a reader may have to open to follow each module; empty packages are left out."""
+    counts = {}
+    for name, module in modules.items():
+        if module.is_package and not module.text.strip():
+            continue
+        reached, waiting = set(), [name]
+        while waiting:
+            new = modules[waiting.pop()].imports - reached
+            reached |= new
+            waiting += new
+        counts[name] = len(reached - {name})
+    return counts
+
+
+def count_shared_names(modules: dict[str, Module]) -> tuple[int, int]:
+    """Distinct names of top-level functions, and how many of them stand in several modules."""
+    homes = defaultdict(set)
+    for module in modules.values():
+        if DOOR_MODULES & set(module.name.split(".")):
+            continue
+        for node in module.tree.body:
+            if isinstance(node, Function) and node.name not in STANDARD_NAMES:
+                homes[node.name].add(module.name)
+    return len(homes), sum(len(found) > 1 for found in homes.values())
+
+
+def count_comments(modules: dict[str, Module]) -> int:
+    return sum(
+        token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:"))
+        for module in modules.values()
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline)
+    )
+
+
+def longest(lengths: dict[str, int]) -> tuple[int, str]:
+    name = max(lengths, key=lambda key: lengths[key])
+    return lengths[name], name
+
+
+def words_in(folder: Path) -> int:
+    return sum(len(re.findall(r"\S+", path.read_text())) for path in folder.rglob("*.md"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured value and, where there is one, the most it may be."""
+
+    name: str
+    value: float
+    most: float | None = None
+    note: str = ""
+
+    @property
+    def is_missed(self) -> bool:
+        return self.most is not None and self.value > self.most
+
+    def __str__(self) -> str:
+        target = (
+            "" if self.most is None else f"  (target: at most {self.most:g})" + ("  MISSED" if self.is_missed else "")
+        )
+        return f"{self.name:58}{self.value:>10,.10g}{target}{'  ' + self.note if self.note else ''}"
+
+
+def figures_of(root: Path) -> Iterator[Figure]:
+    modules = read_modules(root)
+    functions = {f"{m.name}:{node.name}": node for m in modules.values() for node in m.functions}
+    every_function = [node for module in modules.values() for node in module.functions]
+    transitive = sorted(count_transitive_imports(modules).values())
+    yield Figure(
+        "Product Python, lines without migrations", sum(m.lines for m in modules.values()), 0.93 * PRODUCT_LINES_BEFORE
+    )
+    yield Figure("Modules", len(transitive))
+    yield Figure("Transitive imports, median", statistics.median(transitive), 25)
+    yield Figure("Transitive imports, 90th percentile", transitive[int(0.9 * len(transitive))], 70)
+    names, shared = count_shared_names(modules)
+    yield Figure("Function names in several modules, %", round(100 * shared / names, 1), 10, f"{shared} of {names}")
+    yield Figure("Longest module, lines", *with_note(longest({m.name: m.lines for m in modules.values()}), 450))
+    lengths = {name: (node.end_lineno or 0) - node.lineno + 1 for name, node in functions.items()}
+    yield Figure("Longest function, lines", *with_note(longest(lengths), 60))
+    documented = sum(ast.get_docstring(node) is not None for node in every_function)
+    yield Figure("Functions with a docstring, %", round(100 * documented / len(every_function), 1))
+    yield Figure(
+        "Comments in 1,000 lines", round(1000 * count_comments(modules) / sum(m.lines for m in modules.values()), 1)
+    )
+    anys = sum(
+        isinstance(node, ast.Name) and node.id == "Any"
+        for module in modules.values()
+        if module.package != "evaluations.formats"
+        for node in ast.walk(module.tree)
+    )
+    yield Figure("Uses of Any outside formats", anys, 200)
+    lines = {
+        str(path.relative_to(root)): max(map(len, path.read_text().splitlines()), default=0)
+        for path in (root / "templates").rglob("*.html")
+    }
+    yield Figure("Longest line of a template, characters", *with_note(longest(lines), 160))
+    yield Figure("Words of docs", words_in(root / "docs"))
+    yield Figure("Migrations", len(list((root / "evaluations" / "migrations").glob("0*.py"))), 2)
+
+
+def with_note(found: tuple[int, str], most: float) -> tuple[int, float, str]:
+    return found[0], most, found[1]
+
+
+def packages_of(root: Path) -> Iterator[str]:
+    modules = read_modules(root)
+    transitive = count_transitive_imports(modules)
+    lines, counts = Counter[str](), defaultdict(list)
+    for name, count in transitive.items():
+        lines[modules[name].package] += modules[name].lines
+        counts[modules[name].package].append(count)
+    yield f"{'package':36}{'modules':>9}{'lines':>9}{'median of transitive imports':>31}"
+    for package, found in sorted(counts.items(), key=lambda item: -lines[item[0]]):
+        yield f"{package:36}{len(found):>9}{lines[package]:>9,}{statistics.median(found):>31g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the checkout to read")
+    parser.add_argument("--packages", action="store_true", help="one line for each package, too")
+    options = parser.parse_args()
+    figures = list(figures_of(options.root))
+    print(*figures, sep="\n")
+    if options.packages:
+        print("", *packages_of(options.root), sep="\n")
+    sys.exit(any(figure.is_missed for figure in figures))
+
+
+if __name__ == "__main__":
+    main()
