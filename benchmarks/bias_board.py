@@ -15,14 +15,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 
 from evaluations.stats.bias.board import bias_board
-from evaluations.stats.bias.counts import CountsByStratum, sum_by_stratum
-from evaluations.stats.bias.ground import ground_of
-from evaluations.stats.bias.people import people_of
-from evaluations.stats.bias.shares import DIFFERENCE, linearised, ratios, shares
+from evaluations.stats.bias.paired_sides import human_sides
+from evaluations.stats.bias.strata import CountsByStratum, sum_by_stratum
+from evaluations.stats.bias.stratified_shares import DIFFERENCE, linearised_interval, stratum_ratios, stratum_shares
+from evaluations.stats.bias.traits import comparison_traits
 from evaluations.stats.coding import TIE, IntArray
+from evaluations.stats.estimates import Estimate
 from evaluations.stats.items import Items
-from evaluations.stats.majority import majority
-from evaluations.stats.numbers import Number
+from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.votes import Votes
 
 CANDIDATES, CATEGORIES = 6, 12
@@ -53,13 +53,13 @@ def times(n: int, clusters: int, reviewed: float) -> list[float]:
     choice = np.where(as_stored == swapped, as_stored, TIE).astype(np.int8)
     item = np.repeat(np.sort(rng.permutation(n)[: int(n * reviewed)]), 2)
     votes = Votes(item, np.tile([0, 1], len(item) // 2), np.zeros_like(item), rng.choice(3, len(item)))
-    most = majority(votes.item, votes.choice, n).choice
+    most = majority_of_votes(votes.item, votes.choice, n).choice
     items, found = items_of(n, clusters, rng), []
     for _ in range(5):
         began = process_time()
-        ground = ground_of(items)
+        ground = comparison_traits(items)
         laid = process_time()
-        people = people_of(ground, most, votes)
+        people = human_sides(ground, most, votes)
         heard = process_time()
         bias_board(ground, people, choice, as_stored, swapped, "x")
         found.append((laid - began, heard - laid, process_time() - heard))
@@ -78,7 +78,7 @@ def clusters_drawn(clusters: int, size: int, alike: float, chances: list[float],
     return np.moveaxis(rng.multinomial(sizes, p), -1, 0)
 
 
-def held(numbers: list[Number], truth: float) -> float:
+def held(numbers: list[Estimate], truth: float) -> float:
     intervals = [one.ci95 for one in numbers if one.ci95 is not None]
     return sum(low <= truth <= high for low, high in intervals) / len(intervals)
 
@@ -102,11 +102,11 @@ def coverage(clusters: int, size: int, alike: float, chances: list[float]) -> st
     first, between = np.array([1, 0, 0]), np.array([1, -1, 0])
     share, difference = chances[0], chances[0] - chances[1]
     differences = [
-        linearised(Number(one.part / one.n, one.n), one.clusters, one.variance, DIFFERENCE)
-        for one in ratios(counts, between, EACH)
+        linearised_interval(Estimate(one.part / one.n, one.n), one.clusters, one.variance, DIFFERENCE)
+        for one in stratum_ratios(counts, between, EACH)
     ]
     told = (
-        held(shares(counts, first, EACH, ""), share),
+        held(stratum_shares(counts, first, EACH, ""), share),
         held_by_bootstrap(cells, first, share, rng),
         held(differences, difference),
         held_by_bootstrap(cells, between, difference, rng),

@@ -42,31 +42,22 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.large_study import SLUG, make_large_study
-from evaluations.domain import Role
-from evaluations.models import (
-    Aspect,
-    Comparison,
-    Label,
-    Query,
-    Response,
-    Review,
-    Tag,
-    Tagging,
-    User,
-)
-from evaluations.models.many import insert_many, refresh_statistics
-from evaluations.models.searching import TABLE
-from evaluations.services import pacing
-from evaluations.services.importing import indexing
-from evaluations.services.importing.indexing import catch_up, read_by_hand
-from evaluations.services.preparing.preparing import set_role
+from evaluations.comparisons.search.services import COMPARISONS_PER_BLOCK, continue_indexing, schedule_indexing
+from evaluations.domain.roles import Role
+from evaluations.members.services import set_role
+from evaluations.models.bulk import insert_many, refresh_statistics
+from evaluations.models.comparisons import Comparison, Query, Response, Tag, Tagging
+from evaluations.models.rubrics import Aspect
+from evaluations.models.search_index import SEARCH_TABLE
+from evaluations.models.users import User
+from evaluations.models.verdicts import Label, Review
 
 VOCABULARY = 50_000
 RARE = 3  # so many comparisons have what is rare
 USUAL = 60  # words of a query, and up to as many more
 INDEXED_AT_ONCE = 2_000
 NEEDLE = "quetzalcoatl"
-GIN = [TABLE, "% USING gin %"]
+GIN = [SEARCH_TABLE, "% USING gin %"]
 SIGNS = "bcdfghjklmnprstvz"
 
 
@@ -132,9 +123,9 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
         return {"made_seconds": round(made, 1)}
     used = time.process_time()
     began = time.perf_counter()
-    read_by_hand(evaluation)
+    schedule_indexing(evaluation)
     with without_word_index():
-        catch_up()
+        continue_indexing()
     used = time.process_time() - used
     return {
         "made_seconds": round(made, 1),
@@ -145,9 +136,9 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
 
 def hurry() -> None:
     """Nobody waits beside it, and what a loss of power takes is made again."""
-    indexing.AT_ONCE.update(dict.fromkeys(indexing.AT_ONCE, INDEXED_AT_ONCE))
+    COMPARISONS_PER_BLOCK.update(dict.fromkeys(COMPARISONS_PER_BLOCK, INDEXED_AT_ONCE))
     if connection.vendor == "sqlite":
-        pacing.rest_after = lambda seconds: 0.0
+        write_pause_seconds = lambda seconds: 0.0
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA synchronous=OFF")
             cursor.execute("PRAGMA cache_size=-2000000")

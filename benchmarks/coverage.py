@@ -24,15 +24,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from evaluations.domain import SplitRule
-from evaluations.stats.agreement import block
-from evaluations.stats.ceiling import ceiling
+from evaluations.domain.reports import SplitRule
+from evaluations.stats.agreement import agreement_block
+from evaluations.stats.cluster_totals import cross_tabulate_by_cluster
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import crossed
-from evaluations.stats.numbers import Number
-from evaluations.stats.people import against_the_others
-from evaluations.stats.polls import poll
-from evaluations.stats.several import several
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.human_agreement import agreement_with_others_majority, multi_rater_agreement
+from evaluations.stats.human_ceiling import human_ceiling
+from evaluations.stats.polls import make_poll
 from evaluations.stats.votes import Votes
 
 PEOPLE = 3
@@ -145,14 +144,14 @@ def known(
     return np.where(rng.random(len(truth)) < of_cluster[cluster], truth, guessed)
 
 
-def numbers(found: Sample) -> dict[str, Number]:
+def numbers(found: Sample) -> dict[str, Estimate]:
     """Of the judge beside the majority, of people together, and of the judge beside people left out."""
-    votes = poll(found.votes, found.cluster)
+    votes = make_poll(found.votes, found.cluster)
     most, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
-    judge = block(crossed(found.judge, most.choice, votes.cluster_of_items), CHOICES)
-    people = several(votes, CHOICES)
-    others_block = against_the_others(votes, others, CHOICES, "")
-    level = ceiling(found.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
+    judge = agreement_block(cross_tabulate_by_cluster(found.judge, most.choice, votes.cluster_of_items), CHOICES)
+    people = multi_rater_agreement(votes, CHOICES)
+    others_block = agreement_with_others_majority(votes, others, CHOICES, "")
+    level = human_ceiling(found.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
     return {
         "agreement": judge.with_ties.agreement,
         "cohen_kappa": judge.with_ties.cohen_kappa,
@@ -177,11 +176,11 @@ def truths(population: Population, clusters: int = CLUSTERS_FOR_TRUTH) -> dict[s
     return {name: number.value for name, number in found.items() if number.value is not None}
 
 
-def some_replicates(population: Population, first: int, last: int) -> list[dict[str, Number]]:
+def some_replicates(population: Population, first: int, last: int) -> list[dict[str, Estimate]]:
     return [numbers(sample(population, np.random.default_rng([SEED, one]))) for one in range(first, last)]
 
 
-def coverage(truth: float, found: Iterable[Number]) -> Coverage:
+def coverage(truth: float, found: Iterable[Estimate]) -> Coverage:
     all_found = list(found)
     shown = [number for number in all_found if number.ci95 is not None]
     low, high = np.array([number.ci95 for number in shown]).reshape(-1, 2).T

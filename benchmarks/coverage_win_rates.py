@@ -23,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 
 from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
-from evaluations.stats.corrected_ranking import corrected_ranking
+from evaluations.stats.corrected_ranking import rank_by_corrected_judge
+from evaluations.stats.estimates import Estimate
 from evaluations.stats.items import Items
-from evaluations.stats.length_control import Lengths, length_controlled_by_people
+from evaluations.stats.length_control import LengthDifferences, control_people_for_length
 from evaluations.stats.matches import Matches
-from evaluations.stats.numbers import Number
-from evaluations.stats.outcomes import Judgement, Reviewed
-from evaluations.stats.ranking import ranking_of_judge, ranking_of_people
-from evaluations.stats.win_rates import win_rates
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
+from evaluations.stats.ranking import rank_by_judge, rank_by_people
+from evaluations.stats.win_rates import estimate_win_rates
 
 CANDIDATES = 3
 STRENGTHS = np.array([0.6, 0.1, -0.7])
@@ -66,7 +66,7 @@ class Held:
     asked: int = 0
     width: float = 0.0
 
-    def count(self, number: Number, truth: float) -> None:
+    def count(self, number: Estimate, truth: float) -> None:
         self.asked += 1
         if number.ci95 is not None:
             self.given += 1
@@ -124,22 +124,22 @@ def items_of(
     )
 
 
-def numbers(one: Study) -> Iterator[tuple[str, str, Number]]:
+def numbers(one: Study) -> Iterator[tuple[str, str, Estimate]]:
     """Every kind of number of every candidate."""
-    reviewed, judgement = Reviewed(one.matches, one.people), Judgement(one.matches, one.judge)
-    for name, rate in win_rates(reviewed, judgement).candidates.items():
+    reviewed, judgement = ReviewedMatches(one.matches, one.people), JudgedMatches(one.matches, one.judge)
+    for name, rate in estimate_win_rates(reviewed, judgement).candidates.items():
         yield "win rate, people", name, rate.people
         yield "win rate, judge", name, rate.judge
         yield "win rate, corrected", name, rate.corrected
     rankings = {
-        "people": ranking_of_people(reviewed),
-        "judge": ranking_of_judge(judgement),
-        "corrected": corrected_ranking(reviewed, judgement),
+        "people": rank_by_people(reviewed),
+        "judge": rank_by_judge(judgement),
+        "corrected": rank_by_corrected_judge(reviewed, judgement),
     }
     for kind, ranking in rankings.items():
         for name, standing in ranking.standings.items():
             yield f"score, {kind}", name, standing.score
-    for name, number in length_controlled_by_people(reviewed, Lengths(one.matches)).win_rates.items():
+    for name, number in control_people_for_length(reviewed, LengthDifferences(one.matches)).win_rates.items():
         yield "win rate at equal length, people", name, number
 
 

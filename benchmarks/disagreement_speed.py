@@ -33,23 +33,27 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.review_speed import ROWS, SLUG, make_study
-from evaluations.domain import ImportState, LabelSource, Role, Shown
-from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import (
-    Aspect,
-    Comparison,
-    Evaluation,
-    Import,
-    Judge,
-    Label,
-    Rater,
-    User,
-    Verdict,
+from evaluations.disagreements.selectors import (
+    DisagreementFilter,
+    filter_labels,
+    filter_reviewer_disagreements,
+    list_comparisons_after,
 )
-from evaluations.models.many import insert_many
-from evaluations.services.adjudicating.disagreeing import Wanted, among_people, following, labels_in
-from evaluations.services.adjudicating.prefiltering import may_differ
-from evaluations.services.preparing.preparing import change_evaluation, set_role
+from evaluations.domain.choices import LabelSource, ShownOrder
+from evaluations.domain.files import ImportState
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
+from evaluations.members.services import set_role
+from evaluations.models.bulk import insert_many
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Label, Verdict
+from evaluations.verdicts.judge_differences import filter_possible_differences
 
 LABEL = ("created_at", "comparison_id", "aspect_id", "choice", "source", "votes", "unanimous")
 VERDICT = (
@@ -94,7 +98,7 @@ def make_opinions(evaluation: Evaluation, often: Rater, seldom: Rater) -> None:
                     (often, "B" if (pk + place) % 15 == 0 else "A"),
                     (seldom, "B" if pk in rare and place == 1 else "A"),
                 ):
-                    for shown in (Shown.AS_STORED, Shown.SWAPPED):
+                    for shown in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
                         row = (now, rater.pk, pk, aspect, 0, "first", shown.value, choice, False)
                         verdicts.append((*row, bringing.pk, "", "", ""))
         insert_many(Label, LABEL, labels)
@@ -113,12 +117,12 @@ def milliseconds(work: Callable[[], object], times: int) -> dict[str, float]:
 
 
 def explained(evaluation: Evaluation, judge: Rater) -> dict[str, str]:
-    wanted = Wanted(evaluation, judge=judge)
-    rows = labels_in(wanted).exclude(choice="").exclude(source=LabelSource.ADJUDICATED)
+    wanted = DisagreementFilter(evaluation, judge=judge)
+    rows = filter_labels(wanted).exclude(choice="").exclude(source=LabelSource.ADJUDICATED)
     options = {"analyze": True} if connection.vendor == "postgresql" else {}
     return {
-        "people": following(among_people(wanted), 0, False)[:51].explain(**options),  # type: ignore[arg-type]
-        "judge": following(may_differ(rows, judge), 0, False)[:200].explain(**options),  # type: ignore[arg-type]
+        "people": list_comparisons_after(filter_reviewer_disagreements(wanted), 0, False)[:51].explain(**options),  # type: ignore[arg-type]
+        "judge": list_comparisons_after(filter_possible_differences(rows, judge), 0, False)[:200].explain(**options),  # type: ignore[arg-type]
     }
 
 
@@ -142,7 +146,11 @@ def main() -> None:
     if connection.vendor == "postgresql":
         connection.cursor().execute("ANALYZE")  # as autovacuum does within a minute
     last = Comparison.objects.order_by("-pk")[given.comparisons // 20].pk
-    split = among_people(Wanted(evaluation)).order_by("comparison_id").values_list("comparison_id", flat=True)
+    split = (
+        filter_reviewer_disagreements(DisagreementFilter(evaluation))
+        .order_by("comparison_id")
+        .values_list("comparison_id", flat=True)
+    )
     listed, one = (
         reverse("disagreements", args=[SLUG]),
         reverse("disagreement", args=[SLUG, split[given.comparisons // 50]]),

@@ -30,30 +30,23 @@ django.setup()
 from django.core.management import call_command
 from django.db import transaction
 
-from evaluations.domain import Choice, ComparisonOrigin, ReviewState, Shown, Stage
-from evaluations.formats.writing import LEAVING
-from evaluations.models import (
-    Aspect,
-    Ballot,
-    Call,
-    Candidate,
-    Comparison,
-    Endpoint,
-    Evaluation,
-    Judge,
-    Label,
-    Query,
-    Rater,
-    Response,
-    Review,
-    Verdict,
-)
-from evaluations.models.many import refresh_statistics
-from evaluations.services.balloting import made_of
-from evaluations.services.exporting import exporting
-from evaluations.services.exporting.wanting import Wanted
-from evaluations.services.preparing.preparing import create_evaluation
-from evaluations.services.reviewing.tallying import tally
+from evaluations.domain.choices import Choice, ShownOrder, Stage
+from evaluations.domain.reviews import ReviewState
+from evaluations.domain.texts import ComparisonOrigin
+from evaluations.exports.options import ExportRequest
+from evaluations.exports.services import start_export
+from evaluations.exports.writer import stream_export
+from evaluations.formats.export_formats import EXPORT_FORMATS
+from evaluations.models.bulk import refresh_statistics
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Ballot, Label, Review, Verdict
+from evaluations.overview.services import create_evaluation
+from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.packed_votes import pack_verdicts
 
 SLUG = "benchmark"
 BATCH = 2_000
@@ -83,7 +76,7 @@ def make_study(comparisons: int) -> None:
             made = make_comparisons(evaluation, candidates, range(first, min(first + BATCH, comparisons)))
             judge_all(made, judge, raters[0])
             review_all(made[::10], raters[1], evaluation)
-            tally([one.pk for one in made[::10]])
+            update_labels([one.pk for one in made[::10]])
     refresh_statistics(Query, Response, Comparison, Call, Verdict, Review, Label, Ballot)
 
 
@@ -128,7 +121,7 @@ def judge_all(comparisons: list[Comparison], judge: Judge, rater: Rater) -> None
     calls = Call.objects.bulk_create(
         Call(judge=judge, comparison=comparison, shown=shown, state="answered", rationale=RATIONALE)
         for comparison in comparisons
-        for shown in (Shown.AS_STORED, Shown.SWAPPED)
+        for shown in (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
     )
     aspects = list(Aspect.objects.filter(evaluation=rater.evaluation))
     keep(
@@ -151,7 +144,7 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
             rater=rater,
             comparison=comparison,
             rubric_version=evaluation.review_rubric,
-            shown=Shown.SWAPPED,
+            shown=ShownOrder.SWAPPED,
             state=ReviewState.FINAL,
             picked_by="random",
         )
@@ -177,7 +170,7 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
 def keep(verdicts: Iterable[Verdict]) -> None:
     """Verdicts with their ballots, as every service writes them."""
     written = Verdict.objects.bulk_create(verdicts)
-    Ballot.objects.bulk_create(made_of(written, Evaluation.objects.get(slug=SLUG).pk))
+    Ballot.objects.bulk_create(pack_verdicts(written, Evaluation.objects.get(slug=SLUG).pk))
 
 
 def measure(written_as: str) -> None:
@@ -185,9 +178,9 @@ def measure(written_as: str) -> None:
     evaluation = Evaluation.objects.get(slug=SLUG)
     idle = peak_megabytes()
     started, cpu_started = time.perf_counter(), time.process_time()
-    wanted = Wanted(aspect="clarity" if LEAVING[written_as].wants_choice else "")
-    export = exporting.begin(evaluation, written_as=written_as, user=None, wanted=wanted)
-    blocks = exporting.write(export, Comparison.objects.filter(evaluation=evaluation))
+    wanted = ExportRequest(aspect="clarity" if EXPORT_FORMATS[written_as].wants_choice else "")
+    export = start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+    blocks = stream_export(export, Comparison.objects.filter(evaluation=evaluation))
     size = len(next(blocks, b""))  # of no score there is no byte
     first_block_ms = (time.perf_counter() - started) * 1000
     size += sum(len(block) for block in blocks)
@@ -215,7 +208,7 @@ def peak_megabytes() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--comparisons", type=int, default=100_000)
-    parser.add_argument("--formats", nargs="+", default=list(LEAVING))
+    parser.add_argument("--formats", nargs="+", default=list(EXPORT_FORMATS))
     parser.add_argument("--keep", action="store_true", help="measure the study that is there, and make none")
     parser.add_argument("--measure", metavar="FORMAT", help=argparse.SUPPRESS)
     options = parser.parse_args()

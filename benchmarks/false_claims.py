@@ -23,16 +23,20 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from evaluations.domain import SplitRule
-from evaluations.stats.bias.people import Judged, Said, meetings
-from evaluations.stats.bias.sides import sides
-from evaluations.stats.bias.strata import undivided
-from evaluations.stats.bias.tendency import preference
-from evaluations.stats.ceiling import company_of
-from evaluations.stats.coding import IntArray
-from evaluations.stats.majority import majority
-from evaluations.stats.polls import poll
-from evaluations.stats.simultaneous import Claim, Difference, mean_difference, simultaneous
+from evaluations.domain.reports import SplitRule
+from evaluations.stats.bias.paired_sides import ChosenSides, JudgeSides, pair_sides
+from evaluations.stats.bias.strata import single_stratum
+from evaluations.stats.bias.tendency import side_preference
+from evaluations.stats.coding import IntArray, sides_of_choices
+from evaluations.stats.human_ceiling import leave_one_out_votes
+from evaluations.stats.majority import majority_of_votes
+from evaluations.stats.polls import make_poll
+from evaluations.stats.simultaneous_intervals import (
+    Claim,
+    MeanDifference,
+    average_difference_over_raters,
+    simultaneous_intervals,
+)
 from evaluations.stats.votes import Votes
 
 CHOICES = 3  # A, B, tie
@@ -111,7 +115,7 @@ def cluster_sizes(population: Reviews, rng: np.random.Generator) -> IntArray:
     return sizes
 
 
-def differences(population: Reviews, rng: np.random.Generator) -> dict[int, Difference | None]:
+def differences(population: Reviews, rng: np.random.Generator) -> dict[int, MeanDifference | None]:
     """Of one judge on every aspect."""
     cluster = np.repeat(np.arange(population.clusters), cluster_sizes(population, rng))
     items, raters = len(cluster), population.reviewers + 1
@@ -127,14 +131,14 @@ def differences(population: Reviews, rng: np.random.Generator) -> dict[int, Diff
         said = np.where(
             rng.random((raters, items)) < knows[:, None], truth, rng.integers(CHOICES, size=(raters, items))
         )
-        votes = poll(Votes(item, rater, np.zeros_like(item), said[:-1].ravel()), cluster)
-        company = company_of(said[-1], votes, votes.majority_of_the_others(SplitRule.TIE))
-        found[aspect] = mean_difference(company.person, company.ahead, company.cluster)
+        votes = make_poll(Votes(item, rater, np.zeros_like(item), said[:-1].ravel()), cluster)
+        company = leave_one_out_votes(said[-1], votes, votes.majority_of_the_others(SplitRule.TIE))
+        found[aspect] = average_difference_over_raters(company.person, company.ahead, company.cluster)
     return found
 
 
 def claims(population: Reviews, one: int) -> dict[str, int]:
-    shown = simultaneous(differences(population, np.random.default_rng([SEED, one]))).values()
+    shown = simultaneous_intervals(differences(population, np.random.default_rng([SEED, one]))).values()
     return {
         "any claim": any(found.claim is not Claim.NONE for found in shown),
         "below": any(found.claim is Claim.BELOW for found in shown),
@@ -151,21 +155,21 @@ def claims(population: Reviews, one: int) -> dict[str, int]:
 def preferences(population: Preferences, one: int) -> dict[str, int]:
     """A is of the judge's own family. What is claimed of it, and would be from single votes or the majority alone."""
     rng, items = np.random.default_rng([SEED, one]), population.items
-    everything = undivided(np.arange(items))
+    everything = single_stratum(np.arange(items))
     item = np.tile(np.arange(items), population.reviewers)
     found = {"any claim": 0, "votes alone": 0, "majority alone": 0}
     for _ in range(population.aspects):
         truth = (rng.random(items) >= population.better).astype(np.int64)
         right = np.array([population.people] * population.reviewers + [population.judge])
         said = np.where(rng.random((len(right), items)) < right[:, None], truth, 1 - truth)
-        most = majority(item, said[:-1].ravel(), items).choice
-        judge, all_items = sides(said[-1]), np.arange(items)
+        most = majority_of_votes(item, said[:-1].ravel(), items).choice
+        judge, all_items = sides_of_choices(said[-1]), np.arange(items)
         majorities, votes = (
-            meetings(Said(places, sides(choice), everything.at(places)), judge)
+            pair_sides(ChosenSides(places, sides_of_choices(choice), everything.at(places)), judge)
             for places, choice in ((all_items, most), (item, said[:-1].ravel()))
         )
-        of = Judged(everything, judge, majorities, votes, np.full(items, population.reviewers > 1))
-        tendency = preference(np.zeros(items, dtype=np.int8), of, 2 * population.aspects)
+        of = JudgeSides(everything, judge, majorities, votes, np.full(items, population.reviewers > 1))
+        tendency = side_preference(np.zeros(items, dtype=np.int8), of, 2 * population.aspects)
         found["any claim"] |= tendency.claim is not Claim.NONE
         for name, beside in (("votes alone", tendency.votes), ("majority alone", tendency.majority)):
             ci95 = beside.difference.ci95

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.llm_server import Question, verdict
+from tests.helpers.llm_server import Question, verdict_reply
 
 END_OF_HEAD: Final = b"\r\n\r\n"
 ASKED_FORM: Final = b'"response_format"'
@@ -92,7 +92,7 @@ class Server:
 
 
 def completion(body: dict[str, Any]) -> bytes:
-    message = {"role": "assistant", "content": verdict(Question(body, {}, 1)), "refusal": None}
+    message = {"role": "assistant", "content": verdict_reply(Question(body, {}, 1)), "refusal": None}
     tokens = sum(len(one["content"]) for one in body["messages"]) // 4
     return response(
         200,

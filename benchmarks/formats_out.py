@@ -18,12 +18,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
-from evaluations.formats.exported import Raters
-from evaluations.formats.leaving import Leaving, Needs, Options, Tally
-from evaluations.formats.writing import LEAVING
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportTally, RowKind
+from evaluations.formats.export_formats import EXPORT_FORMATS
+from evaluations.formats.exported_rows import ExportedRaters
 
 ASPECTS = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
-RATERS = Raters(aspects=ASPECTS, people=["ann"], judges=["gpt"], gold=[])
+RATERS = ExportedRaters(aspects=ASPECTS, people=["ann"], judges=["gpt"], gold=[])
 WORDS = ("The quick brown fox jumps over the lazy dog. " * 25)[:1000]
 # Equal ones are the same object, as the engine hands them over.
 LABELS = {
@@ -44,31 +44,31 @@ def main() -> None:
     asked = parser.parse_args()
     comparisons = [comparison(number) for number in range(asked.rows)]
     said = {
-        Needs.VERDICTS: [verdict(number) for number in range(asked.rows)],
-        Needs.SCORES: [score(number) for number in range(asked.rows)],
+        RowKind.VERDICTS: [verdict(number) for number in range(asked.rows)],
+        RowKind.SCORES: [score(number) for number in range(asked.rows)],
     }
     found = {}
-    for leaving in LEAVING.values():
+    for leaving in EXPORT_FORMATS.values():
         for name, options in asked_of(leaving):
             found[name] = timed(leaving, said.get(leaving.needs, comparisons), options)
     print(json.dumps({"rows": asked.rows, "rows_per_second": found}, indent=1))
 
 
-def asked_of(leaving: Leaving) -> Iterator[tuple[str, Options]]:
+def asked_of(leaving: ExportFormat) -> Iterator[tuple[str, ExportOptions]]:
     initial = {setting.name: setting.initial for setting in leaving.settings}
     if not leaving.wants_choice:
-        yield leaving.name, Options(settings=initial)
+        yield leaving.name, ExportOptions(settings=initial)
         return
-    yield leaving.name, Options(aspect="factuality", settings=initial)
+    yield leaving.name, ExportOptions(aspect="factuality", settings=initial)
     if not leaving.one_aspect:
-        yield f"{leaving.name}, weighted", Options(combine=COMBINED, settings=initial)
+        yield f"{leaving.name}, weighted", ExportOptions(combine=COMBINED, settings=initial)
 
 
-def timed(leaving: Leaving, rows: list[dict[str, Any]], options: Options) -> dict[str, int]:
-    for _ in leaving.write(rows[:1], RATERS, options, Tally()):
+def timed(leaving: ExportFormat, rows: list[dict[str, Any]], options: ExportOptions) -> dict[str, int]:
+    for _ in leaving.write(rows[:1], RATERS, options, ExportTally()):
         pass  # what it imports is imported
     began = process_time()
-    written = sum(len(block) for block in leaving.write(rows, RATERS, options, Tally()))
+    written = sum(len(block) for block in leaving.write(rows, RATERS, options, ExportTally()))
     return {"rows": round(len(rows) / (process_time() - began)), "bytes_a_row": written // len(rows)}
 
 

@@ -44,10 +44,14 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain import Reading
-from evaluations.models import Evaluation, Import, User
-from evaluations.services.importing import importing, previewing
-from evaluations.services.preparing.preparing import create_evaluation
+from evaluations.domain.files import ReadOptions
+from evaluations.imports.preview import check_kept_file, preview_file
+from evaluations.imports.services import start_storing
+from evaluations.imports.storage import continue_storing
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.users import User
+from evaluations.overview.services import create_evaluation
 
 MB: Final = 1024 * 1024
 WORDS: Final = [f"word{number}" for number in range(2_000)]
@@ -264,20 +268,20 @@ def main() -> None:
         with measured("upload", path, idle):
             importing_file = upload(path, evaluation)
         with measured("check", path, idle) as found:
-            previewing.check_received(importing_file)
+            check_kept_file(importing_file)
             found["rows"] = importing_file.rows_read
     else:
         with measured("check", path, idle) as found, path.open("rb") as file:
-            importing_file = previewing.preview(evaluation, file, file_name=path.name, reading=Reading(), user=None)
+            importing_file = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
             found["rows"] = importing_file.rows_read
     assert importing_file.is_checked, importing_file.reason
     assert not importing_file.rows_bad
     path.unlink()
     if asked.store:
         path = Path(importing_file.file.path)
-        importing.begin(importing_file, skip_bad=False, user=None)
+        start_storing(importing_file, skip_bad=False, user=None)
         with measured("store", path, idle) as found:
-            importing.store(importing_file)
+            continue_storing(importing_file)
             importing_file.refresh_from_db()
             found["rows"] = importing_file.rows_stored
         assert importing_file.state == "done", importing_file.reason

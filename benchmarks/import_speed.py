@@ -39,10 +39,17 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection
 
-from evaluations.domain import Reading
-from evaluations.models import Comparison, Evaluation, Event, Import
-from evaluations.services.importing import importing, previewing, sweeping
-from evaluations.services.preparing.preparing import create_evaluation
+from evaluations.domain.files import ReadOptions
+from evaluations.imports import lifecycle, storage
+from evaluations.imports.lifecycle import sweep_imports
+from evaluations.imports.preview import preview_file
+from evaluations.imports.services import discard_import, start_storing
+from evaluations.imports.storage import continue_storing
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.imports import Import
+from evaluations.models.transactions import TransactionPacer
+from evaluations.overview.services import create_evaluation
 
 WORDS = [f"word{number}" for number in range(2_000)]
 # Where a module belongs to; the first that occurs in its path decides.
@@ -145,14 +152,14 @@ class Rests:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        rest = sweeping.Pace.rest
+        rest = TransactionPacer.rest
 
-        def noted(pace: sweeping.Pace) -> None:
+        def noted(pace: TransactionPacer) -> None:
             began = time.monotonic()
             rest(pace)
             self.seconds += time.monotonic() - began
 
-        vars(sweeping)["Pace"].rest = noted
+        vars(lifecycle)["Pace"].rest = noted
 
 
 def write_now_and_then(waits: Any, asked: Any, done: Any) -> None:
@@ -178,12 +185,12 @@ def imported(evaluation: Evaluation, path: Path, rests: Rests) -> dict[str, Any]
     with Memory() as memory:
         watch = Watch()
         with path.open("rb") as file:
-            checked = previewing.preview(evaluation, file, file_name=path.name, reading=Reading(), user=None)
+            checked = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
         check, check_own = watch.lap()
-        importing.begin(checked, skip_bad=False, user=None)
+        start_storing(checked, skip_bad=False, user=None)
         rests.seconds = 0.0
         watch.lap()
-        importing.store(checked)
+        continue_storing(checked)
         store, store_own = watch.lap()
     checked.refresh_from_db()
     assert checked.state == "done", checked.reason
@@ -209,17 +216,17 @@ def micro(seconds: float, rows: int) -> float:
 def cancelled(evaluation: Evaluation, path: Path, rows: int) -> dict[str, Any]:
     """A file of new rows is stored but for its last step, and cancelled there."""
     with path.open("rb") as file:
-        reading = Reading(id_prefix="again-")
-        checked = previewing.preview(evaluation, file, file_name=path.name, reading=reading, user=None)
-    importing.begin(checked, skip_bad=False, user=None)
-    finish = vars(importing)["finish"]
-    vars(importing)["finish"] = lambda _: None
-    importing.store(checked)
-    vars(importing)["finish"] = finish
+        reading = ReadOptions(id_prefix="again-")
+        checked = preview_file(evaluation, file, file_name=path.name, reading=reading, user=None)
+    start_storing(checked, skip_bad=False, user=None)
+    finish = vars(storage)["finish"]
+    vars(storage)["finish"] = lambda _: None
+    continue_storing(checked)
+    vars(storage)["finish"] = finish
     watch = Watch()
-    sweeping.cancel(Import.objects.get(pk=checked.pk), user=None)
+    discard_import(Import.objects.get(pk=checked.pk), user=None)
     until_said = watch.lap()[0]
-    sweeping.sweep_imports()
+    sweep_imports()
     swept, own = watch.lap()
     assert not Comparison.all_rows.filter(source_import=checked).exists()
     return {
@@ -273,10 +280,10 @@ def profile(rows: int) -> None:
         watched.enable()
         if step == "checking":
             with path.open("rb") as file:
-                checked = previewing.preview(evaluation, file, file_name=path.name, reading=Reading(), user=None)
-            importing.begin(checked, skip_bad=False, user=None)
+                checked = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
+            start_storing(checked, skip_bad=False, user=None)
         else:
-            importing.store(checked)
+            continue_storing(checked)
         watched.disable()
         spent: Counter[str] = Counter()
         for (path_of, _, name), (_, _, own, _, _) in pstats.Stats(watched).stats.items():  # type: ignore[attr-defined]

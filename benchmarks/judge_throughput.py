@@ -33,7 +33,9 @@ django.setup()
 
 from django.test.utils import setup_databases, teardown_databases
 
-from benchmarks.judging import alone, baselines, several
+from benchmarks.judging.alone import at_so_many_in_flight, behind_a_server_that_refuses, over_many_calls
+from benchmarks.judging.baselines import beside_today
+from benchmarks.judging.several import together, web_meanwhile
 
 
 def main() -> None:
@@ -48,15 +50,15 @@ def main() -> None:
 
     def at_each() -> None:
         for in_flight in options.in_flight:
-            alone.at_so_many_in_flight(in_flight, latency, seconds)
+            at_so_many_in_flight(in_flight, latency, seconds)
 
     modes: dict[str, Callable[[], None]] = {
         "in-flight": at_each,
-        "several": lambda: several.together(2, 256, latency, seconds),
-        "adapting": lambda: alone.behind_a_server_that_refuses(50, latency, max(seconds, 40)),
-        "growth": lambda: alone.over_many_calls(calls, max(options.in_flight), latency),
-        "baselines": lambda: baselines.beside_today(calls // 100, latency),
-        "web": lambda: several.web_meanwhile(max(options.in_flight), latency, seconds),
+        "several": lambda: together(2, 256, latency, seconds),
+        "adapting": lambda: behind_a_server_that_refuses(50, latency, max(seconds, 40)),
+        "growth": lambda: over_many_calls(calls, max(options.in_flight), latency),
+        "baselines": lambda: beside_today(calls // 100, latency),
+        "web": lambda: web_meanwhile(max(options.in_flight), latency, seconds),
     }
     if unknown := set(options.modes) - set(modes):
         parser.error(f"no such mode: {', '.join(sorted(unknown))}")

@@ -13,25 +13,19 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.utils import timezone
 
-from evaluations.domain import BITS, CHOICES, ComparisonOrigin, RunState, Shown, Stage
-from evaluations.models import (
-    Aspect,
-    Ballot,
-    Call,
-    Candidate,
-    Comparison,
-    Endpoint,
-    Evaluation,
-    Judge,
-    Query,
-    Rater,
-    Response,
-    Review,
-    Run,
-    Verdict,
-)
-from evaluations.models.many import insert_many
-from evaluations.services.preparing.preparing import create_evaluation, freeze
+from evaluations.domain.choices import ShownOrder, Stage
+from evaluations.domain.judges import RunState
+from evaluations.domain.packed_votes import BITS_PER_CHOICE, PACKED_CHOICES
+from evaluations.domain.texts import ComparisonOrigin
+from evaluations.models.bulk import insert_many
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Call, Run
+from evaluations.models.verdicts import Ballot, Review, Verdict
+from evaluations.overview.services import create_evaluation
+from evaluations.rubrics.services import freeze_version
 
 SLUG: Final = "large"
 CANDIDATES: Final = ("alpha", "beta", "delta", "gamma")
@@ -56,7 +50,7 @@ def make_large_study(
     """
     evaluation = create_evaluation(slug=SLUG, name="Large", owner=None)
     assert evaluation.review_rubric is not None
-    freeze(evaluation.review_rubric)
+    freeze_version(evaluation.review_rubric)
     Candidate.objects.bulk_create(Candidate(evaluation=evaluation, name=name, family=name[0]) for name in CANDIDATES)
     endpoint = Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     judge = make_judge(evaluation, endpoint)
@@ -166,9 +160,9 @@ class Writer:
     def write_calls(self, rater: Rater, items: np.ndarray, truth: np.ndarray) -> None:
         one = self.chosen(truth, 0.6)
         calls, said = [], []
-        for shown in (Shown.AS_STORED, Shown.SWAPPED):
+        for shown in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
             # One in ten of its choices goes to whatever stood first.
-            first = 0 if shown == Shown.AS_STORED else 1
+            first = 0 if shown == ShownOrder.AS_STORED else 1
             choice = np.where(self.rng.random(truth.shape) < 0.1, first, one)
             failed = self.rng.random(len(items)) < FAILED
             ids = np.arange(self.calls, self.calls + len(items)) + 1
@@ -200,17 +194,17 @@ class Writer:
         more = ("blind", "judge_first", "reveal", "picked_by", "awaits_judge", "draft", "draft_number", "draft_tab")
         rest = ("first_saved_at", "finished_at", "active_ms", "skip_reason", "note", "is_example")
         insert_many(Review, (*names, *more, *rest), rows)
-        self.write_said(rater, items, choice, Shown.AS_STORED, "review_id", ids, tuple(Stage))
+        self.write_said(rater, items, choice, ShownOrder.AS_STORED, "review_id", ids, tuple(Stage))
 
     def write_said(
-        self, rater: Rater, items: Any, choice: Any, shown: Shown, source: str, ids: Any, stages: tuple[Stage, ...]
+        self, rater: Rater, items: Any, choice: Any, shown: ShownOrder, source: str, ids: Any, stages: tuple[Stage, ...]
     ) -> None:
         if not self.bare:
             names = ("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", source)
             said = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
             insert_many(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
-        first = sum((choice[:, place] + 1) << (BITS * one.place) for place, one in enumerate(self.aspects))
-        order, is_final = list(Shown).index(shown), len(stages) > 1
+        first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.place) for place, one in enumerate(self.aspects))
+        order, is_final = list(ShownOrder).index(shown), len(stages) > 1
         rows = [
             (NOW, rater.pk, item + 1, order, 0, pk, 0, code, code if is_final else 0, 0, MOMENT)
             for item, pk, code in zip(items.tolist(), ids.tolist(), first.tolist(), strict=True)
@@ -219,9 +213,9 @@ class Writer:
         insert_many(Ballot, (*names, "inconsistent", "moment"), rows)
 
     def verdict_rows(
-        self, rater: Rater, items: Any, choice: Any, shown: Shown, ids: Any, stages: tuple[Stage, ...]
+        self, rater: Rater, items: Any, choice: Any, shown: ShownOrder, ids: Any, stages: tuple[Stage, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        words = [one.value for one in CHOICES]
+        words = [one.value for one in PACKED_CHOICES]
         for item, pk, said in zip(items.tolist(), ids.tolist(), choice.tolist(), strict=True):
             for stage in stages:
                 for aspect, code in zip(self.aspects, said, strict=True):

@@ -41,11 +41,12 @@ from django.template import engines
 from playwright.sync_api import BrowserContext, sync_playwright
 from whitenoise import WhiteNoise
 
-from evaluations.figures import bundle, drawing
-from evaluations.figures.media import PAGE, PAPER
-from evaluations.figures.plots import Plot
+from evaluations.charts.browser_bundle import build_browser_bundle
+from evaluations.charts.chart import Chart
+from evaluations.charts.image_renderer import render_image
+from evaluations.charts.themes import PAGE_THEME, PAPER_THEME
 from tests.browser.conftest import FLAGS, chromium
-from tests.figures.making import every_plot
+from tests.helpers.chart_samples import make_every_chart
 
 PAGE_OF_PLOTS = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Plots</title>
 <link rel="stylesheet" href="{% static 'css/app.css' %}"></head><body><main>
@@ -76,14 +77,14 @@ def main() -> None:
     asked = parser.parse_args()
     figures = {**script(), **specified(asked.times), **pictures(asked.times)}
     call_command("collectstatic", interactive=False, verbosity=0)
-    with served(every_plot(PAGE)[: asked.plots]) as address:
+    with served(make_every_chart(PAGE_THEME)[: asked.plots]) as address:
         figures |= drawn_in_a_browser(address, asked.plots, asked.times)
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")
 
 
 def script() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        seconds, path = timed(bundle.made, Path(folder) / "vega.js")
+        seconds, path = timed(build_browser_bundle, Path(folder) / "vega.js")
         sent = subprocess.run(["gzip", "-9", "-c", str(path)], capture_output=True, check=True).stdout
         return {"script_bytes": path.stat().st_size, "script_sent_bytes": len(sent), "script_made_seconds": seconds}
 
@@ -95,17 +96,17 @@ def timed(call: Any, *arguments: Any) -> tuple[float, Any]:
 
 
 def specified(times: int) -> dict[str, float]:
-    return {"specify_8_plots_ms": round(1000 * median(timed(every_plot, PAGE)[0] for _ in range(times)), 1)}
+    return {"specify_8_plots_ms": round(1000 * median(timed(make_every_chart, PAGE_THEME)[0] for _ in range(times)), 1)}
 
 
 def pictures(times: int) -> dict[str, float]:
-    spec = every_plot(PAPER)[0].spec
+    spec = make_every_chart(PAPER_THEME)[0].spec
     assert spec is not None
-    own_process = median(timed(drawing.drawn, spec, "svg")[0] for _ in range(times))
+    own_process = median(timed(render_image, spec, "svg")[0] for _ in range(times))
     in_one = (
-        "import json, resource, sys, time; from evaluations.figures.drawing import draw; spec = json.load(sys.stdin);"
+        "import json, resource, sys, time; from evaluations.charts.image_renderer import render_in_this_process; spec = json.load(sys.stdin);"
         "times = []\n"
-        "for _ in range(6): began = time.perf_counter(); draw(spec, 'svg'); times.append(time.perf_counter() - began)\n"
+        "for _ in range(6): began = time.perf_counter(); render_in_this_process(spec, 'svg'); times.append(time.perf_counter() - began)\n"
         "print(json.dumps([times[0], sorted(times[1:])[2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
     )
     asked = {"input": json.dumps(spec), "capture_output": True, "text": True, "cwd": ROOT, "check": True}
@@ -119,7 +120,7 @@ def pictures(times: int) -> dict[str, float]:
 
 
 @contextmanager
-def served(plots: list[Plot]) -> Iterator[str]:
+def served(plots: list[Chart]) -> Iterator[str]:
     html = engines["django"].from_string(PAGE_OF_PLOTS).render({"plots": plots}).encode()
     headers = [("Content-Type", "text/html"), ("Content-Security-Policy", build_policy())]
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from evaluations.stats.bradley_terry import Table, obstacle, scores
+from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, explain_missing_scores
 from evaluations.stats.coding import IntArray
 
 MATCHES = 20  # of each pair
@@ -66,14 +66,14 @@ STRUCTURES: Mapping[str, Callable[[int], Pairs]] = {
 }
 
 
-def table(pairs: Pairs, candidates: int) -> Table:
+def table(pairs: Pairs, candidates: int) -> WinTable:
     rng = np.random.default_rng(SEED)
     low, high = np.minimum(*pairs), np.maximum(*pairs)
     key = np.unique((low * candidates + high)[low != high])
     low, high = key // candidates, key % candidates
     strength = rng.normal(0, 0.5, candidates)
     wins = 1 + rng.binomial(MATCHES - 2, 1 / (1 + np.exp(strength[high] - strength[low])))
-    return Table(low, high, candidates, np.full(len(low), float(MATCHES)), wins.astype(np.float64))
+    return WinTable(low, high, candidates, np.full(len(low), float(MATCHES)), wins.astype(np.float64))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -89,13 +89,15 @@ def main() -> None:
     names = [f"candidate {one}" for one in range(candidates)]
     for name, structure in STRUCTURES.items():
         made = table(structure(candidates), candidates)
-        lost = Table(made.first, made.second, candidates, made.matches, made.matches)  # the first of each pair won all
+        lost = WinTable(
+            made.first, made.second, candidates, made.matches, made.matches
+        )  # the first of each pair won all
         told = {
             "structure": name,
             "pairs": len(made.first),
-            "connected": seconds(lambda made=made: obstacle(made, names)),  # type: ignore[misc]
-            "scores": seconds(lambda made=made: scores(made)),  # type: ignore[misc]
-            "no_scores": seconds(lambda lost=lost: obstacle(lost, names)),  # type: ignore[misc]
+            "connected": seconds(lambda made=made: explain_missing_scores(made, names)),  # type: ignore[misc]
+            "scores": seconds(lambda made=made: bradley_terry_scores(made)),  # type: ignore[misc]
+            "no_scores": seconds(lambda lost=lost: explain_missing_scores(lost, names)),  # type: ignore[misc]
         }
         print(json.dumps(told), flush=True)
 

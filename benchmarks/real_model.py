@@ -40,9 +40,10 @@ from benchmarks.judging.checking import figures_of, reread
 from benchmarks.judging.llama_server import TOKENS_OF_A_SLOT, NoServer, model_of, running_server
 from benchmarks.judging.study import tell
 from benchmarks.judging.topics import TOPICS, Topic
-from evaluations.domain import CallState
-from evaluations.models import Attempt, Evaluation, Run
-from tests.making import make_comparison, make_evaluation
+from evaluations.domain.judges import CallState
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.runs import Attempt, Run
+from tests.factories.evaluations import make_comparison, make_evaluation
 
 JUDGES = ("six-aspect", "qa-pairwise", "summary-rating", "reference-metric")
 LONG = "long"

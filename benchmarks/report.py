@@ -34,9 +34,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.large_study import SLUG, make_large_study
-from evaluations.domain import Part, Rules
-from evaluations.models import Ballot, Comparison, Evaluation
-from evaluations.services.reporting.reporting import BY_ASPECT, make_report, report_for
+from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.verdicts import Ballot
+from evaluations.reports.selectors import build_report, get_full_report
+from evaluations.stats.full_report import BY_ASPECT
 
 # The rows are known to fit together, and a machine that fails means that the study is made again.
 UNCHECKED = {
@@ -70,28 +73,30 @@ def fill(comparisons: int, people: int, share: float, bare: bool) -> None:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 
 
-def make_page(evaluation: Evaluation, part: Part) -> None:
+def make_page(evaluation: Evaluation, part: ReportPart) -> None:
     """What the page of a part shows: of most parts one aspect."""
-    make_report(evaluation, None, Rules(), parts=(part,), aspect="" if part in BY_ASPECT else None)
+    build_report(evaluation, None, ReportRules(), parts=(part,), aspect="" if part in BY_ASPECT else None)
 
 
 def measure() -> dict[str, object]:
     evaluation = Evaluation.objects.get(slug=SLUG)
     comparisons = Comparison.objects.filter(evaluation=evaluation)
     idle = peak_megabytes()
-    first = milliseconds(partial(make_page, evaluation, Part.AGREEMENT), times=1)
+    first = milliseconds(partial(make_page, evaluation, ReportPart.AGREEMENT), times=1)
     with CaptureQueriesContext(connection) as queries:
-        make_page(evaluation, Part.AGREEMENT)
-    fresh = {part.value: milliseconds(partial(make_page, evaluation, part)) for part in Part}
-    report_for(evaluation, Rules(), parts=(Part.AGREEMENT,))
+        make_page(evaluation, ReportPart.AGREEMENT)
+    fresh = {part.value: milliseconds(partial(make_page, evaluation, part)) for part in ReportPart}
+    get_full_report(evaluation, ReportRules(), parts=(ReportPart.AGREEMENT,))
     return {
         "database": connection.vendor,
         "comparisons": comparisons.count(),
         "ballots": Ballot.objects.count(),
         "first_ms": first,
         "fresh_ms": fresh,
-        "whole_ms": milliseconds(partial(make_report, evaluation, None, Rules()), times=3),
-        "unchanged_ms": milliseconds(partial(report_for, evaluation, Rules(), parts=(Part.AGREEMENT,))),
+        "whole_ms": milliseconds(partial(build_report, evaluation, None, ReportRules()), times=3),
+        "unchanged_ms": milliseconds(
+            partial(get_full_report, evaluation, ReportRules(), parts=(ReportPart.AGREEMENT,))
+        ),
         "queries": len(queries),
         "memory_idle_mb": idle,
         "memory_peak_mb": peak_megabytes(),

@@ -47,28 +47,27 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluations.domain import Choice, ReviewState, Role
-from evaluations.judge.builtin import SIX_ASPECT
-from evaluations.models import (
-    Aspect,
-    Call,
-    Candidate,
-    Comparison,
-    Evaluation,
-    Judge,
-    Query,
-    Rater,
-    Response,
-    Review,
-    User,
-    Verdict,
-)
-from evaluations.models.many import insert_many
-from evaluations.services.preparing.preparing import change_evaluation, create_evaluation, set_role
-from evaluations.services.reviewing import filling
-from evaluations.services.reviewing.queueing import next_comparison, progress
-from evaluations.services.reviewing.reviewing import rater_for, save_final, save_first
-from evaluations.services.reviewing.typesetting import prepare
+from evaluations.domain.choices import Choice
+from evaluations.domain.reviews import ReviewState
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
+from evaluations.members.services import set_role
+from evaluations.models.bulk import insert_many
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Call
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review, Verdict
+from evaluations.overview.services import create_evaluation
+from evaluations.rendered_texts import render_next_comparisons
+from evaluations.reviews.queues.items import fill_default_queue
+from evaluations.reviews.queues.next_comparison import reserve_next_comparison
+from evaluations.reviews.raters import get_or_create_rater
+from evaluations.reviews.selectors import get_review_progress
+from evaluations.reviews.services import save_final_choices, save_first_choices
 from judgeweb.serving import listen, web_command
 
 SLUG = "benchmark"
@@ -189,7 +188,7 @@ def member(evaluation: Evaluation, name: str) -> User:
 
 def review_first(evaluation: Evaluation, user: User, many: int) -> None:
     """Finished reviews of the first so many in the random order, as an import of old work would leave them."""
-    rater, now = rater_for(user, evaluation), timezone.now()
+    rater, now = get_or_create_rater(user, evaluation), timezone.now()
     first = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle").values_list("pk", flat=True)[:many]
     Review.objects.bulk_create(
         (
@@ -234,19 +233,19 @@ def say(part: str, **more: object) -> None:
 
 def services(evaluation: Evaluation, user: User, times: int) -> None:
     """Taking one place after another, as prefetching does: besides what is held already."""
-    rater, held = rater_for(user, evaluation), set[int]()
+    rater, held = get_or_create_rater(user, evaluation), set[int]()
     taken: Times = defaultdict(list)
     for _ in range(times):
         with clock(taken["take"], taken["take, processor"]):
-            pk = next_comparison(evaluation, rater, besides=held)
+            pk = reserve_next_comparison(evaluation, rater, besides=held)
         with clock(taken["progress"], taken["progress, processor"]):
-            progress(evaluation, rater)
+            get_review_progress(evaluation, rater)
         if pk is not None:
             comparison = Comparison.objects.select_related("evaluation__review_rubric__rubric").get(pk=pk)
             with clock(taken["save"], taken["save, processor"]):
-                saved = save_first(user, comparison, choices=ALL_A, version=0)
+                saved = save_first_choices(user, comparison, choices=ALL_A, version=0)
             if saved.state == ReviewState.FIRST:
-                save_final(user, comparison, choices=ALL_A, notes={}, version=saved.version)
+                save_final_choices(user, comparison, choices=ALL_A, notes={}, version=saved.version)
             held = {pk}
     say("service", who=user.username, ms={name: figures(one) for name, one in taken.items()})
 
@@ -404,17 +403,17 @@ def main() -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
     evaluation = make_study(given.comparisons, given.wanted)
     began = time.perf_counter()
-    filling.fill(evaluation)
+    fill_default_queue(evaluation)
     say("filled", comparisons=given.comparisons, wanted=given.wanted, seconds=round(time.perf_counter() - began, 1))
     services(evaluation, member(evaluation, "newcomer, statistics stale"), given.times)
     settle_down()
     veteran = member(evaluation, "far ahead")
     review_first(evaluation, veteran, given.comparisons // 2)
-    filling.fill(evaluation)
+    fill_default_queue(evaluation)
     services(evaluation, veteran, given.times)
     settle_down()
     services(evaluation, member(evaluation, "newcomer, half is done by another"), given.times)
-    prepare(evaluation)  # as the worker does after an import
+    render_next_comparisons(evaluation)  # as the worker does after an import
     say("client", ms=in_words(work(through_client(member(evaluation, "alone")), given.times, at_once, here=True)))
     with served() as port:
         time.sleep(3)
@@ -424,7 +423,7 @@ def main() -> None:
         say("people", people=given.people, think_seconds=given.think, ms=in_words(taken))
     last = member(evaluation, "nothing is left")
     review_first(evaluation, last, given.comparisons)
-    filling.fill(evaluation)
+    fill_default_queue(evaluation)
     settle_down()
     services(evaluation, last, given.times)
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests import product as products
 from tests.browser.conftest import FLAGS, chromium, sign_in
-from tests.product import ROOT, Product
+from tests.helpers.running_product import ROOT, Product, environment_for, manage, own_database, start, stop
 
 FOLDER = ROOT / "docs" / "screenshots"
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -41,12 +40,12 @@ def main() -> None:
     if path is None:
         sys.exit("No Chromium on this machine: install chromium, or name one in JUDGEWEB_CHROMIUM.")
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, products.own_database() as database, sync_playwright() as playwright:
-        product = products.start(products.environment_for(Path(data), **database))
+    with tempfile.TemporaryDirectory() as data, own_database() as database, sync_playwright() as playwright:
+        product = start(environment_for(Path(data), **database))
         try:
             take_all(playwright.chromium.launch(executable_path=path, args=FLAGS), product)
         finally:
-            products.stop(product)
+            stop(product)
 
 
 def take_all(browser: Browser, product: Product) -> None:
@@ -67,7 +66,7 @@ def address(shot: Shot, product: Product) -> str:
     if not shot.query:
         return page
     code = f"print(Comparison.objects.get(query__key={shot.query!r}).pk)"
-    return f"{page}/{products.manage(product.environment, 'shell', '-c', code).stdout.split()[-1]}"
+    return f"{page}/{manage(product.environment, 'shell', '-c', code).stdout.split()[-1]}"
 
 
 if __name__ == "__main__":

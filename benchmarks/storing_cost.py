@@ -29,10 +29,11 @@ django.setup()
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from evaluations.services.judging import claiming, storing
-from tests.bouts import NOWHERE, answered, bout_on, priced
-from tests.judges import make_judge
-from tests.making import make_comparison, make_evaluation
+from evaluations.judges.calls.claims import claim_calls
+from evaluations.judges.calls.outcome_store import store_outcomes
+from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.judges import make_llm_judge
+from tests.helpers.work_sessions import CLOSED_ADDRESS, answered_outcome, set_judge_price, start_run_session
 
 T = TypeVar("T")
 REPLY: dict[str, Any] = {
@@ -63,13 +64,13 @@ def measure(at_once: int, calls: int, is_priced: bool) -> dict[str, Any]:
     evaluation = make_evaluation()
     for number in range(calls // 2):
         make_comparison(evaluation, query=f"Question {number}?", response_a="word " * 150, response_b="term " * 150)
-    judge = make_judge(evaluation, NOWHERE, mode="json_schema", max_tokens=500, max_in_flight=1000)
+    judge = make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema", max_tokens=500, max_in_flight=1000)
     if is_priced:
-        priced(judge)
-    bout, claims, stores = bout_on(judge), Timed(), Timed()
-    while held := claims.run(lambda: claiming.claim(bout, at_once).questions):
-        outcomes = [answered(bout, one, **REPLY) for one in held]
-        stores.run(lambda outcomes=outcomes: storing.store(bout, outcomes))  # type: ignore[misc]
+        set_judge_price(judge)
+    bout, claims, stores = start_run_session(judge), Timed(), Timed()
+    while held := claims.run(lambda: claim_calls(bout, at_once).questions):
+        outcomes = [answered_outcome(bout, one, **REPLY) for one in held]
+        stores.run(lambda outcomes=outcomes: store_outcomes(bout, outcomes))  # type: ignore[misc]
     return {
         "database": connection.vendor,
         "at_once": at_once,

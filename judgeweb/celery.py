@@ -44,9 +44,9 @@ def start_work(**told: Any) -> None:
 @worker_shutting_down.connect
 def stop_work(**told: Any) -> None:
     """Asked to stop: what is in flight is waited for, and nothing more is begun."""
-    from evaluations.services.pacing import LEAVING  # noqa: PLC0415 - Django is set up only now
+    from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415 - Django is set up only now
 
-    LEAVING.set()
+    PROCESS_STOPPING.set()
 
 
 @worker_shutdown.connect
@@ -57,10 +57,10 @@ def take_leave(**told: Any) -> None:
 
 
 def beat_heart() -> None:
-    from evaluations.services.judging.attending import attend  # noqa: PLC0415 - Django is set up only now
-    from evaluations.services.pacing import LEAVING  # noqa: PLC0415
+    from evaluations.judges.calls.worker_registry import send_heartbeats  # noqa: PLC0415 - Django is set up only now
+    from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415
 
-    attend(LEAVING)
+    send_heartbeats(PROCESS_STOPPING)
 
 
 HEART: Final = threading.Thread(target=beat_heart, name="heartbeat", daemon=True)

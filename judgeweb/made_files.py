@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
 
-from evaluations.figures.bundle import made
+from evaluations.charts.browser_bundle import build_browser_bundle
 
 FOLDER: Final = "made"
 VEGA: Final = "vega.js"
@@ -26,9 +26,9 @@ class MadeFilesFinder(BaseFinder):
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
         if path != f"{FOLDER}/{VEGA}":
             return []
-        found = str(made(settings.DATA_DIR / FOLDER / VEGA))
+        found = str(build_browser_bundle(settings.DATA_DIR / FOLDER / VEGA))
         return [found] if find_all else found
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
-        made(settings.DATA_DIR / FOLDER / VEGA)
+        build_browser_bundle(settings.DATA_DIR / FOLDER / VEGA)
         yield VEGA, self.storage

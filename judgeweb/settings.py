@@ -185,7 +185,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "evaluations.web.context.site",
+                "evaluations.context_processors.site_context",
             ],
             "builtins": ["django.templatetags.static", "django_htmx.templatetags.django_htmx"],
             "libraries": {},
@@ -278,7 +278,7 @@ CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "evaluations.web.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "evaluations.web.error_views.csrf_failure"
 
 # ---- what the browser is told --------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

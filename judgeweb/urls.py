@@ -1,8 +1,8 @@
 from django.urls import include, path
 
-urlpatterns = [path("", include("evaluations.api.urls")), path("", include("evaluations.web.urls"))]
+urlpatterns = [path("", include("evaluations.api_urls")), path("", include("evaluations.urls"))]
 
-handler400 = "evaluations.web.errors.bad_request"
-handler403 = "evaluations.web.errors.forbidden"
-handler404 = "evaluations.web.errors.not_found"
-handler500 = "evaluations.web.errors.server_error"
+handler400 = "evaluations.web.error_views.bad_request"
+handler403 = "evaluations.web.error_views.forbidden"
+handler404 = "evaluations.web.error_views.not_found"
+handler500 = "evaluations.web.error_views.server_error"

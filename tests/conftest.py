@@ -13,9 +13,8 @@ from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import settings
 
-from tests import product as products
-from tests.ballots import assert_recounted
-from tests.product import Product
+from tests.factories.packed_votes import assert_packed_votes_match
+from tests.helpers.running_product import Product, environment_for, own_database, start, stop
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # How long an example takes says something about the machine only.
 settings.register_profile("judgeweb", deadline=None)
+
 settings.load_profile("judgeweb")
 
 
@@ -56,7 +56,7 @@ def quick_flush() -> Iterator[None]:
 def true_ballots() -> Iterator[None]:
     """After the test the ballots are what a recount of its verdicts gives."""
     yield
-    assert_recounted()
+    assert_packed_votes_match()
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +71,10 @@ def acceptance_data() -> Path:
 @pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """The real product with its worker and beat, started once and left running."""
-    with products.own_database() as database:
-        running = products.start(products.environment_for(tmp_path_factory.mktemp("product"), **database))
+    with own_database() as database:
+        running = start(environment_for(tmp_path_factory.mktemp("product"), **database))
         yield running
-        products.stop(running)
+        stop(running)
 
 
 @pytest.fixture
@@ -93,3 +93,13 @@ def nothing_known_of_servers() -> None:
     for module, name in (("cut_prompts", "KNOWN"), ("answering", "SLOTS_TOLD")):
         if loaded := sys.modules.get(f"evaluations.services.judging.{module}"):
             getattr(loaded, name).clear()
+
+
+@pytest.fixture
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The runs that are sent to workers, instead of sending them."""
+    from evaluations.tasks import work_run
+
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
+    return sent

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evaluations.models import Comparison, Response, Verdict
-from tests.making import make_evaluation
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.verdicts import Verdict
+from tests.factories.evaluations import make_evaluation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.data]
 

@@ -4,13 +4,24 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
-from evaluations import access
-from evaluations.access import Action
-from evaluations.domain import Reveal, ReviewState, Role
-from evaluations.models import Evaluation, Event, Rater, Review
-from evaluations.services.preparing.preparing import change_evaluation
-from tests.making import make_comparison, make_evaluation, make_member, make_user
-from tests.saying import ALL_A, person_says
+from evaluations.access import Action, get_role, is_allowed, require_evaluation
+from evaluations.domain.events import DOWNLOADED, SAW_VERDICTS
+from evaluations.domain.reviews import Reveal, ReviewState
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.judges import Rater
+from evaluations.models.verdicts import Review
+from evaluations.visibility import (
+    can_see_judges,
+    can_see_verdicts,
+    has_seen_verdicts,
+    list_people_who_can_see,
+    visible_comparisons,
+    visible_comparisons_everywhere,
+)
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.verdicts import ALL_A, make_review
 
 pytestmark = pytest.mark.django_db
 
@@ -40,21 +51,21 @@ def test_a_role_may_do_what_the_table_says(
     evaluation: Evaluation, role: Role | None, action: Action, may: bool
 ) -> None:
     user = make_member(evaluation, role) if role else make_user()
-    assert access.may(user, action, evaluation) is may
+    assert is_allowed(user, action, evaluation) is may
     if may:
-        assert access.evaluation_for(user, "study", action) == evaluation
+        assert require_evaluation(user, "study", action) == evaluation
     else:
         with pytest.raises(PermissionDenied if role else Http404):
-            access.evaluation_for(user, "study", action)
+            require_evaluation(user, "study", action)
 
 
 def test_a_role_in_one_evaluation_is_none_in_another(evaluation: Evaluation) -> None:
-    assert access.role_in(make_member(make_evaluation(), Role.OWNER), evaluation) is None
+    assert get_role(make_member(make_evaluation(), Role.OWNER), evaluation) is None
 
 
 def test_a_refusal_says_whom_to_ask(evaluation: Evaluation) -> None:
     with pytest.raises(PermissionDenied, match="Ask an owner of “Study study”"):
-        access.evaluation_for(make_member(evaluation, Role.VIEWER), "study", Action.MANAGE)
+        require_evaluation(make_member(evaluation, Role.VIEWER), "study", Action.MANAGE)
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -66,23 +77,23 @@ def test_a_comparison_is_open_to_whoever_sees_all_or_has_saved_it(
     comparison, other = make_comparison(evaluation), make_comparison(evaluation)
     rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=user)
     if state is not None:
-        person_says(rater, comparison, ALL_A)
+        make_review(rater, comparison, ALL_A)
         Review.objects.update(state=state)
     saved = state in (ReviewState.FIRST, ReviewState.FINAL)
-    assert access.may_see_verdicts(user, comparison) is (saved or role != Role.REVIEWER)
-    assert access.may_see_verdicts(user, other) is (role != Role.REVIEWER)
-    assert (user in access.who_may_see(comparison)) is (saved or role != Role.REVIEWER)
-    assert (user in access.who_may_see(other)) is (role != Role.REVIEWER)
-    everywhere = set(access.open_comparisons_everywhere(user))
-    assert everywhere == set(access.open_comparisons(user, evaluation))
+    assert can_see_verdicts(user, comparison) is (saved or role != Role.REVIEWER)
+    assert can_see_verdicts(user, other) is (role != Role.REVIEWER)
+    assert (user in list_people_who_can_see(comparison)) is (saved or role != Role.REVIEWER)
+    assert (user in list_people_who_can_see(other)) is (role != Role.REVIEWER)
+    everywhere = set(visible_comparisons_everywhere(user))
+    assert everywhere == set(visible_comparisons(user, evaluation))
 
 
 def test_who_takes_no_part_any_more_sees_nothing_of_what_they_saved(evaluation: Evaluation) -> None:
     gone, comparison = make_user(), make_comparison(evaluation)
     rater = Rater.objects.create(evaluation=evaluation, kind="human", name="gone", user=gone)
-    person_says(rater, comparison, ALL_A)
-    assert not access.open_comparisons_everywhere(gone).exists()
-    assert gone not in access.who_may_see(comparison)
+    make_review(rater, comparison, ALL_A)
+    assert not visible_comparisons_everywhere(gone).exists()
+    assert gone not in list_people_who_can_see(comparison)
 
 
 def test_what_someone_else_saved_opens_nothing(evaluation: Evaluation) -> None:
@@ -90,13 +101,13 @@ def test_what_someone_else_saved_opens_nothing(evaluation: Evaluation) -> None:
     other = Rater.objects.create(
         evaluation=evaluation, kind="human", name="other", user=make_member(evaluation, Role.REVIEWER)
     )
-    person_says(other, comparison, ALL_A)
-    assert not access.may_see_verdicts(make_member(evaluation, Role.REVIEWER), comparison)
+    make_review(other, comparison, ALL_A)
+    assert not can_see_verdicts(make_member(evaluation, Role.REVIEWER), comparison)
 
 
 def test_no_comparison_of_another_evaluation_is_open(evaluation: Evaluation) -> None:
     make_comparison(make_evaluation())
-    assert not access.open_comparisons(make_member(evaluation, Role.OWNER), evaluation).exists()
+    assert not visible_comparisons(make_member(evaluation, Role.OWNER), evaluation).exists()
 
 
 @pytest.mark.parametrize("reveal", list(Reveal))
@@ -106,15 +117,15 @@ def test_judges_are_hidden_from_reviewers_where_they_are_never_shown(
 ) -> None:
     change_evaluation(evaluation, {"reveal": reveal}, user=None)
     hidden = role == Role.REVIEWER and reveal == Reveal.NEVER
-    assert access.may_see_judges(make_member(evaluation, role), evaluation) is not hidden
+    assert can_see_judges(make_member(evaluation, role), evaluation) is not hidden
 
 
 @pytest.mark.parametrize(
     ("verb", "object_type", "of_it", "seen"),
     [
-        (access.SAW_VERDICTS, "comparison", True, True),
-        (access.SAW_VERDICTS, "comparison", False, False),
-        (access.DOWNLOADED, "export", False, True),
+        (SAW_VERDICTS, "comparison", True, True),
+        (SAW_VERDICTS, "comparison", False, False),
+        (DOWNLOADED, "export", False, True),
         ("saved", "comparison", True, False),
     ],
 )
@@ -129,5 +140,5 @@ def test_who_looked_or_downloaded_has_seen(
         object_type=object_type,
         object_id=comparison.pk if of_it else comparison.pk + 1,
     )
-    assert access.has_seen_verdicts(user, comparison) is seen
-    assert not access.has_seen_verdicts(make_member(evaluation, Role.OWNER), comparison)
+    assert has_seen_verdicts(user, comparison) is seen
+    assert not has_seen_verdicts(make_member(evaluation, Role.OWNER), comparison)

@@ -18,34 +18,23 @@ from django.http.response import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from evaluations.api.document import METHODS, document
-from evaluations.domain import Part, Reveal
-from evaluations.judge.rules import FIRST, RANDOM, WITHOUT_READING
-from evaluations.models import (
-    Adjudication,
-    ApiToken,
-    Call,
-    Comment,
-    Comparison,
-    Delivery,
-    Endpoint,
-    Export,
-    Import,
-    Judge,
-    LocalServer,
-    Membership,
-    Round,
-    Rubric,
-    Run,
-    Slice,
-    Span,
-    Tag,
-    User,
-    Webhook,
-)
-from evaluations.services.preparing.preparing import change_evaluation
-from tests.asking import token_for
-from tests.twins import SAVED, TEXTS, Twin, make_twin, show_judge
+from evaluations.api_site import HTTP_METHODS, build_openapi
+from evaluations.domain.reports import ReportPart
+from evaluations.domain.reviews import Reveal
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.judge_prompts.baseline_rules import FIRST_RULE, RANDOM_RULE, TEXT_BLIND_RULES
+from evaluations.models.comparisons import Comparison, Slice, Tag
+from evaluations.models.exports import Export
+from evaluations.models.imports import Import
+from evaluations.models.judges import Endpoint, Judge, LocalServer
+from evaluations.models.queues import Round
+from evaluations.models.rubrics import Rubric
+from evaluations.models.runs import Call, Run
+from evaluations.models.users import ApiToken, Membership, User
+from evaluations.models.verdicts import Adjudication, Comment, Span
+from evaluations.models.webhooks import Delivery, Webhook
+from tests.factories.mirrored_evaluation import SAVED, TEXTS, MirroredEvaluation, make_mirrored_evaluation, show_judge
+from tests.helpers.api_client import token_for
 
 pytestmark = pytest.mark.django_db
 
@@ -115,7 +104,7 @@ STEPS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "span": tuple({"side": side, "quote": quote} for side in "ab" for quote in ("under the hammer", "ferns")),
     "spans": tuple({"side": side, "quote": quote} for side in "ab" for quote in ("under the hammer", "Ferns")),
 }
-JUDGES: Final = ("both", "single", "scorer", "imported", FIRST, RANDOM)
+JUDGES: Final = ("both", "single", "scorer", "imported", FIRST_RULE, RANDOM_RULE)
 OPEN: Final = ("200", "204", "286", "422")
 CLOSED: Final = ("403", "404", "405")
 MOST_ROWS: Final = 12
@@ -149,7 +138,7 @@ class Door:
     method: str = "GET"
     parameters: frozenset[str] = frozenset()
 
-    def addresses(self, twin: Twin) -> Iterator[str]:
+    def addresses(self, twin: MirroredEvaluation) -> Iterator[str]:
         """One for each row whose number stands in it."""
         path = self.path.replace("{slug}", twin.evaluation.slug).replace("{token}", "x" * 43)
         found = re.search(r"\{(pk|run|delivery|part|name)\}", path)
@@ -162,7 +151,7 @@ class Door:
 
 def values_of(name: str, before: str) -> list[str]:
     if name in ("part", "name"):
-        return list(Part) if name == "part" else ["agreement-aspects"]
+        return list(ReportPart) if name == "part" else ["agreement-aspects"]
     rows = NUMBERED["deliveries" if name == "delivery" else before]._base_manager
     return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True)[:MOST_ROWS]] or ["1"]
 
@@ -179,9 +168,9 @@ def doors_in(resolver: URLResolver) -> Iterator[Door]:
 
 
 def doors_of_the_api() -> Iterator[Door]:
-    for path, operations in document()["paths"].items():
+    for path, operations in build_openapi()["paths"].items():
         for method, told in operations.items():
-            if method in METHODS:
+            if method in HTTP_METHODS:
                 yield Door(path, method.upper(), frozenset(one["name"] for one in told.get("parameters", ())))
 
 
@@ -195,7 +184,7 @@ OPERATIONS: Final = list(doors_of_the_api())
 class Walk:
     """``answers``: by what was asked, all that does not differ from one answer to the next."""
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: MirroredEvaluation) -> None:
         self.twin, self.answers = twin, dict[tuple[str, ...], str]()
         self.browser = Client(raise_request_exception=False)
         self.browser.force_login(twin.reviewer)
@@ -285,7 +274,7 @@ def links_in(text: str) -> Iterator[str]:
 def answers_of(monkeypatch: pytest.MonkeyPatch, walk: Callable[[Walk], None], *, exchanged: bool) -> dict[Any, str]:
     """Make one of the two evaluations and walk through it; then it is gone, and its numbers with it."""
     with monkeypatch.context() as patch, transaction.atomic():
-        made = Walk(make_twin(patch, exchanged=exchanged))
+        made = Walk(make_mirrored_evaluation(patch, exchanged=exchanged))
         walk(made)
         transaction.set_rollback(True)
     return made.answers
@@ -336,7 +325,7 @@ def test_a_judge_that_is_shown_from_the_start_does_not_say_which_response_is_sto
 
     answers = assert_blind(monkeypatch, walk)
     told = {asked[0] for asked, answer in answers.items() if '<p class="judge"' in answer}
-    assert told == set(JUDGES) - WITHOUT_READING
+    assert told == set(JUDGES) - TEXT_BLIND_RULES
 
 
 def test_a_review_by_scores_does_not_say_which_response_is_stored_as_a(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,19 +9,23 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.judging.study import answered, judge_of, planned, processor_seconds, resident_mib, server, tell
-from evaluations.models import Run
-from evaluations.services.judging import answering, attending, conversing, storing
+from evaluations.judges.calls import outcome_store, verdict_requests
+from evaluations.judges.calls.live_worker import work_run_calls
+from evaluations.judges.calls.outcome_store import store_outcomes
+from evaluations.judges.calls.verdict_requests import outcome_from_answer
+from evaluations.judges.calls.worker_registry import registered_worker
+from evaluations.models.runs import Run
 
 
 def at_so_many_in_flight(in_flight: int, latency: float, seconds: float) -> None:
     """The whole way, long enough for so many seconds at the ideal rate."""
-    with server(latency) as serving, attending.attendance():
+    with server(latency) as serving, registered_worker():
         judge = judge_of(int(in_flight / latency * seconds / 2), serving.base_url, in_flight=in_flight)
         run = planned(judge)
         serving_before = serving.stats()["cpu_seconds"]
         with timed_commits() as timed:
             cpu, began = processor_seconds(), time.monotonic()
-            answering.work(run.pk, hand_over=lambda: None, seconds=seconds * 6)
+            work_run_calls(run.pk, hand_over=lambda: None, seconds=seconds * 6)
             took, used = time.monotonic() - began, processor_seconds() - cpu
         count = answered(run)
         tell(
@@ -40,10 +44,10 @@ def at_so_many_in_flight(in_flight: int, latency: float, seconds: float) -> None
 
 def behind_a_server_that_refuses(per_second: int, latency: float, seconds: float) -> None:
     """Nobody tells how much it takes: what is answered and refused, second by second."""
-    with server(latency, "--per-second", str(per_second)) as serving, attending.attendance():
+    with server(latency, "--per-second", str(per_second)) as serving, registered_worker():
         run = planned(judge_of(int(per_second * seconds / 2), serving.base_url))
         with timed_commits() as timed:
-            answering.work(run.pk, hand_over=lambda: None, seconds=seconds)
+            work_run_calls(run.pk, hand_over=lambda: None, seconds=seconds)
         told = serving.stats()
         arrivals = [at - timed.began for at in timed.arrived_at]
         tell(
@@ -58,12 +62,12 @@ def behind_a_server_that_refuses(per_second: int, latency: float, seconds: float
 
 def over_many_calls(calls: int, in_flight: int, latency: float) -> None:
     """In half-minute bouts, as a worker has it: the rate of the first and last tenth, and what it holds."""
-    with server(latency) as serving, attending.attendance():
+    with server(latency) as serving, registered_worker():
         run = planned(judge_of(calls // 2, serving.base_url, in_flight=in_flight))
         before, memory = resident_mib(), []
         with timed_commits() as timed:
             while Run.objects.filter(pk=run.pk, state="running").exists():
-                answering.work(run.pk, hand_over=lambda: None)
+                work_run_calls(run.pk, hand_over=lambda: None)
                 memory.append(resident_mib())
         tenth = len(timed.arrived_at) // 10
         first, last = rate(timed.arrived_at[:tenth]), rate(timed.arrived_at[-tenth:])
@@ -96,7 +100,7 @@ class Timed:
 def timed_commits() -> Iterator[Timed]:
     arrived: dict[int, float] = {}
     timed = Timed()
-    read, store = conversing.from_answer, storing.store
+    read, store = outcome_from_answer, store_outcomes
 
     def note_arrival(asker: Any, held: Any, *rest: Any) -> Any:
         arrived[held.call_id] = time.monotonic()
@@ -111,5 +115,8 @@ def timed_commits() -> Iterator[Timed]:
         timed.waits += [now - at for at in came]
         timed.in_transaction += [now - began] * len(came)
 
-    with patch.object(conversing, "from_answer", note_arrival), patch.object(storing, "store", note_commit):
+    with (
+        patch.object(verdict_requests, "outcome_from_answer", note_arrival),
+        patch.object(outcome_store, "store_outcomes", note_commit),
+    ):
         yield timed

@@ -21,15 +21,19 @@ from openai import AsyncOpenAI, OpenAI
 
 from benchmarks.judging.several import environment
 from benchmarks.judging.study import ROOT, answered, judge_of, planned, server, tell
-from evaluations.domain import CallState, PairTexts, Shown
-from evaluations.judge.prompting import messages_for
-from evaluations.judge.reading import Read, Reply, read_reply
-from evaluations.judge.replying import reply_schema
-from evaluations.judge.retrying import Patience
-from evaluations.models import Attempt, Call, Run, Verdict
-from evaluations.services.judging import answering, attending
-from evaluations.services.judging.judging import texts_of
-from evaluations.services.judging.working import begin
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import CallState
+from evaluations.domain.texts import PairTexts
+from evaluations.judge_prompts.prompt_builder import build_messages
+from evaluations.judges.calls.live_worker import work_run_calls
+from evaluations.judges.calls.work_session import begin_work_session
+from evaluations.judges.calls.worker_registry import registered_worker
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.judged_texts import judged_texts
+from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.verdicts import Verdict
+from evaluations.replies.reply_format import build_reply_schema
+from evaluations.replies.reply_parser import ParsedReply, RawReply, parse_reply
 
 SUBJECT = ("comparison__query", "comparison__response_a", "comparison__response_b")
 
@@ -53,8 +57,8 @@ def beside_today(calls: int, latency: float) -> None:
 
 
 def by_us(run: Run, base_url: str) -> None:
-    with attending.attendance():
-        answering.work(run.pk, hand_over=lambda: None, seconds=600)
+    with registered_worker():
+        work_run_calls(run.pk, hand_over=lambda: None, seconds=600)
 
 
 def by_threads(run: Run, base_url: str) -> None:
@@ -128,9 +132,9 @@ class Plain:
     """What every way does with one call, without leases, batches or a loop."""
 
     def __init__(self, run: Run) -> None:
-        bout = begin(run.pk, Patience())
+        bout = begin_work_session(run.pk, RetryPolicy())
         assert bout is not None
-        self.run, self.bout, self.schema = run, bout, reply_schema(bout.spec)
+        self.run, self.bout, self.schema = run, bout, build_reply_schema(bout.spec)
 
     def ids(self) -> list[int]:
         return list(Call.objects.filter(run=self.run).order_by("pk").values_list("pk", flat=True))
@@ -140,18 +144,18 @@ class Plain:
 
     def texts(self, call: Call) -> PairTexts:
         assert call.comparison is not None
-        return texts_of(call.comparison)
+        return judged_texts(call.comparison)
 
     def request(self, call: Call) -> dict[str, Any]:
         judge, schema = self.bout.judge, {"name": "verdict", "strict": True, "schema": self.schema}
-        messages = messages_for(self.bout.spec, self.texts(call), Shown(call.shown), judge.fence_key)
+        messages = build_messages(self.bout.spec, self.texts(call), ShownOrder(call.shown), judge.fence_key)
         form = {"type": "json_schema", "json_schema": schema}
         return {"model": judge.model, "messages": messages, "response_format": form}
 
     @transaction.atomic
     def keep(self, call: Call, text: str) -> None:
-        told = read_reply(self.bout.spec, Shown(call.shown), Reply(text))
-        assert isinstance(told, Read)
+        told = parse_reply(self.bout.spec, ShownOrder(call.shown), RawReply(text))
+        assert isinstance(told, ParsedReply)
         Attempt.objects.create(call=call, run=self.run, number=1, outcome="answered", raw=text, latency_ms=0)
         for key, choice in told.choices.items():
             Verdict.objects.create(

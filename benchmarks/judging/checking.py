@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from evaluations.domain import FLIPPED, AspectSpec, AttemptOutcome, CallState, Choice, RubricKind, RubricSpec, Shown
-from evaluations.models import Attempt, Call, Run, Score, Verdict
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
+from evaluations.domain.judges import AttemptOutcome, CallState
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
+from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.verdicts import Score, Verdict
 
 # Answers are stored a moment after they came, not always the same moment.
 STORING_SECONDS: Final = 0.1
@@ -84,7 +87,7 @@ def reread(run: Run) -> Reread:
         stored = stored_values(call)
         last = Attempt.objects.filter(call=call).order_by("number").last()
         raw = last.raw if last else ""
-        read = plainly_read(spec, Shown(call.shown), raw)
+        read = plainly_read(spec, ShownOrder(call.shown), raw)
         told = f"call {call.pk} is {call.state}, shown {call.shown}: stored {stored}, reply {raw!r}"
         if call.state != CallState.ANSWERED:
             wrong += [told] if stored else []
@@ -104,7 +107,7 @@ def stored_values(call: Call) -> Values:
     return {**dict(verdicts), **dict(scores)}
 
 
-def plainly_read(spec: RubricSpec, shown: Shown, raw: str) -> Values | None:
+def plainly_read(spec: RubricSpec, shown: ShownOrder, raw: str) -> Values | None:
     """The verdicts in the one JSON object of the reply, in terms of A and B as stored; None where there is no such."""
     try:
         found = json.loads(raw[raw.index("{") : raw.rindex("}") + 1], strict=False)
@@ -117,8 +120,8 @@ def plainly_read(spec: RubricSpec, shown: Shown, raw: str) -> Values | None:
         return None
 
 
-def value_in(spec: RubricSpec, aspect: AspectSpec, shown: Shown, value: Any) -> str | float:
+def value_in(spec: RubricSpec, aspect: AspectSpec, shown: ShownOrder, value: Any) -> str | float:
     if spec.kind == RubricKind.POINTWISE:
         return float(value)
     choice = {aspect.labels.get(one, one): one for one in Choice}[value]
-    return str(FLIPPED[choice] if shown == Shown.SWAPPED else choice)
+    return str(FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice)

@@ -13,7 +13,7 @@ from django.conf import settings
 from openai import OpenAI
 
 from benchmarks.judging.baselines import Plain
-from evaluations.models import Run
+from evaluations.models.runs import Run
 
 app = Celery("one_task", broker="filesystem://")
 app.conf.broker_transport_options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})

@@ -16,9 +16,14 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 
 from benchmarks.judging.study import ROOT, answered, judge_of, resident_mib, server, tell
-from evaluations.domain import Role, RunState
-from evaluations.models import Call, Evaluation, Membership, Run, User, Worker
-from evaluations.services.judging import running
+from evaluations.domain.judges import RunState
+from evaluations.domain.roles import Role
+from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.services import start_run
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.jobs import Worker
+from evaluations.models.runs import Call, Run
+from evaluations.models.users import Membership, User
 
 WEB_PORT = 8149
 
@@ -27,8 +32,8 @@ def together(workers: int, in_flight: int, latency: float, seconds: float) -> No
     """One run, worked by so many processes that divide the places at once among them."""
     with server(latency) as serving, workers_running(workers) as processes:
         judge = judge_of(int(in_flight / latency * seconds / 2), serving.base_url, in_flight=in_flight)
-        run = running.start_run(judge, user=None)
-        running.plan(run.pk, until=float("inf"))
+        run = start_run(judge, user=None)
+        plan_run_calls(run.pk, until=float("inf"))
         before = [processor_seconds_of(one.pid) for one in processes]
         moments = until_done(run)
         used = [processor_seconds_of(one.pid) - then for one, then in zip(processes, before, strict=True)]
@@ -54,8 +59,8 @@ def web_meanwhile(in_flight: int, latency: float, seconds: float) -> None:
         Membership.objects.create(evaluation=judge.evaluation, user=User.objects.get(username="bench"), role=Role.OWNER)
         path = f"/e/{judge.evaluation.slug}/comparisons"
         quiet = page_times(path, cookie, 3)
-        run = running.start_run(judge, user=None)
-        running.plan(run.pk, until=float("inf"))
+        run = start_run(judge, user=None)
+        plan_run_calls(run.pk, until=float("inf"))
         time.sleep(6)  # until the sweep has found it
         busy = page_times(path, cookie, seconds)
         tell(mode="web", in_flight=in_flight, path=path, quiet=quiet, judging=busy, answered_meanwhile=answered(run))

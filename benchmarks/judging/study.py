@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaluations.models import Call, Judge, Run
-from evaluations.services.judging import running
-from tests.judges import make_judge
-from tests.making import make_comparison, make_evaluation
+from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.services import start_run
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Call, Run
+from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.judges import make_llm_judge
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PORT: Final = 8139
@@ -70,12 +72,12 @@ def judge_of(comparisons: int, base_url: str, *, name: str = "judge", in_flight:
     evaluation = make_evaluation()
     for number in range(comparisons):
         make_comparison(evaluation, query=f"Question {number}?", **WORDS)
-    return make_judge(evaluation, base_url, name=name, max_in_flight=in_flight, mode="json_schema")
+    return make_llm_judge(evaluation, base_url, name=name, max_in_flight=in_flight, mode="json_schema")
 
 
 def planned(judge: Judge) -> Run:
-    run = running.start_run(judge, user=None)
-    running.plan(run.pk, until=float("inf"))
+    run = start_run(judge, user=None)
+    plan_run_calls(run.pk, until=float("inf"))
     return run
 
 

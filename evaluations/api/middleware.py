@@ -1,4 +1,4 @@
-"""What happens around every request under /api: whatever goes wrong is told as a problem."""
+"""Problem documents for errors that arise outside an operation."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,24 +6,24 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from evaluations.api.problems import BY_STATUS, CONTENT_TYPE, IN_GENERAL, Problem, told
+from evaluations.api.problems import CODES_BY_STATUS, DEFAULT_DETAILS, PROBLEM_TYPE, Problem, problem_response
 
-HERE: Final = "/api/"
+API_PREFIX: Final = "/api/"
 
 
 class ProblemMiddleware:
-    """A program is told in its own terms what pages say in HTML: no such address, too large, our fault."""
+    """Turns HTML error pages under /api into problem documents."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         answer = self.get_response(request)
-        if not f"{request.path}/".startswith(HERE):
+        if not f"{request.path}/".startswith(API_PREFIX):
             return answer
         answer["Cache-Control"] = "no-store"
-        if answer.status_code not in BY_STATUS or answer["Content-Type"].startswith(CONTENT_TYPE):
+        if answer.status_code not in CODES_BY_STATUS or answer["Content-Type"].startswith(PROBLEM_TYPE):
             return answer
-        code = BY_STATUS[answer.status_code]
+        code = CODES_BY_STATUS[answer.status_code]
         kept = {name: answer[name] for name in ("Allow", "Cache-Control", "Content-Range") if name in answer}
-        return told(request, Problem(code, IN_GENERAL[code], headers=kept))
+        return problem_response(request, Problem(code, DEFAULT_DETAILS[code], headers=kept))

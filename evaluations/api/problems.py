@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 has it: the same shape everywhere, with a code that stays."""
+"""RFC 9457 problem documents with stable codes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,37 +6,37 @@ from typing import Any, Final
 
 from django.http import HttpRequest, JsonResponse
 
-CONTENT_TYPE: Final = "application/problem+json"
+PROBLEM_TYPE: Final = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemKind:
     status: int
     title: str
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "malformed": Kind(400, "The request cannot be read"),
-    "token_missing": Kind(401, "A token is needed"),
-    "token_unknown": Kind(401, "The token opens nothing"),
-    "token_expired": Kind(401, "The token has expired"),
-    "scope_missing": Kind(403, "The token may not be used for this"),
-    "forbidden": Kind(403, "Your role does not let you do this"),
-    "not_found": Kind(404, "There is nothing here for you"),
-    "method_not_allowed": Kind(405, "This cannot be done here"),
-    "under_way": Kind(409, "The first request under this key is not answered yet"),
-    "changed_elsewhere": Kind(409, "It was changed meanwhile"),
-    "too_large": Kind(413, "This is more than the server takes"),
-    "unsupported_media_type": Kind(415, "The body is of a kind that is not taken here"),
-    "range_not_satisfiable": Kind(416, "The file has no such part"),
-    "invalid": Kind(422, "Some values cannot be"),
-    "refused": Kind(422, "This cannot be done"),
-    "key_reused": Kind(422, "The key belongs to another request"),
-    "rate_limited": Kind(429, "Too many requests"),
-    "server_error": Kind(500, "Something went wrong here"),
+PROBLEM_KINDS: Final[Mapping[str, ProblemKind]] = {
+    "malformed": ProblemKind(400, "The request cannot be read"),
+    "token_missing": ProblemKind(401, "A token is needed"),
+    "token_unknown": ProblemKind(401, "The token opens nothing"),
+    "token_expired": ProblemKind(401, "The token has expired"),
+    "scope_missing": ProblemKind(403, "The token may not be used for this"),
+    "forbidden": ProblemKind(403, "Your role does not let you do this"),
+    "not_found": ProblemKind(404, "There is nothing here for you"),
+    "method_not_allowed": ProblemKind(405, "This cannot be done here"),
+    "under_way": ProblemKind(409, "The first request under this key is not answered yet"),
+    "changed_elsewhere": ProblemKind(409, "It was changed meanwhile"),
+    "too_large": ProblemKind(413, "This is more than the server takes"),
+    "unsupported_media_type": ProblemKind(415, "The body is of a kind that is not taken here"),
+    "range_not_satisfiable": ProblemKind(416, "The file has no such part"),
+    "invalid": ProblemKind(422, "Some values cannot be"),
+    "refused": ProblemKind(422, "This cannot be done"),
+    "key_reused": ProblemKind(422, "The key belongs to another request"),
+    "rate_limited": ProblemKind(429, "Too many requests"),
+    "server_error": ProblemKind(500, "Something went wrong here"),
 }
 # What an answer that was made elsewhere means, by its status alone.
-BY_STATUS: Final[Mapping[int, str]] = {
+CODES_BY_STATUS: Final[Mapping[int, str]] = {
     400: "malformed",
     403: "forbidden",
     404: "not_found",
@@ -45,7 +45,7 @@ BY_STATUS: Final[Mapping[int, str]] = {
     416: "range_not_satisfiable",
     500: "server_error",
 }
-IN_GENERAL: Final[Mapping[str, str]] = {
+DEFAULT_DETAILS: Final[Mapping[str, str]] = {
     "malformed": "The request is not of a form that can be read. Nothing was done.",
     "forbidden": "Your role does not let you do this.",
     "not_found": "There is nothing at this address, or nothing that this token may see.",
@@ -57,25 +57,25 @@ IN_GENERAL: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Fault:
-    """One value that cannot be: where it stands, as body.name or query.limit, and why."""
+class FieldError:
+    """One invalid value: where it is, as body.name or query.limit, and why."""
 
     field: str
     message: str
 
 
 class Problem(Exception):
-    """An answer to a request that cannot be met; raised anywhere below a door of the API."""
+    """The answer to an API request that cannot be met."""
 
     def __init__(
-        self, code: str, detail: str, *, faults: Sequence[Fault] = (), headers: Mapping[str, str] | None = None
+        self, code: str, detail: str, *, faults: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(detail)
         self.code, self.detail, self.faults, self.headers = code, detail, faults, headers or {}
 
 
-def told(request: HttpRequest, problem: Problem) -> JsonResponse:
-    kind = KINDS[problem.code]
+def problem_response(request: HttpRequest, problem: Problem) -> JsonResponse:
+    kind = PROBLEM_KINDS[problem.code]
     body: dict[str, Any] = {
         "type": f"urn:judgeweb:problem:{problem.code}",
         "title": kind.title,
@@ -85,7 +85,7 @@ def told(request: HttpRequest, problem: Problem) -> JsonResponse:
         "code": problem.code,
         "errors": [{"field": fault.field, "message": fault.message} for fault in problem.faults],
     }
-    answer = JsonResponse(body, status=kind.status, content_type=CONTENT_TYPE, json_dumps_params={"allow_nan": False})
+    answer = JsonResponse(body, status=kind.status, content_type=PROBLEM_TYPE, json_dumps_params={"allow_nan": False})
     for name, value in problem.headers.items():
         answer[name] = value
     return answer

@@ -1,4 +1,4 @@
-"""What may be chosen, and what several choices say together: the one table of consolidation."""
+"""What a rater may choose, and how several choices become one."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Choice(StrEnum):
     BOTH_BAD = "both_bad"
 
 
-class Shown(StrEnum):
+class ShownOrder(StrEnum):
     """The order in which a rater saw the two responses. Never null."""
 
     AS_STORED = "as_stored"
@@ -29,13 +29,15 @@ class Stage(StrEnum):
     FINAL = "final"
 
 
-FLIPPED: Final[Mapping[Choice, Choice]] = {
+FLIPPED_CHOICES: Final[Mapping[Choice, Choice]] = {
     Choice.A: Choice.B,
     Choice.B: Choice.A,
     Choice.TIE: Choice.TIE,
     Choice.BOTH_BAD: Choice.BOTH_BAD,
 }
+
 INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both orders, disagreeing
+
 # What two orders of the same judge say together: (choice as stored, choice swapped) -> (choice,
 # inconsistent). Equal stays; anything else is a tie marked inconsistent, but tie and both_bad are
 # both "no side", so they make a tie that is not inconsistent.
@@ -47,14 +49,14 @@ CONSOLIDATION: Final[Mapping[tuple[Choice, Choice], tuple[Choice, bool]]] = {
 
 
 @dataclass(frozen=True)
-class Folded:
+class ConsolidatedChoice:
     """One rater's choice on one aspect of one comparison, all orders and samples together."""
 
     choice: Choice
     inconsistent: bool = False
 
 
-def plurality(choices: Sequence[Choice]) -> Choice:
+def plurality_choice(choices: Sequence[Choice]) -> Choice:
     """The choice made most often; a tie where no single one leads. Needs at least one."""
     counts = {choice: choices.count(choice) for choice in choices}
     most = max(counts.values())
@@ -62,7 +64,9 @@ def plurality(choices: Sequence[Choice]) -> Choice:
     return leading[0] if len(leading) == 1 else Choice.TIE
 
 
-def fold(given: Mapping[Shown, Sequence[Folded]], asked: Set[Shown]) -> Folded | None:
+def consolidate_orders(
+    given: Mapping[ShownOrder, Sequence[ConsolidatedChoice]], asked: Set[ShownOrder]
+) -> ConsolidatedChoice | None:
     """A judge's one verdict: per order the plurality of its samples, then the orders together.
 
     ``given`` holds what was answered by order shown, ``asked`` every order that was asked. An
@@ -70,15 +74,15 @@ def fold(given: Mapping[Shown, Sequence[Folded]], asked: Set[Shown]) -> Folded |
     """
     if not given or any(not given.get(shown) for shown in asked):
         return None
-    orders = [plurality([one.choice for one in samples]) for samples in given.values() if samples]
+    orders = [plurality_choice([one.choice for one in samples]) for samples in given.values() if samples]
     choice, inconsistent = orders[0], any(one.inconsistent for samples in given.values() for one in samples)
     for other in orders[1:]:
         choice, differs = CONSOLIDATION[choice, other]
         inconsistent = inconsistent or differs
-    return Folded(choice, inconsistent)
+    return ConsolidatedChoice(choice, inconsistent)
 
 
-def derived_choice(score_a: float | None, score_b: float | None, margin: float) -> Choice | None:
+def choice_from_scores(score_a: float | None, score_b: float | None, margin: float) -> Choice | None:
     """What two scores say together: the higher one beyond the margin, else a tie; None where one is missing."""
     if score_a is None or score_b is None:
         return None
@@ -89,15 +93,15 @@ def derived_choice(score_a: float | None, score_b: float | None, margin: float) 
     return Choice.A if difference > 0 else Choice.B
 
 
-def derived_remark(margin: float, *, lower_is_better: bool = False) -> str:
-    """What must be said of such a choice wherever it is shown."""
+def describe_score_rule(margin: float, *, lower_is_better: bool = False) -> str:
+    """The remark shown with every choice that was made from two scores."""
     direction = ", lower is better" if lower_is_better else ""
     return f"derived from scores{direction}, margin {margin}"
 
 
 @dataclass(frozen=True)
 class ScoreRule:
-    """How two scores of one aspect are held against each other."""
+    """How two scores of one aspect are compared."""
 
     margin: float = 0.0
     lower_is_better: bool = False
@@ -105,8 +109,26 @@ class ScoreRule:
     def choice(self, score_a: float | None, score_b: float | None) -> Choice | None:
         if self.lower_is_better:
             score_a, score_b = score_b, score_a
-        return derived_choice(score_a, score_b, self.margin)
+        return choice_from_scores(score_a, score_b, self.margin)
 
     @property
     def remark(self) -> str:
-        return derived_remark(self.margin, lower_is_better=self.lower_is_better)
+        return describe_score_rule(self.margin, lower_is_better=self.lower_is_better)
+
+
+class LabelPolicy(StrEnum):
+    """What a label may rest on. A split among people is an open disagreement under either."""
+
+    PEOPLE_THEN_JUDGES = "people_then_judges"
+    PEOPLE = "people"
+
+
+class LabelSource(StrEnum):
+    """Where the label of a comparison and aspect comes from."""
+
+    ADJUDICATED = "adjudicated"  # settled by an adjudicator
+    MAJORITY = "majority"  # the one choice that most of several votes of people share
+    SINGLE = "single"  # the only vote of a person there is
+    SPLIT = "split"  # no single choice leads: an open disagreement, and no label
+    PANEL = "panel"  # no person voted; what most judges of a panel chose
+    JUDGE = "judge"  # no person voted; what one judge chose

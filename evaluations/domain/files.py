@@ -1,13 +1,13 @@
-"""Files that come in and go out, and what a row of one brings."""
+"""The rows, fields and states of imported and exported files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from evaluations.domain.choices import Shown
-from evaluations.domain.material import Messages
-from evaluations.domain.people import RaterKind
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import Messages
 
 
 class FileFormat(StrEnum):
@@ -36,13 +36,16 @@ class FileFormat(StrEnum):
 
 
 # What a file is called that came without a name.
-NO_FILE_NAME: Final = "upload"
+DEFAULT_FILE_NAME: Final = "upload"
+
 # What stands for a format where comparisons are made of responses that are here, without a file.
-PAIRS = "pairs"
+PAIRS_WITHOUT_FILE = "pairs"
+
 # The export that holds an evaluation whole.
-BACKUP: Final = "backup"
+BACKUP_FORMAT_NAME: Final = "backup"
+
 # The export that is a folder: beside its rows, which are preferences, it has every comparison.
-FOLDER: Final = "hugging-face"
+FOLDER_FORMAT: Final = "hugging-face"
 
 
 class ImportState(StrEnum):
@@ -75,7 +78,7 @@ class ExportState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """How much of a file is read at most. ``scratch``: the folder for what must be unpacked whole to be read."""
 
     rows: int = 10_000_000
@@ -84,7 +87,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a person asked for a file to be read.
 
     ``mapping`` gives a column another name, or several with commas between; ``constants`` give a field
@@ -106,7 +109,7 @@ class Reading:
     rater_kind: RaterKind | None = None
     lower_is_better: bool = False
     as_it_is: bool = False
-    limits: Limits = Limits()
+    limits: FileLimits = FileLimits()
     candidate: str = ""
     new_response: NewResponse = NewResponse.REFUSE
     file_name: str = ""
@@ -144,7 +147,7 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A row that brings a query alone; its responses stand in other files."""
+    """A row that holds a query and no response."""
 
     line: int
     query: QueryPart
@@ -202,7 +205,7 @@ class VerdictRow:
     rater_kind: RaterKind
     aspect: str
     choice: str
-    shown: Shown = Shown.UNKNOWN
+    shown: ShownOrder = ShownOrder.UNKNOWN
     sample: int | None = None
     rationale: str = ""
     note: str = ""
@@ -257,6 +260,94 @@ class Notice:
     where: str = ""
 
 
-SAMPLE: Final = "sample"  # of a response's metadata: which of several that its candidate gave
-FOLLOW_UPS: Final = "follow_ups"  # of a query's metadata: what the user says after each response
-Row = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice
+SAMPLE_KEY: Final = "sample"  # of a response's metadata: which of several that its candidate gave
+
+FOLLOW_UPS_KEY: Final = "follow_ups"  # of a query's metadata: what the user says after each response
+
+FileRow = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice
+
+# What a query's id may be where no column holds one.
+ID_FROM_ROW_NUMBER: Final = "#row"
+
+ID_FROM_TEXT: Final = "#text"
+
+CANDIDATE_FIELD: Final = "candidate"
+
+# What is said of all rows of one file and of no other: a mapping that is remembered leaves its value out.
+SINGLE_FILE_FIELDS: Final = (CANDIDATE_FIELD, "candidate_a", "candidate_b", "rater", "rater_kind")
+
+
+@dataclass(frozen=True)
+class FileField:
+    """A field of a row. ``whole_file``: whether one value may apply to all rows."""
+
+    name: str
+    needed: bool = False
+    whole_file: bool = False
+
+
+QUERY_FIELDS: Final = (
+    FileField("query_id", needed=True),
+    FileField("query", needed=True),
+    FileField("messages"),
+    FileField("context"),
+    FileField("reference"),
+    FileField("category", whole_file=True),
+    FileField("cluster"),
+)
+
+RATER_FIELDS: Final = (
+    FileField("rater", whole_file=True),
+    FileField("rater_kind", whole_file=True),
+    FileField("aspect", whole_file=True),
+)
+
+CANDIDATE_PAIR_FIELDS: Final = (
+    FileField("candidate_a", needed=True, whole_file=True),
+    FileField("candidate_b", needed=True, whole_file=True),
+)
+
+SINGLE_CANDIDATE_FIELD: Final = FileField(CANDIDATE_FIELD, needed=True, whole_file=True)
+
+FIELDS_BY_FORMAT: Final[Mapping[str, tuple[FileField, ...]]] = {
+    FileFormat.COMPARISONS: (
+        *QUERY_FIELDS,
+        CANDIDATE_PAIR_FIELDS[0],
+        FileField("response_a", needed=True),
+        CANDIDATE_PAIR_FIELDS[1],
+        FileField("response_b", needed=True),
+        FileField("choice"),
+        *RATER_FIELDS,
+        FileField("rationale"),
+    ),
+    FileFormat.RESPONSES: (
+        *QUERY_FIELDS,
+        FileField(CANDIDATE_FIELD, whole_file=True),  # else it is the file's own name
+        FileField("response", needed=True),
+        FileField("sample"),
+        FileField("value"),
+        FileField("failure"),
+        *RATER_FIELDS,
+        FileField("rationale"),
+    ),
+    FileFormat.VERDICTS: (
+        FileField("query_id", needed=True),
+        *CANDIDATE_PAIR_FIELDS,
+        FileField("choice", needed=True),
+        *RATER_FIELDS,
+        FileField("shown_swapped", whole_file=True),
+        FileField("sample"),
+        FileField("rationale"),
+        FileField("note"),
+        FileField("created_at"),
+    ),
+    FileFormat.SCORES: (
+        FileField("query_id", needed=True),
+        SINGLE_CANDIDATE_FIELD,
+        FileField("value", needed=True),
+        FileField("failure"),
+        *RATER_FIELDS,
+        FileField("sample"),
+        FileField("rationale"),
+    ),
+}

@@ -1,4 +1,4 @@
-"""Which comparisons are meant: one filter, the same in an address, in a slice, in a report and in an export."""
+"""The filter of comparisons, the same in an address, a saved filter, a report and an export."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -6,14 +6,13 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from evaluations.domain.choices import Choice
-from evaluations.domain.labels import LabelSource
-from evaluations.domain.material import ComparisonOrigin
-from evaluations.domain.people import RaterKind
-from evaluations.domain.refusals import InputRefused
+from evaluations.domain.choices import Choice, LabelSource
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import ComparisonOrigin
 
-MOST_CHARACTERS: Final = 300
-MOST_TAGS: Final = 10
+MAX_FILTER_CHARACTERS: Final = 300
+MAX_FILTER_TAGS: Final = 10
 
 
 class ReviewsSaved(StrEnum):
@@ -34,12 +33,12 @@ class DisagreementState(StrEnum):
 # What a rater, or the label, may have chosen; of a rater also that its own answers differ, of a label that it is split.
 DIFFERS: Final = "differs"
 SPLIT: Final = LabelSource.SPLIT.value
-CHOICES_SOUGHT: Final = (*(choice.value for choice in Choice), DIFFERS, SPLIT)
+FILTERED_CHOICES: Final = (*(choice.value for choice in Choice), DIFFERS, SPLIT)
 
 
 @dataclass(frozen=True)
-class Filter:
-    """Everything that is said must hold; what is left empty says nothing. Values are names, as people read them.
+class ComparisonFilter:
+    """Conditions that must all hold; an empty one is not applied. Values are names.
 
     ``text``: words that all stand in its texts, see `domain.search`. ``against``: the other candidate of a pair.
     ``rater``: as ``kind:name``. ``choice`` on ``aspect``: that rater's, or without a rater the label's.
@@ -62,14 +61,18 @@ class Filter:
     source: int = 0
 
     def __bool__(self) -> bool:
-        return self != EVERYTHING
+        return self != EMPTY_FILTER
 
     def __str__(self) -> str:
         return self.as_query()
 
     def as_json(self) -> dict[str, Any]:
         """What is said, by the names that an address has for it too; the same filter gives the same words."""
-        return {NAMES[name]: list(value) if isinstance(value, tuple) else value for name, value in self.said() if value}
+        return {
+            FILTER_PARAMETERS[name]: list(value) if isinstance(value, tuple) else value
+            for name, value in self.said()
+            if value
+        }
 
     def as_query(self) -> str:
         """The same as the query string of an address."""
@@ -84,19 +87,19 @@ class Filter:
         """Whether what it finds says something of choices that people, judges or adjudicators made."""
         return bool(self.rater or self.choice or self.aspect or self.disagreement)
 
-    def without_choices(self) -> "Filter":
+    def without_choices(self) -> "ComparisonFilter":
         """The same without what tells of the choices of others."""
         said = dict(self.said()) | {"rater": "", "aspect": "", "choice": "", "disagreement": ""}
-        return Filter(**said)
+        return ComparisonFilter(**said)
 
-    def parts(self) -> "list[Filter]":
+    def parts(self) -> "list[ComparisonFilter]":
         """Each thing that it says as a filter of its own."""
         together = {"against": "candidate", "rater": "choices", "aspect": "choices", "choice": "choices"}
         said: dict[str, dict[str, Any]] = {}
         for name, value in self.said():
             if value:
                 said.setdefault(together.get(name, name), {})[name] = value
-        return [Filter(**columns) for columns in said.values()]
+        return [ComparisonFilter(**columns) for columns in said.values()]
 
     def in_words(self) -> str:
         """“category is “math”, the label for clarity is tie”: for rules, records and pages."""
@@ -117,7 +120,7 @@ class Filter:
             yield "a text speaks to the judge"
         yield from (f"it is tagged “{tag}”" for tag in self.tags)
         if self.origin:
-            yield f"it was {ORIGINS_IN_WORDS[ComparisonOrigin(self.origin)]}"
+            yield f"it was {ORIGIN_TEXTS[ComparisonOrigin(self.origin)]}"
         if self.source:
             yield f"it came with import {self.source}"
 
@@ -133,7 +136,7 @@ class Filter:
         elif self.aspect:
             yield f"it has a label for {self.aspect}"
         if self.reviews:
-            yield REVIEWS_IN_WORDS[ReviewsSaved(self.reviews)]
+            yield REVIEWS_SAVED_TEXTS[ReviewsSaved(self.reviews)]
         if self.disagreement:
             yield f"a disagreement on it is {self.disagreement}"
         if self.failed:
@@ -141,23 +144,23 @@ class Filter:
             yield f"a judge failed on it{how}"
 
 
-EVERYTHING: Final = Filter()
+EMPTY_FILTER: Final = ComparisonFilter()
 ANY_FAILURE: Final = "any"
 # Short words for addresses, where the name of the column is none.
-NAMES: Final[Mapping[str, str]] = {field.name: field.name for field in fields(Filter)} | {
+FILTER_PARAMETERS: Final[Mapping[str, str]] = {field.name: field.name for field in fields(ComparisonFilter)} | {
     "text": "q",
     "failed": "judge_failed",
     "tags": "tag",
     "source": "import",
 }
-REVIEWS_IN_WORDS: Final = {
+REVIEWS_SAVED_TEXTS: Final = {
     ReviewsSaved.NONE: "nobody has saved a review",
     ReviewsSaved.BEGUN: "a review is begun and not saved",
     ReviewsSaved.SAVED: "a review is saved",
     ReviewsSaved.FINAL: "a review is final",
     ReviewsSaved.SKIPPED: "somebody skipped it",
 }
-ORIGINS_IN_WORDS: Final = {
+ORIGIN_TEXTS: Final = {
     ComparisonOrigin.IMPORTED: "imported",
     ComparisonOrigin.PAIRED: "paired from single responses",
     ComparisonOrigin.BY_HAND: "written by hand",
@@ -169,15 +172,15 @@ class NamedFilter:
     """A slice as a report or an export keeps it: its name, and what it meant at that moment."""
 
     name: str
-    wanted: Filter
+    wanted: ComparisonFilter
 
     def in_words(self) -> str:
         return f"“{self.name}”: {self.wanted.in_words()}"
 
 
-def filter_from(told: Mapping[str, Any]) -> Filter:
+def parse_filter(told: Mapping[str, Any]) -> ComparisonFilter:
     """The filter that these words say, as an address or JSON has them; a name or a value that cannot be is refused."""
-    columns = {word: name for name, word in NAMES.items()}
+    columns = {word: name for name, word in FILTER_PARAMETERS.items()}
     for word in told:
         if word not in columns:
             raise InputRefused(f"A filter has no “{word}”: it has {', '.join(columns)}.")
@@ -188,45 +191,47 @@ def filter_from(told: Mapping[str, Any]) -> Filter:
     if "flagged" in said:
         said["flagged"] = said["flagged"] in (True, "on", "true", "1")
     if "source" in said:
-        said["source"] = number_of(said["source"])
-    made = Filter(**said)
-    refuse_impossible(made)
+        said["source"] = parse_filter_number(said["source"])
+    made = ComparisonFilter(**said)
+    refuse_impossible_filter(made)
     return made
 
 
-def number_of(value: object) -> int:
+def parse_filter_number(value: object) -> int:
     text = str(value)
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise InputRefused(f"An import is meant by its number: “{text[:40]}” is none.")
     return int(text)
 
 
-def refuse_impossible(wanted: Filter) -> None:
+def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
     for name, value in wanted.said():
         for text in value if isinstance(value, tuple) else (value,):
-            if isinstance(text, str) and (len(text) > MOST_CHARACTERS or "\x00" in text):
-                raise InputRefused(f"What a filter says of {NAMES[name]} has at most {MOST_CHARACTERS} characters.")
+            if isinstance(text, str) and (len(text) > MAX_FILTER_CHARACTERS or "\x00" in text):
+                raise InputRefused(
+                    f"What a filter says of {FILTER_PARAMETERS[name]} has at most {MAX_FILTER_CHARACTERS} characters."
+                )
             if not isinstance(text, (str, int)):
-                raise InputRefused(f"What a filter says of {NAMES[name]} must be a text.")
-    if len(wanted.tags) > MOST_TAGS:
-        raise InputRefused(f"A filter names at most {MOST_TAGS} tags.")
-    refuse_word(wanted.reviews, ReviewsSaved, "reviews")
-    refuse_word(wanted.disagreement, DisagreementState, "disagreement")
-    refuse_word(wanted.origin, ComparisonOrigin, "origin")
-    refuse_choice(wanted)
+                raise InputRefused(f"What a filter says of {FILTER_PARAMETERS[name]} must be a text.")
+    if len(wanted.tags) > MAX_FILTER_TAGS:
+        raise InputRefused(f"A filter names at most {MAX_FILTER_TAGS} tags.")
+    refuse_unknown_word(wanted.reviews, ReviewsSaved, "reviews")
+    refuse_unknown_word(wanted.disagreement, DisagreementState, "disagreement")
+    refuse_unknown_word(wanted.origin, ComparisonOrigin, "origin")
+    refuse_incomplete_choice(wanted)
 
 
-def refuse_word(word: str, known: type[StrEnum], what: str) -> None:
+def refuse_unknown_word(word: str, known: type[StrEnum], what: str) -> None:
     if word and word not in list(known):
         raise InputRefused(f"“{word}” is nothing that {what} can be: it is one of {', '.join(known)}.")
 
 
-def refuse_choice(wanted: Filter) -> None:
+def refuse_incomplete_choice(wanted: ComparisonFilter) -> None:
     kind, _, name = wanted.rater.partition(":")
     if wanted.rater and (kind not in list(RaterKind) or not name):
         raise InputRefused(f"A rater is meant as kind:name, the kind being one of {', '.join(RaterKind)}.")
-    if wanted.choice and wanted.choice not in CHOICES_SOUGHT:
-        raise InputRefused(f"“{wanted.choice}” is no choice: it is one of {', '.join(CHOICES_SOUGHT)}.")
+    if wanted.choice and wanted.choice not in FILTERED_CHOICES:
+        raise InputRefused(f"“{wanted.choice}” is no choice: it is one of {', '.join(FILTERED_CHOICES)}.")
     if wanted.choice and not wanted.aspect:
         raise InputRefused("Say on which aspect that was chosen.")
     if wanted.choice == DIFFERS and not wanted.rater:

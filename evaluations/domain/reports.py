@@ -1,4 +1,4 @@
-"""How a report is computed."""
+"""The rules by which a report is computed."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -32,14 +32,14 @@ class PlotFormat(StrEnum):
     JSON = "json"
 
 
-class Coding(StrEnum):
-    """What the two sides of a table mean: the candidates, or the places in which they were shown."""
+class SideCoding(StrEnum):
+    """What the two sides of a table are: the candidates, or the positions in which they were shown."""
 
     CANDIDATE = "candidate"
     SHOWN = "shown"
 
 
-class Seen(StrEnum):
+class SeenRule(StrEnum):
     """Whose votes count, by what people had seen of the judge when they chose first."""
 
     NOTHING = "nothing"  # blind, and imported votes, of which it is not known
@@ -47,7 +47,7 @@ class Seen(StrEnum):
     JUDGE = "judge"
 
 
-class Part(StrEnum):
+class ReportPart(StrEnum):
     """What a report is about; each part is a page of its own, and can be had alone."""
 
     AGREEMENT = "agreement"
@@ -59,7 +59,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Rules:
+class ReportRules:
     """How a report is to be computed. ``where`` holds key and value pairs that must all hold.
 
     ``judges`` and ``reviewers``: names; empty where everyone counts. ``since`` and ``until``: the first and the last
@@ -71,13 +71,19 @@ class Rules:
     raters: str = "*"
     judges: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
-    seen: Seen = Seen.NOTHING
+    seen: SeenRule = SeenRule.NOTHING
     since: date | None = None
     until: date | None = None
     where: tuple[tuple[str, str], ...] = ()
     sliced: NamedFilter | None = None
     part: SplitPart | None = None
-    coding: Coding = Coding.CANDIDATE
+    coding: SideCoding = SideCoding.CANDIDATE
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE
     all_pairs: bool = False
+
+
+def candidate_conditions(one: str, other: str) -> tuple[tuple[str, str], ...]:
+    """Of whose comparisons a report speaks: those of the pair, those of the one that was named, or everyone's."""
+    names = sorted(filter(None, (one, other)))
+    return tuple(zip(("candidate_a", "candidate_b") if len(names) > 1 else ("candidate",), names, strict=False))

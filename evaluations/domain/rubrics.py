@@ -1,4 +1,4 @@
-"""What is asked."""
+"""What a rubric asks, without a database row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,23 +1,23 @@
-"""Values that may be secrets, pasted where something else was asked for. No error, event or log repeats them."""
+"""The signs by which a pasted secret is recognised."""
 
 import re
 from typing import Final
 
 # How providers begin their keys, and keys whose form no name has.
-PREFIX: Final = r"(?:sk|pk|rk|gsk|xai|pplx|nvapi|csk|tgp|fw|hf|r8|ghp|glpat|whsec)[-_]"
-DISTINCT: Final = r"AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+"
+KEY_PREFIX: Final = r"(?:sk|pk|rk|gsk|xai|pplx|nvapi|csk|tgp|fw|hf|r8|ghp|glpat|whsec)[-_]"
+DISTINCT_KEY: Final = r"AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+"
 KEY: Final = re.compile(
-    rf"(?:bearer\s+)?{PREFIX}[A-Za-z0-9_=+/.-]{{16,}}|bearer\s+\S{{16,}}|{DISTINCT}"
+    rf"(?:bearer\s+)?{KEY_PREFIX}[A-Za-z0-9_=+/.-]{{16,}}|bearer\s+\S{{16,}}|{DISTINCT_KEY}"
     r"|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{32,}",
     re.IGNORECASE,
 )
 # A key inside a longer text: a known prefix and a run of letters and digits, or a distinct form.
 KEY_IN_TEXT: Final = re.compile(
-    rf"(?<![A-Za-z0-9])(?:{PREFIX}(?:[A-Za-z0-9]{{1,12}}[-_]){{0,3}}(?=[A-Za-z]{{0,40}}\d)[A-Za-z0-9]{{16,}}[\w-]*"
-    rf"|[Bb]earer\s+(?=\S{{0,200}}\d)[\w.~+/=-]{{16,}}|{DISTINCT})",
+    rf"(?<![A-Za-z0-9])(?:{KEY_PREFIX}(?:[A-Za-z0-9]{{1,12}}[-_]){{0,3}}(?=[A-Za-z]{{0,40}}\d)[A-Za-z0-9]{{16,}}[\w-]*"
+    rf"|[Bb]earer\s+(?=\S{{0,200}}\d)[\w.~+/=-]{{16,}}|{DISTINCT_KEY})",
     re.ASCII,
 )
-VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+VARIABLE_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Words in names of headers and fields whose values are secrets.
 SECRET_WORDS: Final = frozenset(
     {"apikey", "auth", "authorization", "cookie", "credential", "credentials"}
@@ -25,39 +25,40 @@ SECRET_WORDS: Final = frozenset(
 )
 LAST_SECRET_WORDS: Final = frozenset({"key"})
 # Names that end in such a word and hold no secret.
-NO_SECRETS: Final = frozenset({"prompt_cache_key", "idempotency-key"})
+HARMLESS_NAMES: Final = frozenset({"prompt_cache_key", "idempotency-key"})
 
 
-def may_be_key(text: str) -> bool:
+def is_probable_key(text: str) -> bool:
     """Whether the text looks like an API key or token rather than a name, or holds one."""
     return KEY.fullmatch(text.strip()) is not None or KEY_IN_TEXT.search(text) is not None
 
 
-def without_keys(text: str) -> str:
+def mask_keys(text: str) -> str:
     return KEY_IN_TEXT.sub("…", text)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what goes by this name is a secret, whatever it looks like: ``X-Gateway-Token``, ``api_key``."""
+    """Whether a header or field of this name holds a secret: ``X-Gateway-Token``, ``api_key``."""
     words = re.split(r"[^a-z0-9]+", name.lower())
-    return name.lower() not in NO_SECRETS and (not SECRET_WORDS.isdisjoint(words) or words[-1] in LAST_SECRET_WORDS)
+    return name.lower() not in HARMLESS_NAMES and (not SECRET_WORDS.isdisjoint(words) or words[-1] in LAST_SECRET_WORDS)
 
 
-def may_show_lines(text: str) -> bool:
+def can_show_lines(text: str) -> bool:
     """Whether lines such as ``Name: value`` can be shown again: none holds what may be a secret."""
-    if may_be_key(text):
+    if is_probable_key(text):
         return False
     pairs = [line.partition(":") for line in text.splitlines()]
     return not any(
-        may_be_key(value) or (is_secret_name(name.strip(' \t{,"')) and "$" not in value) for name, _, value in pairs
+        is_probable_key(value) or (is_secret_name(name.strip(' \t{,"')) and "$" not in value)
+        for name, _, value in pairs
     )
 
 
 def is_variable_name(text: str) -> bool:
     """Whether the text can be shown as the name of an environment variable: LIKE_THIS, and no key."""
-    return VARIABLE.fullmatch(text.strip()) is not None and not may_be_key(text)
+    return VARIABLE_NAME.fullmatch(text.strip()) is not None and not is_probable_key(text)
 
 
 def is_plain_address(text: str) -> bool:
     """Whether the text can be shown as an address: it holds no user, password or parameters, and no key."""
-    return not any(mark in text for mark in "@?#") and not any(map(may_be_key, text.split("/")))
+    return not any(mark in text for mark in "@?#") and not any(map(is_probable_key, text.split("/")))

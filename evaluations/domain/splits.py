@@ -1,8 +1,4 @@
-"""Train, dev and test: which queries go into which part, so that nothing of one leaks into another.
-
-A part is chosen by cluster, by a number that the seed and the cluster's name make: neither the order of rows nor
-what else is there has a say. Clusters that share a query word for word go together.
-"""
+"""The split of an evaluation's clusters into train, dev and test parts."""
 
 import hashlib
 from collections import defaultdict
@@ -12,12 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from evaluations.domain.material import cluster_number
-from evaluations.domain.refusals import InputRefused
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.texts import cluster_number
 
 # A prime: cluster numbers are folded into less than it, so that SQL and Python multiply within 63 bits.
-FOLD: Final = 2**31 - 1
-WHOLE: Final = 100
+SPLIT_MODULUS: Final = 2**31 - 1
+ALL_PERCENT: Final = 100
 
 
 class SplitPart(StrEnum):
@@ -46,21 +42,21 @@ class Split:
 
     @cached_property
     def multiplier(self) -> int:
-        return 1 + seeded(self.seed, "multiplier") % (FOLD - 1)
+        return 1 + hash_seed(self.seed, "multiplier") % (SPLIT_MODULUS - 1)
 
     @cached_property
     def offset(self) -> int:
-        return seeded(self.seed, "offset") % FOLD
+        return hash_seed(self.seed, "offset") % SPLIT_MODULUS
 
     def bounds(self, part: SplitPart) -> tuple[int, int]:
         """From which place on, and below which, a cluster is in this part."""
         order = list(self.shares)
         before = sum(self.shares[one] for one in order[: order.index(part)])
-        return before * FOLD // WHOLE, (before + self.shares[part]) * FOLD // WHOLE
+        return before * SPLIT_MODULUS // ALL_PERCENT, (before + self.shares[part]) * SPLIT_MODULUS // ALL_PERCENT
 
     def place_of(self, number: int) -> int:
         """Where a cluster of this number stands between 0 and FOLD. `reporting.splitting` says the same in SQL."""
-        return (number % FOLD * self.multiplier + self.offset) % FOLD
+        return (number % SPLIT_MODULUS * self.multiplier + self.offset) % SPLIT_MODULUS
 
     def part_of(self, cluster: str) -> SplitPart:
         return self.part_at(self.place_of(cluster_number(cluster)))
@@ -73,11 +69,11 @@ class Split:
         return f"{shares}, dealt by cluster with the seed “{self.seed}”"
 
 
-def seeded(seed: str, purpose: str) -> int:
+def hash_seed(seed: str, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}".encode()).digest()[:8], "big")
 
 
-def split_from(seed: str, shares: Mapping[str, str]) -> Split:
+def make_split(seed: str, shares: Mapping[str, str]) -> Split:
     """The split that a person asked for: shares by the names of the parts, in per cent, one hundred together."""
     given: dict[str, int] = {}
     for name, share in shares.items():
@@ -86,12 +82,12 @@ def split_from(seed: str, shares: Mapping[str, str]) -> Split:
         if not share.isascii() or not share.isdigit():
             raise InputRefused(f"The share of {name} is a whole number of per cent, not “{share}”.")
         given[name] = int(share)
-    if sum(given.values()) != WHOLE:
-        raise InputRefused(f"The shares of a split add up to {WHOLE} per cent, not {sum(given.values())}.")
+    if sum(given.values()) != ALL_PERCENT:
+        raise InputRefused(f"The shares of a split add up to {ALL_PERCENT} per cent, not {sum(given.values())}.")
     return Split(seed, *(given.get(part, 0) for part in SplitPart))
 
 
-def joined(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
+def join_clusters(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Cluster → the cluster whose part it takes, of those that must go together; from pairs of cluster and text.
 
     It is the one whose name sorts first of all that are joined to it, directly or by way of others.
@@ -102,13 +98,13 @@ def joined(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
         leader[cluster] = cluster
         having[text].append(cluster)
     for clusters in having.values():
-        leaders = [led_by(leader, cluster) for cluster in clusters]
+        leaders = [find_leader(leader, cluster) for cluster in clusters]
         for one in leaders:
             leader[one] = min(leaders)
-    return {cluster: led_by(leader, cluster) for cluster in leader}
+    return {cluster: find_leader(leader, cluster) for cluster in leader}
 
 
-def led_by(leader: dict[str, str], cluster: str) -> str:
+def find_leader(leader: dict[str, str], cluster: str) -> str:
     while leader[cluster] != cluster:
         leader[cluster] = cluster = leader[leader[cluster]]
     return cluster

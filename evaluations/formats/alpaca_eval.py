@@ -1,37 +1,38 @@
-"""AlpacaEval: the outputs of one generator, and annotations of which of two outputs is preferred."""
+"""AlpacaEval: outputs of one generator, and annotations of which output is preferred."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluations.domain import (
-    CallState,
-    Choice,
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import (
     ComparisonRow,
-    Messages,
+    FileRow,
     Notice,
     NoticeKind,
     QueryPart,
-    RaterKind,
-    Reading,
+    ReadOptions,
     ResponseRow,
-    Row,
     VerdictRow,
 )
-from evaluations.formats.candidates import candidate_of
-from evaluations.formats.conversing import asked, candidate, left_out, named_by_text, query_of, remainder
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import response
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
-from evaluations.formats.values import (
-    NUMBER,
-    RowRefused,
-    optional_text,
-    required_number,
-    whole_number,
+from evaluations.domain.judges import CallState
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import Messages
+from evaluations.formats.candidate_names import candidate_of_record
+from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.conversations import (
+    first_candidate_name,
+    left_out_notices,
+    make_query,
+    names_from_texts,
+    remaining_metadata,
+    user_turn,
 )
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import NUMBER, RowRefused, optional_text, required_number, whole_number
 
 TIE: Final = 1.5
 ROUND: Final = (1.0, TIE, 2.0)  # every other preference says how sure the annotator was
@@ -47,56 +48,58 @@ KNOWN: Final = frozenset(
 )
 
 
-def query_part(values: Mapping[str, Any], reading: Reading) -> QueryPart:
-    """The same words have the same id, whichever generator's file they stand in."""
+def alpaca_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
+    """The same prompt has the same id in the files of all generators."""
     parts = [optional_text(values, "instruction"), optional_text(values, "input")]
     text = "\n\n".join(one for one in parts if one.strip())
-    key = candidate(values, "query_id")
-    return query_of(asked(text), reading, key=key, category=optional_text(values, "dataset"))
+    key = first_candidate_name(values, "query_id")
+    return make_query(user_turn(text), reading, key=key, category=optional_text(values, "dataset"))
 
 
-def output_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def alpaca_output_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of(record, reading, "generator")
+    name, other = candidate_of_record(record, reading, "generator")
     return (
         ResponseRow(
             line=record.line,
-            query=query_part(values, reading),
+            query=alpaca_query(values, reading),
             candidate=name,
             overruled=other,
-            response=response(values, "output"),
-            metadata=remainder(values, KNOWN_OUTPUTS),
+            response=parse_response(values, "output"),
+            metadata=remaining_metadata(values, KNOWN_OUTPUTS),
         ),
     )
 
 
-def has_preferences(sample: FileSample) -> bool:
+def has_alpaca_preferences(sample: FileSample) -> bool:
     """Whether preferences are AlpacaEval's: from 1 to 2, with 0 for a tie only where its other columns are there."""
-    return not OF_ANNOTATIONS.isdisjoint(sample.columns) or mostly(map(is_preference, sample.values("preference")))
+    return not OF_ANNOTATIONS.isdisjoint(sample.columns) or fits_mostly(
+        map(is_alpaca_preference, sample.values("preference"))
+    )
 
 
-def is_preference(value: object) -> bool:
+def is_alpaca_preference(value: object) -> bool:
     text = str(value).strip()
     return NUMBER.fullmatch(text) is not None and 1 <= float(text) <= 2
 
 
-def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def alpaca_annotation_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and what an annotator preferred. A preference of null is a failure of the annotator."""
     values = record.values
-    first, second = response(values, "output_1"), response(values, "output_2")
-    names = generators(values, first, second)
-    rationale, has_more = completion(values)
+    first, second = parse_response(values, "output_1"), parse_response(values, "output_2")
+    names = generator_names(values, first, second)
+    rationale, has_more = annotator_completion(values)
     comparison = ComparisonRow(
         line=record.line,
-        query=query_part(values, reading),
+        query=alpaca_query(values, reading),
         candidate_a=names[0],
         response_a=first,
         candidate_b=names[1],
         response_b=second,
-        metadata=remainder(values, KNOWN),
+        metadata=remaining_metadata(values, KNOWN),
     )
-    rater, kind = annotator(values, reading)
-    choice, strength = preferred(values)
+    rater, kind = alpaca_annotator(values, reading)
+    choice, strength = alpaca_choice(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
     verdict = VerdictRow(
@@ -109,34 +112,34 @@ def annotation_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         aspect=DEFAULT_ASPECT,
         choice=choice,
         rationale=rationale,
-        note=note_on(strength, names),
+        note=make_annotation_note(strength, names),
     )
     more = [Notice(record.line, NoticeKind.NOT_STORED, "raw_completion beyond its text")] if has_more else []
-    return comparison, verdict, *more, *left_out(values, NOT_KEPT, record.line)
+    return comparison, verdict, *more, *left_out_notices(values, NOT_KEPT, record.line)
 
 
-def generators(values: Mapping[str, Any], first: Messages, second: Messages) -> tuple[str, str]:
-    names = candidate(values, "generator_1"), candidate(values, "generator_2")
+def generator_names(values: Mapping[str, Any], first: Messages, second: Messages) -> tuple[str, str]:
+    names = first_candidate_name(values, "generator_1"), first_candidate_name(values, "generator_2")
     if not all(names):
-        return named_by_text(first, second)
+        return names_from_texts(first, second)
     if names[0] == names[1]:
         raise RowRefused(f"both generators are “{names[0]}”: give the two sides different names")
     return names
 
 
-def annotator(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
+def alpaca_annotator(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
     """A judge with its name, or one of the people whom the file counts."""
     place = whole_number(values, "annotator_index", 1_000_000) if "annotator_index" in values else None
-    if place is not None and not candidate(values, "annotator"):
+    if place is not None and not first_candidate_name(values, "annotator"):
         return reading.rater or f"annotator {place}", reading.rater_kind or RaterKind.HUMAN
-    name = reading.rater or candidate(values, "annotator")
+    name = reading.rater or first_candidate_name(values, "annotator")
     if not name:
         raise RowRefused("annotator is missing: name a rater for the whole file")
     return name, reading.rater_kind or RaterKind.JUDGE
 
 
-def preferred(values: Mapping[str, Any]) -> tuple[str, str]:
-    """The choice, and a note where the preference says more than that."""
+def alpaca_choice(values: Mapping[str, Any]) -> tuple[str, str]:
+    """The choice, with a note where the preference is more precise than a choice."""
     if values.get("preference") in (None, ""):
         return CallState.UNREADABLE, ""
     value = required_number(values, "preference") or TIE  # older files have 0 for a tie
@@ -158,13 +161,13 @@ class AnnotationNote:
 NOTE: Final = re.compile(r"(?:preference (?P<preference>[0-9.e-]+))?(?:; )?(?:output_1: (?P<output_1>.+))?", re.DOTALL)
 
 
-def note_on(strength: str, names: tuple[str, str]) -> str:
+def make_annotation_note(strength: str, names: tuple[str, str]) -> str:
     """The first output is named where it is not the candidate that a comparison stores first."""
     return "; ".join(part for part in (strength, f"output_1: {names[0]}" if names[0] > names[1] else "") if part)
 
 
-def note_read(note: str) -> AnnotationNote:
-    """A note that an annotation left, taken apart; any other is all rest."""
+def parse_annotation_note(note: str) -> AnnotationNote:
+    """The parts of a note that an annotation left; any other note is all rest."""
     found = NOTE.fullmatch(note)
     if found is None:
         return AnnotationNote(rest=note)
@@ -177,19 +180,19 @@ def note_read(note: str) -> AnnotationNote:
     return AnnotationNote(preference, found["output_1"] or "")
 
 
-def completion(values: Mapping[str, Any]) -> tuple[str, bool]:
-    """What the annotator wrote and why, and whether its completion holds more than text, such as probabilities."""
+def annotator_completion(values: Mapping[str, Any]) -> tuple[str, bool]:
+    """The annotator's explanation, and whether its completion holds more than text, such as probabilities."""
     given = values.get("raw_completion")
-    texts = [*(optional_text(values, column) for column in EXPLANATIONS), *texts_in(given)]
+    texts = [*(optional_text(values, column) for column in EXPLANATIONS), *completion_texts(given)]
     return "\n\n".join(dict.fromkeys(text for text in texts if text.strip())), isinstance(given, (dict, list))
 
 
-def texts_in(completion: object) -> Iterator[str]:
+def completion_texts(completion: object) -> Iterator[str]:
     if isinstance(completion, str):
         yield completion
     elif isinstance(completion, dict):
         for part in (*EXPLANATIONS, "text", "content", "message"):
-            yield from texts_in(completion.get(part))
+            yield from completion_texts(completion.get(part))
     elif isinstance(completion, list):
         for one in completion:
-            yield from texts_in(one)
+            yield from completion_texts(one)

@@ -1,6 +1,8 @@
-"""ZIP and tar: which of their files hold rows, and those files one after another. Nothing is unpacked to disk."""
+"""ZIP and tar archives: the files in them that hold rows, read without unpacking to disk."""
 
+import os
 import re
+import shutil
 import stat
 import struct
 import tarfile
@@ -8,36 +10,46 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, Final, cast
 
-from evaluations.domain import InputRefused
-from evaluations.formats.lending import Lent
-from evaluations.formats.streams import BLOCK_BYTES, MB, from_pieces, pieces_of
-from evaluations.formats.unpacking import Meter, metered
+from evaluations.domain.errors import InputRefused
+from evaluations.formats.decompression import BorrowedFile, UnpackingMeter, meter_pieces
+from evaluations.formats.record_streams import BLOCK_BYTES, MB, file_from_pieces, read_pieces
 
 ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
+
 MAX_ENTRIES: Final = 5_000
+
 MAX_DIRECTORY_BYTES: Final = 8 * MB
+
 MAX_NAME_BYTES: Final = 64 * 1024
+
 DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
 PACKED: Final = (".gz", ".zst", ".zstd")
+
 NESTED: Final = (".zip", ".tar", ".tgz", ".7z", ".rar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
+
 # What the library datasets writes beside the rows.
 ABOUT_DATASETS: Final = frozenset({"dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json"})
+
 DICTIONARY: Final = "dataset_dict.json"
+
 OUTSIDE: Final = re.compile(r"[/\\]|[A-Za-z]:|.*(^|[/\\])\.\.([/\\]|$)|.*\x00", re.DOTALL)
+
 OFFICE: Final = {
     "xl/": "an Excel workbook: save it as CSV (“CSV UTF-8” in Excel)",
     "word/": "a Word document: save its rows as CSV in UTF-8",
     "content.xml": "an OpenDocument file: save it as CSV in UTF-8",
 }
+
 # What the standard library raises on archives that are not as they should be.
 BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error, OSError, ValueError, IndexError)
 
 
 @dataclass(frozen=True)
-class Part:
+class ArchivePart:
     """One file of an archive. ``split`` is the part of a data set that it belongs to, "" where there are none."""
 
     name: str
@@ -50,7 +62,7 @@ class Archive:
     """The files that hold rows. ``parts`` must be read one after another."""
 
     names: Sequence[str]
-    parts: Iterator[Part]
+    parts: Iterator[ArchivePart]
 
 
 def is_zip(head: bytes) -> bool:
@@ -61,10 +73,10 @@ def is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
-def zip_archive(file: BinaryIO, name: str, meter: Meter) -> Archive:
+def zip_archive(file: BinaryIO, name: str, meter: UnpackingMeter) -> Archive:
     refuse_long_directory(file, name)
     try:
-        opened = zipfile.ZipFile(cast(IO[bytes], Lent(file)))
+        opened = zipfile.ZipFile(cast(IO[bytes], BorrowedFile(file)))
         entries = {entry.filename: entry for entry in opened.infolist() if not entry.is_dir()}
     except BROKEN:
         raise InputRefused(f"{name} is damaged or cut off: it begins as a ZIP and has no readable end.") from None
@@ -81,20 +93,20 @@ def zip_archive(file: BinaryIO, name: str, meter: Meter) -> Archive:
 
 
 def zip_parts(
-    opened: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], chosen: Sequence[str], meter: Meter
-) -> Iterator[Part]:
+    opened: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], chosen: Sequence[str], meter: UnpackingMeter
+) -> Iterator[ArchivePart]:
     for one in chosen:
-        pieces = metered(pieces_of_entry(opened, entries[one]), meter, "ZIP", BROKEN)
-        yield Part(one, from_pieces(pieces), split_of(one, entries))
+        pieces = meter_pieces(pieces_of_entry(opened, entries[one]), meter, "ZIP", BROKEN)
+        yield ArchivePart(one, file_from_pieces(pieces), split_from_folder(one, entries))
 
 
 def pieces_of_entry(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     with opened.open(entry) as file:
-        yield from pieces_of(file.read)
+        yield from read_pieces(file.read)
 
 
 def refuse_long_directory(file: BinaryIO, name: str) -> None:
-    """The list of entries stands at the end and is read at once; how long it is, is said behind it."""
+    """Refuse a ZIP whose list of entries is too long, by the length that its end record states."""
     size = file.seek(0, 2)
     file.seek(max(0, size - MAX_NAME_BYTES - 22))
     tail = file.read()
@@ -106,10 +118,10 @@ def refuse_long_directory(file: BinaryIO, name: str) -> None:
     if length == 0xFFFFFFFF and (long := tail.rfind(b"PK\x06\x06", 0, at)) >= 0 and len(tail) >= long + 48:
         entries, length = struct.unpack("<QQ", tail[long + 32 : long + 48])
     if length > MAX_DIRECTORY_BYTES or (entries > MAX_ENTRIES and entries != 0xFFFF):
-        raise too_many(name)
+        raise too_many_entries(name)
 
 
-def too_many(name: str) -> InputRefused:
+def too_many_entries(name: str) -> InputRefused:
     return InputRefused(f"{name} holds more than {MAX_ENTRIES:,} files: bring in one that holds the rows alone.")
 
 
@@ -124,50 +136,50 @@ def refuse_office(entries: Sequence[str] | dict[str, zipfile.ZipInfo], name: str
 def refuse_entry(entry: str, name: str, *, is_link: bool) -> None:
     if OUTSIDE.match(entry):
         raise InputRefused(
-            f"{name} holds an entry that points outside of it (“{shown(entry)}”). Nothing of it was read: make it anew."
+            f"{name} holds an entry that points outside of it (“{display_entry(entry)}”). Nothing of it was read: make it anew."
         )
     if is_link:
-        raise InputRefused(f"{name} holds a link (“{shown(entry)}”): make it anew with the files themselves.")
+        raise InputRefused(f"{name} holds a link (“{display_entry(entry)}”): make it anew with the files themselves.")
 
 
-def shown(entry: str) -> str:
+def display_entry(entry: str) -> str:
     return entry[:80].encode(errors="replace").decode()
 
 
 def data_files(entries: Sequence[str], name: str) -> list[str]:
-    """Those that hold rows: by their endings, or the only file there is. In the order of their names."""
+    """The files that hold rows, by their endings or as the only file, sorted by name."""
     if len(entries) > MAX_ENTRIES:
-        raise too_many(name)
-    seen = [entry for entry in entries if not is_passed_over(entry)]
+        raise too_many_entries(name)
+    seen = [entry for entry in entries if not is_ignored_entry(entry)]
     if nested := next((entry for entry in seen if entry.lower().endswith(NESTED)), None):
-        raise InputRefused(f"{name} holds another archive (“{shown(nested)}”): unpack it first.")
-    found = [entry for entry in seen if is_data(entry)] or (seen if len(seen) == 1 else [])
+        raise InputRefused(f"{name} holds another archive (“{display_entry(nested)}”): unpack it first.")
+    found = [entry for entry in seen if is_data_file(entry)] or (seen if len(seen) == 1 else [])
     if not found:
-        what = f"only {', '.join(map(shown, seen[:5]))}" if seen else "it is empty"
+        what = f"only {', '.join(map(display_entry, seen[:5]))}" if seen else "it is empty"
         raise InputRefused(f"{name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): {what}.")
-    return sorted(found, key=as_people_sort)
+    return sorted(found, key=natural_sort_key)
 
 
-def is_data(entry: str) -> bool:
+def is_data_file(entry: str) -> bool:
     lower = entry.lower()
     for ending in PACKED:
         lower = lower.removesuffix(ending)
     return lower.endswith(DATA)
 
 
-def is_passed_over(entry: str) -> bool:
+def is_ignored_entry(entry: str) -> bool:
     """What systems and libraries leave behind."""
     parts = re.split(r"[/\\]", entry)
     hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
     return hidden or parts[-1] in ABOUT_DATASETS or (parts[-1].startswith("cache-") and parts[-1].endswith(".arrow"))
 
 
-def as_people_sort(entry: str) -> list[tuple[int, str]]:
+def natural_sort_key(entry: str) -> list[tuple[int, str]]:
     """part-2 before part-10."""
     return [(int(run), "") if run.isdecimal() else (-1, run) for run in re.split(r"([0-9]{1,18})", entry)]
 
 
-def split_of(entry: str, entries: Sequence[str] | dict[str, zipfile.ZipInfo]) -> str:
+def split_from_folder(entry: str, entries: Sequence[str] | dict[str, zipfile.ZipInfo]) -> str:
     """The folder of a saved DatasetDict that it lies in."""
     folder = PurePosixPath(entry).parent
     return folder.name if str(folder.parent / DICTIONARY) in entries else ""
@@ -182,10 +194,10 @@ def tar_archive(open_again: Callable[[], BinaryIO], name: str) -> Archive:
 
 def tar_parts(
     open_again: Callable[[], BinaryIO], chosen: frozenset[str], names: Sequence[str], name: str
-) -> Iterator[Part]:
+) -> Iterator[ArchivePart]:
     for entry, content in tar_entries(open_again(), name):
         if entry in chosen:
-            yield Part(entry, content, split_of(entry, names))
+            yield ArchivePart(entry, content, split_from_folder(entry, names))
 
 
 def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
@@ -193,22 +205,22 @@ def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
     long_name = ""
     long_size: int | None = None
     number = 0
-    while (block := whole(file, tarfile.BLOCKSIZE, name)).strip(b"\x00"):
+    while (block := read_exactly(file, tarfile.BLOCKSIZE, name)).strip(b"\x00"):
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         except tarfile.HeaderError:
-            raise damaged(name) from None
+            raise damaged_archive(name) from None
         number += 1
         if number > MAX_ENTRIES:
-            raise too_many(name)
+            raise too_many_entries(name)
         if header.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
             if not 0 <= header.size <= MAX_NAME_BYTES:
-                raise damaged(name)
-            told = whole(file, padded(header.size), name)[: header.size]
+                raise damaged_archive(name)
+            told = read_exactly(file, padded_size(header.size), name)[: header.size]
             if header.type == tarfile.GNUTYPE_LONGNAME:
                 long_name = told.rstrip(b"\x00").decode(errors="surrogateescape")
             elif header.type == tarfile.XHDTYPE:
-                long_name, long_size = told_by_pax(told, long_name)
+                long_name, long_size = parse_pax_header(told, long_name)
             continue
         entry, size = long_name or header.name, header.size if long_size is None else long_size
         long_name, long_size = "", None
@@ -216,12 +228,12 @@ def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
         refuse_entry(entry, name, is_link=is_link)
         if header.type == tarfile.DIRTYPE:
             continue
-        content = Content(file, size, name)
-        yield entry.removeprefix("./"), from_pieces(content.pieces())
+        content = TarContent(file, size, name)
+        yield entry.removeprefix("./"), file_from_pieces(content.pieces())
         content.pass_over()
 
 
-def told_by_pax(told: bytes, name: str) -> tuple[str, int | None]:
+def parse_pax_header(told: bytes, name: str) -> tuple[str, int | None]:
     """The name and the size where an extended header gives them: records of “length key=value”, each on a line."""
     size: int | None = None
     for key, value in re.findall(rb"\d+ ([^=\n]+)=([^\n]*)\n", told):
@@ -232,20 +244,20 @@ def told_by_pax(told: bytes, name: str) -> tuple[str, int | None]:
     return name, size
 
 
-class Content:
+class TarContent:
     """The bytes of one file in a tar."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
         self._name = name
-        self._left = padded(max(0, size))
+        self._left = padded_size(max(0, size))
         self._padding = self._left - max(0, size)
 
     def pieces(self) -> Iterator[bytes]:
         while self._left > self._padding:
             piece = self._file.read(min(BLOCK_BYTES, self._left - self._padding))
             if not piece:
-                raise damaged(self._name)
+                raise damaged_archive(self._name)
             self._left -= len(piece)
             yield piece
 
@@ -253,20 +265,55 @@ class Content:
         while self._left:
             piece = self._file.read(min(BLOCK_BYTES, self._left))
             if not piece:
-                raise damaged(self._name)
+                raise damaged_archive(self._name)
             self._left -= len(piece)
 
 
-def padded(size: int) -> int:
+def padded_size(size: int) -> int:
     return -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
 
-def whole(file: BinaryIO, number: int, name: str) -> bytes:
+def read_exactly(file: BinaryIO, number: int, name: str) -> bytes:
     block = file.read(number)
     if len(block) < number:
-        raise damaged(name)
+        raise damaged_archive(name)
     return block
 
 
-def damaged(name: str) -> InputRefused:
+def damaged_archive(name: str) -> InputRefused:
     return InputRefused(f"{name} is damaged or cut off: it begins as a tar archive and breaks off. Pack it again.")
+
+
+# The first moment that a ZIP can name.
+LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def pack_folder(folder: Path, into: BinaryIO) -> None:
+    """Write the files that hold rows and those that describe the data set, uncompressed."""
+    entries = sorted(folder_entries(folder))
+    rows = data_files(entries, folder.name)
+    about = [entry for entry in entries if entry.rpartition("/")[2] in ABOUT_DATASETS]
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_STORED) as archive:
+        for entry in (*about, *rows):
+            told = zipfile.ZipInfo(entry, LONG_AGO)
+            told.file_size = (folder / entry).stat().st_size
+            with (folder / entry).open("rb") as file, archive.open(told, "w") as out:
+                shutil.copyfileobj(file, out, BLOCK_BYTES)
+
+
+def folder_entries(folder: Path) -> Iterator[str]:
+    number = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            entry = path.relative_to(folder).as_posix()
+            if path.is_symlink() and not is_ignored_entry(entry):
+                raise InputRefused(
+                    f"{folder.name} holds a link (“{entry[:80]}”): copy it with the files themselves (cp -rL)."
+                )
+        for name in files:
+            number += 1
+            if number > MAX_ENTRIES:
+                raise too_many_entries(folder.name)
+            yield Path(parent, name).relative_to(folder).as_posix()

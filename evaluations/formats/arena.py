@@ -1,7 +1,7 @@
-"""Chatbot Arena and what has its layout: two conversations that begin alike, and who won.
+"""Chatbot Arena: two conversations that begin alike, and who won.
 
-So are published: the conversations of the Arena, its preferences (chat messages, or lists of prompts and responses in
-the cells of a table), and people's and GPT-4's votes on MT-bench.
+Published in this layout: the conversations of the Arena, its preferences (chat messages, or lists of prompts and
+responses in the cells of a table), and the votes of people and of GPT-4 on MT-bench.
 """
 
 import json
@@ -10,35 +10,29 @@ from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
 
-from evaluations.domain import (
-    INCONSISTENT,
-    ComparisonRow,
-    Messages,
-    RaterKind,
-    Reading,
-    Row,
-    Shown,
-    VerdictRow,
+from evaluations.domain.choices import INCONSISTENT, ShownOrder
+from evaluations.domain.files import ComparisonRow, FileRow, ReadOptions, VerdictRow
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import Messages
+from evaluations.formats.chat_messages import parse_response, text_of_content
+from evaluations.formats.conversations import (
+    assistant_turn,
+    conversation_until_turn,
+    first_candidate_name,
+    first_question_length,
+    left_out_notices,
+    make_query,
+    parse_turns,
+    remaining_metadata,
+    require_response,
+    user_turn,
 )
-from evaluations.formats.conversing import (
-    answered,
-    asked,
-    candidate,
-    first_question,
-    left_out,
-    query_of,
-    remainder,
-    said,
-    turns,
-    up_to_turn,
-)
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import response, words
-from evaluations.formats.mt_bench import MAX_TURNS, judge_of, turn_of, when
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
-from evaluations.formats.values import RowRefused, from_json, optional_text, required_name, required_text
-from evaluations.formats.wording import parse_label, with_strength
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.label_parser import note_with_strength, parse_label
+from evaluations.formats.mt_bench import MAX_TURNS, iso_timestamp, mt_bench_judge, mt_bench_turn
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import RowRefused, optional_text, parse_structured_value, required_name, required_text
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
 VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
@@ -63,18 +57,20 @@ CONVERSATIONS: Final = ("conversation_a", "conversation_b")
 WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
 
 
-def battle_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """A comparison and its vote. ``turn`` says how far the conversation had come when it was judged."""
+def arena_battle_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """A comparison and its vote, with the conversation up to ``turn``."""
     values = record.values
-    turn = turn_of(values) if values.get("turn") not in (None, "") else MAX_TURNS
-    both = [up_to_turn(turns(values.get(side), side), turn) for side in CONVERSATIONS]
-    ends = [first_question(messages, "the conversation") for messages in both]
+    turn = mt_bench_turn(values) if values.get("turn") not in (None, "") else MAX_TURNS
+    both = [conversation_until_turn(parse_turns(values.get(side), side), turn) for side in CONVERSATIONS]
+    ends = [first_question_length(messages, "the conversation") for messages in both]
     question = both[0][: ends[0]]
     if question != both[1][: ends[1]]:
         raise RowRefused("the two conversations begin with different questions")
-    responses = [said(messages[end:], side) for side, messages, end in zip(CONVERSATIONS, both, ends, strict=True)]
+    responses = [
+        require_response(messages[end:], side) for side, messages, end in zip(CONVERSATIONS, both, ends, strict=True)
+    ]
     winner = required_text(values, "winner").strip()
-    return compared(record, reading, question, responses, winner)
+    return arena_comparison_rows(record, reading, question, responses, winner)
 
 
 def has_lists_of_turns(sample: FileSample) -> bool:
@@ -82,7 +78,7 @@ def has_lists_of_turns(sample: FileSample) -> bool:
 
     One text that is a JSON list is an answer like any other: it stays the text that it is.
     """
-    return mostly(
+    return fits_mostly(
         is_list_of_texts(row.get("prompt")) and all(is_list_of_texts(row.get(side)) for side in RESPONSES)
         for row in sample.rows
         if row.get("prompt") is not None
@@ -100,34 +96,36 @@ def is_list_of_texts(given: object) -> bool:
     return isinstance(given, list) and bool(given) and all(isinstance(one, (str, list, NoneType)) for one in given)
 
 
-def rows_of_table(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
-    return rows_of_turns if has_lists_of_turns(sample) else rows_of_texts
+def arena_table_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
+    return arena_turn_rows if has_lists_of_turns(sample) else arena_text_rows
 
 
-def rows_of_turns(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """The layout of tables: what the user said and what both answered as lists, and three columns for who won."""
+def arena_turn_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of tables with prompts and answers as lists, and three columns for the winner."""
     values = record.values
-    prompts = spoken(values, "prompt")
+    prompts = texts_of_turns(values, "prompt")
     responses = []
     for side in RESPONSES:
-        answers = spoken(values, side)
+        answers = texts_of_turns(values, side)
         if len(answers) != len(prompts):
             raise RowRefused(f"{side} has {len(answers)} turns where prompt has {len(prompts)}")
-        messages = list(answered(answers[0]))
+        messages = list(assistant_turn(answers[0]))
         for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
-            messages += [*asked(prompt), *answered(answer)]
+            messages += [*user_turn(prompt), *assistant_turn(answer)]
         responses.append(messages)
-    return compared(record, reading, asked(prompts[0]), responses, winner_of(values))
+    return arena_comparison_rows(record, reading, user_turn(prompts[0]), responses, arena_winner(values))
 
 
-def rows_of_texts(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """The same with one text for the prompt and for each answer."""
+def arena_text_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of a table with one text each for the prompt and the two answers."""
     values = record.values
-    responses = [response(values, side) for side in RESPONSES]
-    return compared(record, reading, asked(required_text(values, "prompt")), responses, winner_of(values))
+    responses = [parse_response(values, side) for side in RESPONSES]
+    return arena_comparison_rows(
+        record, reading, user_turn(required_text(values, "prompt")), responses, arena_winner(values)
+    )
 
 
-def winner_of(values: Mapping[str, Any]) -> str:
+def arena_winner(values: Mapping[str, Any]) -> str:
     if not any(column in values for column, _ in WON):
         return required_text(values, "winner").strip()
     won = [name for column, name in WON if optional_text(values, column).strip().lower() in ("1", "true", "1.0")]
@@ -136,38 +134,42 @@ def winner_of(values: Mapping[str, Any]) -> str:
     return won[0]
 
 
-def question_key(question: str, turn: int) -> str:
+def arena_question_key(question: str, turn: int) -> str:
     """Turn 1 of a question has the question's own id. An id of the Arena, which is no number, is of one vote."""
     return question if turn <= 1 or not question.isdecimal() else f"{question}-{turn}"
 
 
-def spoken(values: Mapping[str, Any], field: str) -> list[str]:
-    given = from_json(values.get(field), field)
+def texts_of_turns(values: Mapping[str, Any], field: str) -> list[str]:
+    given = parse_structured_value(values.get(field), field)
     if not isinstance(given, list) or not given:
         raise RowRefused(f"{field} must be a list with a text for each turn, as in the rows before")
-    return ["" if one is None else words(one, field) for one in given]  # published tables have null for no answer
+    return [
+        "" if one is None else text_of_content(one, field) for one in given
+    ]  # published tables have null for no answer
 
 
-def compared(
-    record: Record, reading: Reading, question: Messages, responses: Sequence[Messages], winner: str
-) -> tuple[Row, ...]:
+def arena_comparison_rows(
+    record: Record, reading: ReadOptions, question: Messages, responses: Sequence[Messages], winner: str
+) -> tuple[FileRow, ...]:
     values = record.values
-    own = candidate(values, *IDS)
-    key = candidate(values, "query_id") or question_key(own, turn_of(values))  # the first of our own files
+    own = first_candidate_name(values, *IDS)
+    key = first_candidate_name(values, "query_id") or arena_question_key(
+        own, mt_bench_turn(values)
+    )  # the first of our own files
     comparison = ComparisonRow(
         line=record.line,
-        query=query_of(question, reading, key=key, cluster=own),
+        query=make_query(question, reading, key=key, cluster=own),
         candidate_a=required_name(values, "model_a"),
         response_a=responses[0],
         candidate_b=required_name(values, "model_b"),
         response_b=responses[1],
-        metadata=remainder(values, KNOWN),
+        metadata=remaining_metadata(values, KNOWN),
     )
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
-    rater, kind = voter(values, reading)
-    choice, strength = won_by(winner, comparison)
-    moments = {column: when(values, column) for column in TIMES if values.get(column) not in (None, "")}
+    rater, kind = arena_voter(values, reading)
+    choice, strength = arena_choice(winner, comparison)
+    moments = {column: iso_timestamp(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
         raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
     verdict = VerdictRow(
@@ -179,15 +181,15 @@ def compared(
         rater_kind=kind,
         aspect=DEFAULT_ASPECT,
         choice=choice,
-        shown=order_shown(values, own, kind, choice),
-        note=with_strength("", strength),
+        shown=arena_order_shown(values, own, kind, choice),
+        note=note_with_strength("", strength),
         created_at=next(filter(None, moments.values()), None),
     )
     no_times = [column for column, found in moments.items() if found is None]
-    return comparison, verdict, *left_out(values, (*NOT_KEPT, *no_times), record.line)
+    return comparison, verdict, *left_out_notices(values, (*NOT_KEPT, *no_times), record.line)
 
 
-def won_by(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
+def arena_choice(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
     """The choice and how strongly: in the Arena's words or any others, or the name of a model."""
     if winner.lower() == TIE_OF_TWO:
         return INCONSISTENT, ""
@@ -197,17 +199,17 @@ def won_by(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
     return label.choice, label.strength
 
 
-def voter(values: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
-    """Who voted: whoever the row names, and a judge where the name is a model's."""
-    name = judge_of(values, reading) if values.get("judge") else reading.rater or VOTER
+def arena_voter(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+    """The rater that the row names; a judge where the name is a model's."""
+    name = mt_bench_judge(values, reading) if values.get("judge") else reading.rater or VOTER
     looks_like = RaterKind.JUDGE if A_MODEL.match(name.lower()) else RaterKind.HUMAN
     return name, reading.rater_kind or looks_like
 
 
-def order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choice: str) -> Shown:
-    """In the Arena model_a stands on the left. Of MT-bench, whose questions are numbers, it is not known."""
+def arena_order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choice: str) -> ShownOrder:
+    """In the Arena model_a is shown on the left; for MT-bench, whose questions are numbers, the order is unknown."""
     if choice == INCONSISTENT or kind == RaterKind.JUDGE:
-        return Shown.FOLDED
+        return ShownOrder.FOLDED
     if "shown_swapped" in values:  # our own files: model_a was on the left if the order is known
-        return Shown.UNKNOWN if values["shown_swapped"] is None else Shown.AS_STORED
-    return Shown.UNKNOWN if "turn" in values and question.isdecimal() else Shown.AS_STORED
+        return ShownOrder.UNKNOWN if values["shown_swapped"] is None else ShownOrder.AS_STORED
+    return ShownOrder.UNKNOWN if "turn" in values and question.isdecimal() else ShownOrder.AS_STORED

@@ -1,7 +1,7 @@
-"""Argilla: exported records of projects in which people compared two texts, of its first and second version.
+"""Argilla: exported records of projects in which people compared two texts.
 
-Responses that were submitted are people's verdicts, suggestions are a judge's. Of the questions those count whose
-answer is one of the two fields, or a ranking of them.
+Submitted responses are people's verdicts, suggestions are a judge's. A question counts if its answer is one of the two
+fields or a ranking of them.
 """
 
 import json
@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final
 
-from evaluations.domain import Choice, NoticeKind, RaterKind, Reading, Row
-from evaluations.formats.annotated import Pair, pair_of
-from evaluations.formats.conversing import candidate
-from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_KEY, RowRefused, as_text, from_json
-from evaluations.formats.wording import ParsedLabel, parse_label
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import FileRow, NoticeKind, ReadOptions
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.annotation_fields import AnnotatedPair, find_annotated_pair
+from evaluations.formats.conversations import first_candidate_name
+from evaluations.formats.label_parser import ParsedLabel, parse_label
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, parse_structured_value, value_as_text
 
 SUGGESTION: Final = "suggestion"
 SUGGESTED: Final = "-suggestion-metadata"
@@ -28,7 +30,7 @@ NAMES: Final = ("external_id", "id", "_server_id")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ArgillaAnswer:
     """``status`` is that of a person's response; "" where the file does not say it."""
 
     rater: str
@@ -38,23 +40,23 @@ class Answer:
     status: str = SUBMITTED
 
 
-def record_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def argilla_record_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     fields = values.get("fields")
     if not isinstance(fields, dict):
         raise RowRefused("fields must be an object")
     key = next((values[name] for name in NAMES if values.get(name) is not None), None)
-    beside = from_json(values.get("metadata"), "metadata")
-    pair = pair_of(fields, reading, record.line, as_text(record.index if key is None else key, "id"))
+    beside = parse_structured_value(values.get("metadata"), "metadata")
+    pair = find_annotated_pair(fields, reading, record.line, value_as_text(record.index if key is None else key, "id"))
     pair = replace(pair, others={**(beside if isinstance(beside, dict) else {}), **pair.others})
     rows = list(pair.material())
-    for answer in (*people(values, reading), *suggested(values, reading)):
-        rows += answered(pair, answer, reading)
+    for answer in (*argilla_responses(values, reading), *argilla_suggestions(values, reading)):
+        rows += argilla_verdict_rows(pair, answer, reading)
     unread = [name for name in values if name not in (*OWN, *OF_RECORD) and values[name] not in (None, "", [], {})]
     return (*rows, *(pair.notice(NoticeKind.COLUMN, name) for name in unread))
 
 
-def answered(pair: Pair, answer: Answer, reading: Reading) -> Iterator[Row]:
+def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, reading: ReadOptions) -> Iterator[FileRow]:
     """The verdict that an answer is, or what keeps it from being one."""
     if answer.status not in COUNTED:
         yield pair.notice(NoticeKind.STATUS, answer.status)
@@ -66,112 +68,116 @@ def answered(pair: Pair, answer: Answer, reading: Reading) -> Iterator[Row]:
         raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; at most {MAX_KEY} can be kept")
     if not answer.status:
         yield pair.notice(NoticeKind.NO_STATUS, "")
-    word, label = understood(answer.value, pair, reading)
+    word, label = interpret_argilla_answer(answer.value, pair, reading)
     yield from pair.answer(answer.question, word, label, rater=answer.rater, rater_kind=answer.kind)
 
 
-def flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """A record whose fields, responses and suggestions stand in columns of their own, as in a data set."""
+def argilla_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of a record whose fields, responses and suggestions are columns of their own, as in a data set."""
     fields, responses, suggestions = {}, {}, {}
     for column, value in record.values.items():
         question, _, what = column.partition(".")
         if not what:
             fields[column] = value
         elif what == "responses":
-            answered = [listed(record.values, f"{column}{part}") for part in (".users", ".status")]
+            answered = [list_in_column(record.values, f"{column}{part}") for part in (".users", ".status")]
             responses[question] = [
                 {"value": one, "user_id": user, "status": status}
-                for one, user, status in zip_longest(listed(record.values, column), *answered)
+                for one, user, status in zip_longest(list_in_column(record.values, column), *answered)
             ]
         elif what == "suggestion" and value is not None:
             suggestions[question] = {"value": value, "agent": record.values.get(f"{column}.agent")}
     own = {name: fields.pop(name, None) for name in ("id", *OF_RECORD)}
     values = {**own, "fields": fields, "responses": responses, "suggestions": suggestions}
-    return record_rows(replace(record, values=values), reading)
+    return argilla_record_rows(replace(record, values=values), reading)
 
 
-def first_flat_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """The same as the first version writes it: a column of responses has the question's own name."""
+def argilla_v1_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of a flat record of the first version, in which a column of responses has the question's own name."""
     values = record.values
     questions = {column.removesuffix(SUGGESTED) for column in values if column.endswith(SUGGESTED)}
     responses, suggestions = {}, {}
     for question in questions:
-        responses[question] = objects(values.get(question), question)
+        responses[question] = decode_objects(values.get(question), question)
         if values.get(f"{question}-suggestion") is not None:
-            about = from_json(values.get(f"{question}{SUGGESTED}"), f"{question}{SUGGESTED}")
+            about = parse_structured_value(values.get(f"{question}{SUGGESTED}"), f"{question}{SUGGESTED}")
             agent = about.get("agent") if isinstance(about, dict) else None
             suggestions[question] = {"value": values[f"{question}-suggestion"], "agent": agent}
     beside = {*questions, *(f"{question}{ending}" for question in questions for ending in ("-suggestion", SUGGESTED))}
     fields = {column: value for column, value in values.items() if column not in (*beside, "external_id", "metadata")}
     told = {"external_id": values.get("external_id"), "metadata": values.get("metadata"), "fields": fields}
-    return record_rows(replace(record, values={**told, "responses": responses, "suggestions": suggestions}), reading)
+    return argilla_record_rows(
+        replace(record, values={**told, "responses": responses, "suggestions": suggestions}), reading
+    )
 
 
-def listed(values: Mapping[str, Any], column: str) -> list[Any]:
+def list_in_column(values: Mapping[str, Any], column: str) -> list[Any]:
     given = values.get(column)
     return given if isinstance(given, list) else []
 
 
-def objects(given: object, field: str) -> object:
+def decode_objects(given: object, field: str) -> object:
     """A list of objects, which tables may have as an object of lists, or as JSON in a cell."""
-    given = from_json(given, field) if isinstance(given, str) and given.startswith(("[", "{")) else given
+    given = parse_structured_value(given, field) if isinstance(given, str) and given.startswith(("[", "{")) else given
     if not isinstance(given, dict) or not given or not all(isinstance(part, list) for part in given.values()):
         return given
     return [dict(zip(given, parts, strict=True)) for parts in zip_longest(*given.values())]
 
 
-def people(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
+def argilla_responses(values: Mapping[str, Any], reading: ReadOptions) -> Iterator[ArgillaAnswer]:
     """A list of responses, each with its answers; or by question a list of answers."""
     given, kind = values.get("responses") or [], reading.rater_kind or RaterKind.HUMAN
     if isinstance(given, dict):
         for question, said in given.items():
-            for one in objects_in(said, f"the responses to “{question}”"):
-                yield Answer(user(one, reading), kind, question, one.get("value"), status_of(one))
+            for one in require_objects(said, f"the responses to “{question}”"):
+                yield ArgillaAnswer(argilla_user(one, reading), kind, question, one.get("value"), argilla_status(one))
         return
-    for response in objects_in(given, "responses"):
+    for response in require_objects(given, "responses"):
         for question, one in (response.get("values") or {"": None}).items():
             value = one.get("value") if isinstance(one, dict) else one
-            yield Answer(user(response, reading), kind, question, value, status_of(response))
+            yield ArgillaAnswer(argilla_user(response, reading), kind, question, value, argilla_status(response))
 
 
-def objects_in(given: object, what: str) -> list[Mapping[str, Any]]:
+def require_objects(given: object, what: str) -> list[Mapping[str, Any]]:
     if not isinstance(given, (list, type(None))) or not all(isinstance(one, dict) for one in given or []):
         raise RowRefused(f"{what} must be a list of objects")
     return given or []
 
 
-def status_of(response: Mapping[str, Any]) -> str:
+def argilla_status(response: Mapping[str, Any]) -> str:
     return str(response.get("status") or "").strip().lower()
 
 
-def suggested(values: Mapping[str, Any], reading: Reading) -> Iterator[Answer]:
+def argilla_suggestions(values: Mapping[str, Any], reading: ReadOptions) -> Iterator[ArgillaAnswer]:
     given = values.get("suggestions") or []
     listed = (
         [{"question_name": question, **one} for question, one in given.items() if isinstance(one, dict)]
         if isinstance(given, dict)
-        else objects_in(given, "suggestions")
+        else require_objects(given, "suggestions")
     )
     for one in listed:
-        agent = candidate(one, "agent") or reading.rater or SUGGESTION
-        yield Answer(agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value"))
+        agent = first_candidate_name(one, "agent") or reading.rater or SUGGESTION
+        yield ArgillaAnswer(agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value"))
 
 
-def user(given: Mapping[str, Any], reading: Reading) -> str:
-    name = candidate(given, "user_id") or reading.rater
-    if not name and status_of(given) in COUNTED:
+def argilla_user(given: Mapping[str, Any], reading: ReadOptions) -> str:
+    name = first_candidate_name(given, "user_id") or reading.rater
+    if not name and argilla_status(given) in COUNTED:
         raise RowRefused("a response does not say who gave it: name a rater for the whole file")
     return name
 
 
-def understood(value: object, pair: Pair, reading: Reading) -> tuple[str, ParsedLabel | None]:
-    """An answer in words, and what it means: a label, or a ranking of the two by which stands higher."""
-    value = objects(value, "a ranking")
+def interpret_argilla_answer(
+    value: object, pair: AnnotatedPair, reading: ReadOptions
+) -> tuple[str, ParsedLabel | None]:
+    """An answer in words with its meaning: a label, or a ranking of the two responses."""
+    value = decode_objects(value, "a ranking")
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     if isinstance(value, (str, int, float)):
-        word = as_text(value, "an answer")
+        word = value_as_text(value, "an answer")
         return word, pair.label(word, reading)
-    ranks, word = dict(ranked(value, pair)), json.dumps(value, ensure_ascii=False)
+    ranks, word = dict(ranked_sides(value, pair)), json.dumps(value, ensure_ascii=False)
     if set(ranks) != {Choice.A, Choice.B}:
         return word, None
     if ranks[Choice.A] == ranks[Choice.B]:
@@ -179,8 +185,8 @@ def understood(value: object, pair: Pair, reading: Reading) -> tuple[str, Parsed
     return word, ParsedLabel(Choice.A if ranks[Choice.A] < ranks[Choice.B] else Choice.B)
 
 
-def ranked(value: object, pair: Pair) -> Iterator[tuple[Choice, float]]:
-    """Each side's place in a ranking; a list without places is in order."""
+def ranked_sides(value: object, pair: AnnotatedPair) -> Iterator[tuple[Choice, float]]:
+    """The rank of each side; a list without ranks is in order."""
     for place, one in enumerate(value if isinstance(value, list) else []):
         word = one.get("value") if isinstance(one, dict) else one
         rank = one.get("rank", place) if isinstance(one, dict) else place

@@ -1,17 +1,25 @@
-"""AutoArena: one table of prompts and responses for each model, and the head-to-heads with all that judges said."""
+"""AutoArena: prompts and responses of a model, and head-to-heads with the words of judges."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import Choice, ComparisonRow, RaterKind, Reading, ResponseRow, Row, VerdictRow
-from evaluations.formats.candidates import candidate_of
-from evaluations.formats.conversing import asked, candidate, named_by_text, query_of, remainder
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import response
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
-from evaluations.formats.values import RowRefused, from_json, required_text
-from evaluations.formats.wording import ParsedLabel, parse_label, with_strength
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import ComparisonRow, FileRow, ReadOptions, ResponseRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.candidate_names import candidate_of_record
+from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.conversations import (
+    first_candidate_name,
+    make_query,
+    names_from_texts,
+    remaining_metadata,
+    user_turn,
+)
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.label_parser import ParsedLabel, note_with_strength, parse_label
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import RowRefused, parse_structured_value, required_text
 
 TIE: Final = "-"
 HUMAN: Final = "Human"  # the name under which AutoArena keeps the votes of people
@@ -22,56 +30,60 @@ KNOWN: Final = frozenset(
 )
 
 
-def has_no_other_columns(sample: FileSample) -> bool:
+def has_only_response_columns(sample: FileSample) -> bool:
     """Prompts and responses are in many files: one that says more of them is read by what it says."""
     return KNOWN_RESPONSES.issuperset(sample.columns)
 
 
 def has_histories(sample: FileSample) -> bool:
     """Whether the history is one of verdicts, and not of a chat."""
-    return mostly('"winner"' in one if isinstance(one, str) else has_winners(one) for one in sample.values("history"))
+    return fits_mostly(
+        '"winner"' in one if isinstance(one, str) else has_winners(one) for one in sample.values("history")
+    )
 
 
 def has_winners(given: object) -> bool:
     return isinstance(given, list) and all(isinstance(one, dict) and "winner" in one for one in given)
 
 
-def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def auto_arena_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of(record, reading, "model")
+    name, other = candidate_of_record(record, reading, "model")
     return (
         ResponseRow(
             line=record.line,
-            query=query_of(asked(required_text(values, "prompt")), reading),
+            query=make_query(user_turn(required_text(values, "prompt")), reading),
             candidate=name,
             overruled=other,
-            response=response(values, "response"),
-            metadata=remainder(values, KNOWN_RESPONSES),
+            response=parse_response(values, "response"),
+            metadata=remaining_metadata(values, KNOWN_RESPONSES),
         ),
     )
 
 
-def head_to_head_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def auto_arena_head_to_head_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    first, second = response(values, "response_a"), response(values, "response_b")
-    names = candidate(values, "model_a"), candidate(values, "model_b")
+    first, second = parse_response(values, "response_a"), parse_response(values, "response_b")
+    names = first_candidate_name(values, "model_a"), first_candidate_name(values, "model_b")
     if not all(names) or names[0] == names[1]:
-        names = named_by_text(first, second)
+        names = names_from_texts(first, second)
     comparison = ComparisonRow(
         line=record.line,
-        query=query_of(asked(required_text(values, "prompt")), reading),
+        query=make_query(user_turn(required_text(values, "prompt")), reading),
         candidate_a=names[0],
         response_a=first,
         candidate_b=names[1],
         response_b=second,
-        metadata=remainder(values, KNOWN),
+        metadata=remaining_metadata(values, KNOWN),
     )
-    return comparison, *verdicts(values, comparison, reading)
+    return comparison, *auto_arena_verdicts(values, comparison, reading)
 
 
-def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Reading) -> Iterator[VerdictRow]:
+def auto_arena_verdicts(
+    values: Mapping[str, Any], comparison: ComparisonRow, reading: ReadOptions
+) -> Iterator[VerdictRow]:
     """Each judge shuffles what it is shown, and the file does not say how."""
-    history = from_json(values.get("history"), "history") or []
+    history = parse_structured_value(values.get("history"), "history") or []
     if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
         raise RowRefused("history must be a list of objects")
     for one in history:
@@ -80,7 +92,7 @@ def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Read
         label = ParsedLabel(Choice.TIE) if winner == TIE else parse_label(winner, *names)
         if label is None:
             raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
-        name = candidate(one, "judge_name") or reading.rater
+        name = first_candidate_name(one, "judge_name") or reading.rater
         if not name:
             raise RowRefused("judge_name is missing: name a rater for the whole file")
         yield VerdictRow(
@@ -92,5 +104,5 @@ def verdicts(values: Mapping[str, Any], comparison: ComparisonRow, reading: Read
             rater_kind=RaterKind.HUMAN if name == HUMAN else reading.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=label.choice,
-            note=with_strength("", label.strength),
+            note=note_with_strength("", label.strength),
         )

@@ -1,8 +1,8 @@
-"""Preference data: a prompt, a chosen and a rejected response, as reward models are trained on and tested with.
+"""Preference data: a prompt, a chosen and a rejected response.
 
-Plain text and chat messages; the prompt apart, or as the beginning that both have in common, or as a transcript.
-Which one was chosen must show in nothing but the verdict, and A is the candidate whose name sorts first: two responses
-without names are therefore named by their texts.
+Reads plain text and chat messages; the prompt apart, as the common beginning of both responses, or as a transcript.
+Nothing but the verdict may reveal which response was chosen, and A is the candidate whose name sorts first: two
+responses without names are therefore named by their texts.
 """
 
 import json
@@ -13,36 +13,35 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from evaluations.domain import (
-    Choice,
-    ComparisonRow,
-    Message,
-    Messages,
-    QueryPart,
-    RaterKind,
-    Reading,
-    Row,
-    VerdictRow,
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import ComparisonRow, FileRow, QueryPart, ReadOptions, VerdictRow
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import Message, Messages
+from evaluations.formats.chat_messages import (
+    ROLE_KEYS,
+    TEXT_KEYS,
+    parse_message,
+    parse_optional_messages,
+    refuse_media_columns,
 )
-from evaluations.formats.conversing import (
+from evaluations.formats.conversations import (
     UNNAMED,
-    answered,
-    asked,
-    candidate,
-    key_of,
-    left_out,
-    named_by_text,
-    query_of,
-    remainder,
-    said,
+    assistant_turn,
+    content_hash_key,
+    first_candidate_name,
+    left_out_notices,
+    make_query,
+    names_from_texts,
+    remaining_metadata,
+    require_response,
     shared_beginning,
+    user_turn,
 )
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import ROLE_KEYS, TEXT_KEYS, one_message, optional_messages, refuse_media_columns
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
-from evaluations.formats.values import MAX_CATEGORY, RowRefused, as_text, from_json, optional_text
-from evaluations.formats.wording import with_strength
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.label_parser import note_with_strength
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, parse_structured_value, value_as_text
 
 CHOSEN_NAMES: Final = ("chosen_model", "chosen-model", "model_chosen")
 REJECTED_NAMES: Final = ("rejected_model", "rejected-model", "model_rejected")
@@ -75,10 +74,10 @@ GOLD: Final = "gold"
 
 def has_texts(sample: FileSample) -> bool:
     """Whether the two are responses: in other files they are the numbers of responses, or scores."""
-    return mostly(not isinstance(one, (int, float)) for field in SIDES for one in sample.values(field))
+    return fits_mostly(not isinstance(one, (int, float)) for field in SIDES for one in sample.values(field))
 
 
-def rows_of_file(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
+def preference_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
     """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
     found = encoded_columns(sample, (*PROMPTS, *SIDES))
     return partial(preference_rows, encoded=found if found.issuperset(SIDES) else found.difference(SIDES))
@@ -88,12 +87,12 @@ def encoded_columns(sample: FileSample, columns: Sequence[str]) -> set[str]:
     return {field for field in columns if holds_encoded_turns(sample.values(field))}
 
 
-def with_decoded(values: Mapping[str, Any], encoded: Set[str]) -> Mapping[str, Any]:
-    return {**values, **{field: from_json(values.get(field), field) for field in encoded}}
+def decode_turn_columns(values: Mapping[str, Any], encoded: Set[str]) -> Mapping[str, Any]:
+    return {**values, **{field: parse_structured_value(values.get(field), field) for field in encoded}}
 
 
 def holds_encoded_turns(values: Sequence[Any]) -> bool:
-    return bool(values) and mostly(map(is_encoded_turns, values))
+    return bool(values) and fits_mostly(map(is_encoded_turns, values))
 
 
 def is_encoded_turns(value: object) -> bool:
@@ -111,21 +110,21 @@ def is_turn(given: Mapping[str, Any]) -> bool:
     return any(key in given for key in ROLE_KEYS) and any(key in given for key in TEXT_KEYS)
 
 
-def preference_rows(record: Record, reading: Reading, encoded: Set[str] = frozenset()) -> tuple[Row, ...]:
-    values = with_decoded(record.values, encoded)
-    rows = (row for one in pairs_in(values) for row in pair_rows(record, one, reading))
-    return *rows, *left_out(values, unread_columns(values), record.line)
+def preference_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
+    values = decode_turn_columns(record.values, encoded)
+    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, reading))
+    return *rows, *left_out_notices(values, unread_preference_columns(values), record.line)
 
 
-def response_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """The same under other names, as Axolotl has them."""
+def chosen_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of preference files with Axolotl's column names."""
     told = dict(zip(RESPONSES, SIDES, strict=True))
     return preference_rows(
         replace(record, values={told.get(name, name): one for name, one in record.values.items()}), reading
     )
 
 
-def fine_tuning_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def fine_tuning_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """The preferences that OpenAI's models are fine-tuned with: an input, and one output preferred to another."""
     given = record.values.get("input")
     if isinstance(given, dict):
@@ -134,12 +133,14 @@ def fine_tuning_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     if not isinstance(given, list):
         raise RowRefused("input must hold messages")
     values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: given}
-    return *pair_rows(record, values, reading, OUTPUTS), *left_out(values, unread_columns(values), record.line)
+    return *preference_pair_rows(record, values, reading, OUTPUTS), *left_out_notices(
+        values, unread_preference_columns(values), record.line
+    )
 
 
-def pairs_in(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def pairs_of_row(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The pairs of a row: of a list of texts each chosen one with each rejected one, all of one cluster."""
-    chosen, rejected = texts_in(values.get("chosen")), texts_in(values.get("rejected"))
+    chosen, rejected = list_of_texts(values.get("chosen")), list_of_texts(values.get("rejected"))
     if chosen is None or rejected is None:
         yield values
         return
@@ -148,16 +149,16 @@ def pairs_in(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {**others, "chosen": one, "rejected": other}
 
 
-def texts_in(given: object) -> list[str] | None:
+def list_of_texts(given: object) -> list[str] | None:
     return given if isinstance(given, list) and given and all(isinstance(one, str) for one in given) else None
 
 
-def pair_rows(
-    record: Record, values: Mapping[str, Any], reading: Reading, sides: tuple[str, str] = SIDES
-) -> tuple[Row, ...]:
-    prompt, chosen, rejected = taken_apart(values, *sides)
-    names = names_of(values, chosen, rejected)
-    query = query_part(values, reading, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
+def preference_pair_rows(
+    record: Record, values: Mapping[str, Any], reading: ReadOptions, sides: tuple[str, str] = SIDES
+) -> tuple[FileRow, ...]:
+    prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
+    names = preference_candidate_names(values, chosen, rejected)
+    query = preference_query(values, reading, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
     comparison = ComparisonRow(
         line=record.line,
         query=query,
@@ -166,7 +167,7 @@ def pair_rows(
         response_a=chosen if names[0] < names[1] else rejected,
         candidate_b=max(names),
         response_b=rejected if names[0] < names[1] else chosen,
-        metadata=metadata_of(values),
+        metadata=preference_metadata(values),
     )
     return comparison, VerdictRow(
         line=record.line,
@@ -177,38 +178,42 @@ def pair_rows(
         rater_kind=reading.rater_kind or RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
         choice=Choice.A if names[0] < names[1] else Choice.B,
-        note=with_strength("", margin_of(values)),
+        note=note_with_strength("", preference_margin(values)),
     )
 
 
-def metadata_of(values: Mapping[str, Any]) -> dict[str, Any]:
+def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
     """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
-    known = KNOWN | used_of(values) if "label_source" in values else (KNOWN | used_of(values)) - {"split"}
-    return {column: value for column, value in remainder(values, known).items() if not tells(column, values)}
+    known = KNOWN | prompt_columns(values) if "label_source" in values else (KNOWN | prompt_columns(values)) - {"split"}
+    return {
+        column: value
+        for column, value in remaining_metadata(values, known).items()
+        if not reveals_choice(column, values)
+    }
 
 
-def used_of(values: Mapping[str, Any]) -> Set[str]:
+def prompt_columns(values: Mapping[str, Any]) -> Set[str]:
     """The columns that the prompt is made of."""
     field = prompt_field(values)
     return {field or "", *(OF_INSTRUCTION if field == "instruction" and isinstance(values[field], str) else ())}
 
 
-def margin_of(values: Mapping[str, Any]) -> str:
-    """By how much the chosen one is better, where the file has a number for it."""
+def preference_margin(values: Mapping[str, Any]) -> str:
+    """The number by which the chosen response is better, where the file has one."""
     given = values.get("margin")
-    return as_text(given, "margin") if isinstance(given, (str, int, float)) else ""
+    return value_as_text(given, "margin") if isinstance(given, (str, int, float)) else ""
 
 
-def unread_columns(values: Mapping[str, Any]) -> list[str]:
+def unread_preference_columns(values: Mapping[str, Any]) -> list[str]:
     """What says in other words which was chosen; and of lists, whose pairs are queries of their own, ids and names."""
-    of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if texts_in(values.get("chosen")) else ()
+    of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if list_of_texts(values.get("chosen")) else ()
     unread = {*of_lists, *(OF_EXPORTS if "label_source" in values else ())}
-    known = KNOWN | used_of(values)
-    return [column for column in values if column in unread or (column not in known and tells(column, values))]
+    known = KNOWN | prompt_columns(values)
+    return [column for column in values if column in unread or (column not in known and reveals_choice(column, values))]
 
 
-def tells(column: str, values: Mapping[str, Any]) -> bool:
-    """Whether a column says which of the two was chosen: by its name, in these words, or by repeating the one text."""
+def reveals_choice(column: str, values: Mapping[str, Any]) -> bool:
+    """Whether a column reveals the choice, by its name, its words or by repeating one of the texts."""
     if any(word in column for word in (*SIDES, "preferred")):
         return True
     value = values[column]
@@ -216,76 +221,85 @@ def tells(column: str, values: Mapping[str, Any]) -> bool:
         return any(one in SIDES for one in value if isinstance(one, str))
     if not isinstance(value, str) or not value.strip():
         return False
-    texts = [last_words(values.get(field)) for field in (*SIDES, *OUTPUTS)]
+    texts = [last_text(values.get(field)) for field in (*SIDES, *OUTPUTS)]
     return value.strip().lower() in SIDES or texts.count(value.strip()) == 1
 
 
-def last_words(given: object) -> str:
+def last_text(given: object) -> str:
     last = given[-1] if isinstance(given, list) and given else given
     text = last.get("content") if isinstance(last, dict) else last
     return text.strip() if isinstance(text, str) else ""
 
 
-def names_of(values: Mapping[str, Any], chosen: Messages, rejected: Messages) -> tuple[str, str]:
+def preference_candidate_names(values: Mapping[str, Any], chosen: Messages, rejected: Messages) -> tuple[str, str]:
     """The models where the row names two, else names made of the texts."""
-    names = candidate(values, *CHOSEN_NAMES), candidate(values, *REJECTED_NAMES)
-    return names if all(names) and names[0] != names[1] else named_by_text(chosen, rejected)
+    names = first_candidate_name(values, *CHOSEN_NAMES), first_candidate_name(values, *REJECTED_NAMES)
+    return names if all(names) and names[0] != names[1] else names_from_texts(chosen, rejected)
 
 
-def query_part(
-    values: Mapping[str, Any], reading: Reading, prompt: Messages, chosen: Messages, rejected: Messages, unnamed: bool
+def preference_query(
+    values: Mapping[str, Any],
+    reading: ReadOptions,
+    prompt: Messages,
+    chosen: Messages,
+    rejected: Messages,
+    unnamed: bool,
 ) -> QueryPart:
     """Under the file's id, or one of its words. Without names a prompt may have many pairs: each is a query then."""
-    words = key_of(prompt)
-    pair = key_of([prompt, *sorted((key_of(chosen), key_of(rejected)))])
-    query = query_of(
+    words = content_hash_key(prompt)
+    pair = content_hash_key([prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))])
+    query = make_query(
         prompt,
         reading,
-        key=candidate(values, *IDS) or (pair if unnamed else words),
-        cluster=candidate(values, "cluster") or words,
+        key=first_candidate_name(values, *IDS) or (pair if unnamed else words),
+        cluster=first_candidate_name(values, "cluster") or words,
         reference=optional_text(values, "reference"),
         category=optional_text(values, "category", MAX_CATEGORY) or optional_text(values, "subset", MAX_CATEGORY),
     )
     return replace(query, context=optional_text(values, "context") or None)
 
 
-def taken_apart(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> tuple[Messages, Messages, Messages]:
-    """The prompt and both responses, in whichever layout they stand."""
-    prompt = prompt_of(values)
-    chosen, rejected = side(values, chosen_in, prompt), side(values, rejected_in, prompt)
-    if not prompt or starts(prompt, chosen, rejected):
+def split_prompt_and_responses(
+    values: Mapping[str, Any], chosen_in: str, rejected_in: str
+) -> tuple[Messages, Messages, Messages]:
+    """The prompt and both responses, from any of the layouts."""
+    prompt = preference_prompt(values)
+    chosen, rejected = preference_side(values, chosen_in, prompt), preference_side(values, rejected_in, prompt)
+    if not prompt or repeats_prompt(prompt, chosen, rejected):
         shared = shared_beginning(chosen, rejected)
         if not shared:
-            return begun_alike(values, chosen_in, rejected_in)
+            return split_common_beginning(values, chosen_in, rejected_in)
         # The prompt apart may say more than what both repeat of it, such as the system's words.
         is_longer = list(prompt[-shared:]) == list(chosen[:shared])
-        prompt = prompt if is_longer else with_system(values, chosen[:shared])
+        prompt = prompt if is_longer else prepend_system(values, chosen[:shared])
         chosen, rejected = chosen[shared:], rejected[shared:]
     if prompt[-1]["role"] != "user":
         raise RowRefused("prompt must end with a turn of the user")
-    return prompt, said(chosen, chosen_in), said(rejected, rejected_in)
+    return prompt, require_response(chosen, chosen_in), require_response(rejected, rejected_in)
 
 
 def prompt_field(values: Mapping[str, Any]) -> str | None:
     return next((name for name in PROMPTS if values.get(name) not in (None, "", [])), None)
 
 
-def prompt_of(values: Mapping[str, Any]) -> Messages:
+def preference_prompt(values: Mapping[str, Any]) -> Messages:
     """The question in one of several columns, with what the row says went before it; nothing where there is none."""
     field = prompt_field(values)
     if field is None:
-        return with_system(values, question_in_messages(values.get("messages")))
+        return prepend_system(values, question_in_messages(values.get("messages")))
     given = values[field]
     if isinstance(given, (list, dict)):
-        return with_system(values, as_turns(given, field))
-    text = as_text(given, field)
+        return prepend_system(values, read_turns_or_text(given, field))
+    text = value_as_text(given, field)
     if field != "instruction":
-        return with_system(values, spoken_by(text, "user"))
+        return prepend_system(values, turns_of_text(text, "user"))
     parts = [text, optional_text(values, "input")]
-    return with_system(values, [*history_of(values), *spoken_by("\n".join(filter(None, parts)), "user")])
+    return prepend_system(
+        values, [*conversation_history(values), *turns_of_text("\n".join(filter(None, parts)), "user")]
+    )
 
 
-def with_system(values: Mapping[str, Any], messages: Messages) -> Messages:
+def prepend_system(values: Mapping[str, Any], messages: Messages) -> Messages:
     system = optional_text(values, "system")
     if system.strip() and messages and messages[0]["role"] != "system":
         return [{"role": "system", "content": system}, *messages]
@@ -293,48 +307,50 @@ def with_system(values: Mapping[str, Any], messages: Messages) -> Messages:
 
 
 def question_in_messages(given: object) -> Messages:
-    """The messages beside two answers, where they end with the question; else they repeat one of the answers."""
-    messages = optional_messages(given, "messages") if isinstance(given, list) and given else []
+    """The column of messages where it ends with the question; nothing where it repeats one of the answers."""
+    messages = parse_optional_messages(given, "messages") if isinstance(given, list) and given else []
     return messages if messages and messages[-1]["role"] == "user" else []
 
 
-def history_of(values: Mapping[str, Any]) -> Messages:
+def conversation_history(values: Mapping[str, Any]) -> Messages:
     """Earlier rounds of a conversation, as pairs of what was asked and answered."""
-    given = from_json(values.get("history"), "history") or []
+    given = parse_structured_value(values.get("history"), "history") or []
     if not isinstance(given, list) or not all(isinstance(one, list) and len(one) == 2 for one in given):
         raise RowRefused("history must be a list of pairs of a question and an answer")
-    rounds = ((as_text(one, "history"), as_text(other, "history")) for one, other in given)
-    return [turn for question, answer in rounds for turn in (*asked(question), *answered(answer))]
+    rounds = ((value_as_text(one, "history"), value_as_text(other, "history")) for one, other in given)
+    return [turn for question, answer in rounds for turn in (*user_turn(question), *assistant_turn(answer))]
 
 
-def starts(prompt: Messages, chosen: Messages, rejected: Messages) -> bool:
-    """Whether both responses are whole conversations, that repeat what the prompt says."""
+def repeats_prompt(prompt: Messages, chosen: Messages, rejected: Messages) -> bool:
+    """Whether both responses are whole conversations that repeat the prompt."""
     return any(one["role"] == "user" and one["content"] == prompt[-1]["content"] for one in chosen) and bool(
         shared_beginning(chosen, rejected)
     )
 
 
-def side(values: Mapping[str, Any], field: str, prompt: Messages) -> Messages:
+def preference_side(values: Mapping[str, Any], field: str, prompt: Messages) -> Messages:
     given = values.get(field)
     if given is None:
         raise RowRefused(f"{field} is missing")
     if isinstance(given, (list, dict)):
-        return as_turns(given, field)
-    text = as_text(given, field)
-    turns = spoken_by(text, "assistant")
+        return read_turns_or_text(given, field)
+    text = value_as_text(given, field)
+    turns = turns_of_text(text, "assistant")
     # Beside a prompt a transcript is one where it goes on with it or repeats it; else it is what was answered.
     repeats = not prompt or len(prompt) > 1 or turns[0]["role"] == "assistant" or prompt[-1] in turns
-    return turns if repeats else answered(text)
+    return turns if repeats else assistant_turn(text)
 
 
-def as_turns(given: object, field: str) -> Messages:
-    return [one_message(given, field)] if isinstance(given, dict) else optional_messages(given, field)
+def read_turns_or_text(given: object, field: str) -> Messages:
+    return [parse_message(given, field)] if isinstance(given, dict) else parse_optional_messages(given, field)
 
 
-def begun_alike(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> tuple[Messages, Messages, Messages]:
+def split_common_beginning(
+    values: Mapping[str, Any], chosen_in: str, rejected_in: str
+) -> tuple[Messages, Messages, Messages]:
     """Two texts of which the prompt is what both begin with, parted where TRL parts them."""
     chosen, rejected = values.get(chosen_in), values.get(rejected_in)
-    others = [value for column, value in metadata_of(values).items() if may_be_prompt(column, value)]
+    others = [value for column, value in preference_metadata(values).items() if may_be_prompt(column, value)]
     if not isinstance(chosen, str) or not isinstance(rejected, str) or others:
         raise RowRefused(NO_PROMPT)
     end = next((place for place, (one, other) in enumerate(zip(chosen, rejected, strict=False)) if one != other), None)
@@ -345,7 +361,7 @@ def begun_alike(values: Mapping[str, Any], chosen_in: str, rejected_in: str) -> 
     if not chosen[:end].strip():
         raise RowRefused(NO_PROMPT)
     end -= chosen[end - 1] == " "
-    return with_system(values, asked(chosen[:end])), answered(chosen[end:]), answered(rejected[end:])
+    return prepend_system(values, user_turn(chosen[:end])), assistant_turn(chosen[end:]), assistant_turn(rejected[end:])
 
 
 def may_be_prompt(column: str, value: object) -> bool:
@@ -355,11 +371,11 @@ def may_be_prompt(column: str, value: object) -> bool:
     return column.lower() in QUESTIONS or not NAME_OF_SOMETHING.fullmatch(value.strip())
 
 
-def spoken_by(text: str, role: str) -> Messages:
+def turns_of_text(text: str, role: str) -> Messages:
     """A text as one turn; a transcript as the turns that it is made of."""
     parts = TRANSCRIPT.split(text)
     if len(parts) < 3 or parts[0].strip():
-        return asked(text) if role == "user" else answered(text)
+        return user_turn(text) if role == "user" else assistant_turn(text)
     spoken: list[Message] = [
         {"role": SPEAKER[speaker], "content": words.strip()}
         for speaker, words in zip(parts[1::2], parts[2::2], strict=True)

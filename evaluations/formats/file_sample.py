@@ -1,13 +1,14 @@
-"""What is looked at of a file before its rows are read: its columns, and rows from all over it."""
+"""A sample of the rows of a file, from which its format is recognised."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from evaluations.domain import BadRow, InputRefused
-from evaluations.formats.streams import MB, Record, Source
-from evaluations.formats.values import size_of
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BadRow
+from evaluations.formats.record_streams import MB, Record, RecordSource
+from evaluations.formats.values import approximate_size
 
 FIRST_RECORDS: Final = 1_000
 FIRST_CHARACTERS: Final = 4 * MB
@@ -26,13 +27,13 @@ class FileSample:
         return [row[column] for row in self.rows if row.get(column) not in (None, "")]
 
 
-def mostly(fits: Iterable[bool]) -> bool:
-    """Whether so much fits that what does not is a fault of its rows; true where there is nothing."""
+def fits_mostly(fits: Iterable[bool]) -> bool:
+    """Whether enough values fit for the rest to be faults of their rows; true without values."""
     found = list(fits)
     return sum(found) >= MOSTLY * len(found)
 
 
-def sample_of(source: Source) -> tuple[FileSample, Iterator[Record | BadRow]]:
+def sample_file(source: RecordSource) -> tuple[FileSample, Iterator[Record | BadRow]]:
     """A sample of a file, and all its records. Raises InputRefused where nothing says which columns it has."""
     first: list[Record | BadRow] = []
     rows: list[Mapping[str, Any]] = []
@@ -43,7 +44,7 @@ def sample_of(source: Source) -> tuple[FileSample, Iterator[Record | BadRow]]:
             first.append(record)
             if isinstance(record, Record):
                 rows.append(record.values)
-                characters += size_of(list(record.values.values()))
+                characters += approximate_size(list(record.values.values()))
             if len(first) == FIRST_RECORDS or characters > FIRST_CHARACTERS:
                 rows += source.later_rows()
                 break
@@ -52,10 +53,10 @@ def sample_of(source: Source) -> tuple[FileSample, Iterator[Record | BadRow]]:
             raise
         failure = refused
     columns = source.columns or tuple(dict.fromkeys(chain.from_iterable(rows)))
-    return FileSample(columns, rows), chain(first, rest(source.records, failure))
+    return FileSample(columns, rows), chain(first, remaining_records(source.records, failure))
 
 
-def rest(records: Iterator[Record | BadRow], failure: InputRefused | None) -> Iterator[Record | BadRow]:
+def remaining_records(records: Iterator[Record | BadRow], failure: InputRefused | None) -> Iterator[Record | BadRow]:
     """The records after the first; where the file broke off among those, it breaks off again."""
     if failure:
         raise failure

@@ -1,54 +1,46 @@
-"""JudgeBench: pairs of responses of one model with a known better one, and what a judge decided in both orders."""
+"""JudgeBench: pairs of responses with a known better one, and the decisions of a judge in both orders."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluations.domain import (
-    FLIPPED,
-    CallState,
-    ComparisonRow,
-    Notice,
-    NoticeKind,
-    RaterKind,
-    Reading,
-    Row,
-    Shown,
-    VerdictRow,
-)
-from evaluations.formats.conversing import asked, candidate, query_of, remainder
-from evaluations.formats.messages import response
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
+from evaluations.domain.choices import FLIPPED_CHOICES, ShownOrder
+from evaluations.domain.files import ComparisonRow, FileRow, Notice, NoticeKind, ReadOptions, VerdictRow
+from evaluations.domain.judges import CallState
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.conversations import first_candidate_name, make_query, remaining_metadata, user_turn
+from evaluations.formats.label_parser import note_with_strength, parse_label
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text
-from evaluations.formats.wording import parse_label, with_strength
 
 SIDES: Final = ("response_A", "response_B")
-ORDERS: Final = (Shown.AS_STORED, Shown.SWAPPED)
+ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
 GOLD: Final = "gold"
 KNOWN: Final = frozenset(
     {"pair_id", "original_id", "source", "question", "label", "judge_name", "judge_model", "judgments", *SIDES}
 )
 
 
-def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def judgebench_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison, its gold verdict, and the judge's decisions where the row has some."""
     values = record.values
     source, original = optional_text(values, "source", MAX_CATEGORY), optional_text(values, "original_id")
     comparison = ComparisonRow(
         line=record.line,
-        query=query_of(
-            asked(required_text(values, "question")),
+        query=make_query(
+            user_turn(required_text(values, "question")),
             reading,
             key=required_text(values, "pair_id"),
             cluster=f"{source} {original}".strip() if original else "",
             category=source,
         ),
         candidate_a=SIDES[0],
-        response_a=response(values, SIDES[0]),
+        response_a=parse_response(values, SIDES[0]),
         candidate_b=SIDES[1],
-        response_b=response(values, SIDES[1]),
-        metadata=remainder(values, KNOWN),
+        response_b=parse_response(values, SIDES[1]),
+        metadata=remaining_metadata(values, KNOWN),
     )
     label = parse_label(required_text(values, "label"))
     if label is None:
@@ -62,12 +54,14 @@ def pair_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         rater_kind=RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
         choice=label.choice,
-        note=with_strength("", label.strength),
+        note=note_with_strength("", label.strength),
     )
-    return comparison, gold, *decisions(values, gold, reading)
+    return comparison, gold, *judgebench_decisions(values, gold, reading)
 
 
-def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> Iterator[VerdictRow | Notice]:
+def judgebench_decisions(
+    values: Mapping[str, Any], gold: VerdictRow, reading: ReadOptions
+) -> Iterator[VerdictRow | Notice]:
     """A judge's verdict on each order; in the second it saw response B first. What is missing there has failed."""
     given = values.get("judgments")
     if given is None:
@@ -86,20 +80,22 @@ def decisions(values: Mapping[str, Any], gold: VerdictRow, reading: Reading) -> 
             gold,
             rater=rater,
             rater_kind=reading.rater_kind or RaterKind.JUDGE,
-            choice=FLIPPED[label.choice] if label and shown == Shown.SWAPPED else choice,
+            choice=FLIPPED_CHOICES[label.choice] if label and shown == ShownOrder.SWAPPED else choice,
             shown=shown,
-            note=with_strength("", label.strength if label else ""),
+            note=note_with_strength("", label.strength if label else ""),
             rationale=optional_text(said, "response") if isinstance(said, dict) else "",
         )
 
 
-def judge_in(values: Mapping[str, Any], given: list[Any], reading: Reading) -> str:
+def judge_in(values: Mapping[str, Any], given: list[Any], reading: ReadOptions) -> str:
     """The judge's model and, as another prompt makes another judge here, the name of its prompt."""
     if reading.rater:
         return reading.rater
     details = [one["judgment"] for one in given if isinstance(one, dict) and isinstance(one.get("judgment"), dict)]
-    model = candidate(values, "judge_model") or next((candidate(one, "judge_model") for one in details), "")
-    prompt = candidate(values, "judge_name")
+    model = first_candidate_name(values, "judge_model") or next(
+        (first_candidate_name(one, "judge_model") for one in details), ""
+    )
+    prompt = first_candidate_name(values, "judge_name")
     name = f"{model} ({prompt})" if model and prompt else model or prompt
     if not name or len(name) > MAX_KEY:
         raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")

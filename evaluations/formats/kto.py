@@ -1,12 +1,15 @@
-"""Single responses that are good or bad, as KTO is trained with: TRL's rows and LLaMA-Factory's."""
+"""Single responses labelled good or bad, in the layouts of TRL's KTO and of LLaMA-Factory."""
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from evaluations.domain import Messages, RaterKind, Reading, ResponseRow, Row, ScoreRow
-from evaluations.formats.candidates import candidate_of
+from evaluations.domain.files import FileRow, ReadOptions, ResponseRow, ScoreRow
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import Messages
+from evaluations.formats.candidate_names import candidate_of_record
+from evaluations.formats.chat_messages import parse_optional_messages, parse_response
 from evaluations.formats.chosen_rejected import (
     GOLD,
     IDS,
@@ -14,16 +17,22 @@ from evaluations.formats.chosen_rejected import (
     OF_QUERY,
     PROMPTS,
     TELLING,
+    decode_turn_columns,
     encoded_columns,
-    prompt_of,
-    used_of,
-    with_decoded,
-    with_system,
+    preference_prompt,
+    prepend_system,
+    prompt_columns,
 )
-from evaluations.formats.conversing import candidate, key_of, left_out, query_of, remainder, said
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import optional_messages, response
-from evaluations.formats.streams import Record
+from evaluations.formats.conversations import (
+    content_hash_key,
+    first_candidate_name,
+    left_out_notices,
+    make_query,
+    remaining_metadata,
+    require_response,
+)
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text
 
 # What KTO calls the two kinds of response. A number: 1 or 0.
@@ -36,50 +45,50 @@ KNOWN: Final = frozenset(
 )
 
 
-def has_labels(sample: FileSample) -> bool:
+def has_boolean_labels(sample: FileSample) -> bool:
     """Whether labels are true or false: what 0, 1 or other words mean is asked."""
-    return mostly(label_of(value) is not None for value in sample.values("label"))
+    return fits_mostly(kto_label_score(value) is not None for value in sample.values("label"))
 
 
-def has_tags(sample: FileSample) -> bool:
-    return mostly(label_of(value) is not None for value in sample.values("kto_tag"))
+def has_kto_tags(sample: FileSample) -> bool:
+    return fits_mostly(kto_label_score(value) is not None for value in sample.values("kto_tag"))
 
 
-def label_of(value: object) -> float | None:
+def kto_label_score(value: object) -> float | None:
     return LABELS.get(str(value).strip().lower()) if isinstance(value, (bool, str)) else None
 
 
-def rows_of_file(sample: FileSample) -> Callable[[Record, Reading], tuple[Row, ...]]:
+def kto_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
     """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
-    return partial(labelled_rows, encoded=encoded_columns(sample, (*PROMPTS, *CONVERSATIONS, *ANSWERS)))
+    return partial(kto_rows, encoded=encoded_columns(sample, (*PROMPTS, *CONVERSATIONS, *ANSWERS)))
 
 
-def labelled_rows(record: Record, reading: Reading, encoded: Set[str] = frozenset()) -> tuple[Row, ...]:
+def kto_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
     """A response, and the score 1 where it is good and 0 where it is bad."""
-    values = with_decoded(record.values, encoded)
+    values = decode_turn_columns(record.values, encoded)
     record = replace(record, values=values)
     field = "kto_tag" if "kto_tag" in values else "label"
-    value = label_of(values.get(field))
+    value = kto_label_score(values.get(field))
     if value is None:
         raise RowRefused(f"{field} is “{str(values.get(field))[:40]}” where true or false is expected")
-    prompt, answer = parts_of(values)
-    words = key_of(prompt)
-    query = query_of(
+    prompt, answer = split_prompt_and_completion(values)
+    words = content_hash_key(prompt)
+    query = make_query(
         prompt,
         reading,
-        key=candidate(values, *IDS) or words,
-        cluster=candidate(values, "cluster") or words,
+        key=first_candidate_name(values, *IDS) or words,
+        cluster=first_candidate_name(values, "cluster") or words,
         reference=optional_text(values, "reference"),
         category=optional_text(values, "category", MAX_CATEGORY),
     )
-    name, other = candidate_of(record, reading, "model")
+    name, other = candidate_of_record(record, reading, "model")
     row = ResponseRow(
         line=record.line,
         query=replace(query, context=optional_text(values, "context") or None),
         candidate=name,
         overruled=other,
         response=answer,
-        metadata=remainder(values, KNOWN | used_of(values)),
+        metadata=remaining_metadata(values, KNOWN | prompt_columns(values)),
     )
     score = ScoreRow(
         line=record.line,
@@ -90,18 +99,21 @@ def labelled_rows(record: Record, reading: Reading, encoded: Set[str] = frozense
         aspect=ASPECT,
         value=value,
     )
-    return row, score, *left_out(values, OF_EXPORTS if "label_source" in values else (), record.line)
+    return row, score, *left_out_notices(values, OF_EXPORTS if "label_source" in values else (), record.line)
 
 
-def parts_of(values: Mapping[str, Any]) -> tuple[Messages, Messages]:
+def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Messages]:
     """The prompt and the response, apart or as one conversation that ends with the response."""
     column = next((one for one in CONVERSATIONS if isinstance(values.get(one), list)), None)
     if column and "completion" not in values and "output" not in values:
-        messages = optional_messages(values[column], column)
+        messages = parse_optional_messages(values[column], column)
         end = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
-        prompt, answer = with_system(values, messages[:end]), said(messages[end:], column)
+        prompt, answer = prepend_system(values, messages[:end]), require_response(messages[end:], column)
     else:
-        prompt, answer = prompt_of(values), response(values, "completion" if "completion" in values else "output")
+        prompt, answer = (
+            preference_prompt(values),
+            parse_response(values, "completion" if "completion" in values else "output"),
+        )
     if not prompt or prompt[-1]["role"] != "user":
         raise RowRefused("prompt must end with a turn of the user")
     return prompt, answer

@@ -1,28 +1,30 @@
-"""Label Studio: exports of projects in which people compared two texts, as JSON and as JSON-MIN.
+"""Label Studio: exports of projects in which people compared two texts.
 
-An annotation that was cancelled says nothing; one that is ground truth is gold; a prediction is a judge's.
+A cancelled annotation is ignored, a ground-truth annotation is gold, a prediction is a judge's.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain import Choice, NoticeKind, RaterKind, Reading, Row, ScoreRow, Shown
-from evaluations.formats.annotated import QUESTIONS, Pair, aspect_of, pair_of
-from evaluations.formats.conversing import candidate
-from evaluations.formats.rows import DEFAULT_ASPECT
-from evaluations.formats.streams import Record
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.files import FileRow, NoticeKind, ReadOptions, ScoreRow
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.annotation_fields import QUESTIONS, AnnotatedPair, aspect_from_question, find_annotated_pair
+from evaluations.formats.conversations import first_candidate_name
+from evaluations.formats.label_parser import LONGEST, parse_label
+from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import (
     MAX_ASPECT,
     MAX_KEY,
     RowRefused,
-    as_text,
-    from_json,
-    moment,
+    iso_time,
     optional_text,
+    parse_structured_value,
     required_number,
+    value_as_text,
 )
-from evaluations.formats.wording import LONGEST, parse_label
 
 GOLD: Final = "gold"
 PREDICTION: Final = "prediction"
@@ -38,27 +40,29 @@ OWN_COLUMNS: Final = frozenset(
 )
 
 
-def task_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def label_studio_task_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """A task: a comparison, and the answers of all who annotated it."""
     values = record.values
     data = values.get("data")
     if not isinstance(data, dict):
         raise RowRefused("data must be an object")
-    pair = pair_of(data, reading, record.line, as_text(values.get("id", record.index), "id"))
-    rows: list[Row] = list(pair.material())
-    for one in objects(pair, values, "annotations", rows):
+    pair = find_annotated_pair(data, reading, record.line, value_as_text(values.get("id", record.index), "id"))
+    rows: list[FileRow] = list(pair.material())
+    for one in list_annotation_objects(pair, values, "annotations", rows):
         if one.get("was_cancelled"):
             rows.append(pair.notice(NoticeKind.STATUS, "cancelled"))
         else:
-            rows += answers(pair, one, reading, *annotator(one, reading))
-    for one in objects(pair, values, "predictions", rows):
-        name = candidate(one, "model_version") or reading.rater or PREDICTION
-        rows += answers(pair, one, reading, name, RaterKind.JUDGE)
-    rows += [pair.notice(NoticeKind.STATUS, "draft") for _ in objects(pair, values, "drafts", rows)]
+            rows += label_studio_answers(pair, one, reading, *label_studio_annotator(one, reading))
+    for one in list_annotation_objects(pair, values, "predictions", rows):
+        name = first_candidate_name(one, "model_version") or reading.rater or PREDICTION
+        rows += label_studio_answers(pair, one, reading, name, RaterKind.JUDGE)
+    rows += [pair.notice(NoticeKind.STATUS, "draft") for _ in list_annotation_objects(pair, values, "drafts", rows)]
     return tuple(rows)
 
 
-def objects(pair: Pair, values: Mapping[str, Any], field: str, rows: list[Row]) -> list[Mapping[str, Any]]:
+def list_annotation_objects(
+    pair: AnnotatedPair, values: Mapping[str, Any], field: str, rows: list[FileRow]
+) -> list[Mapping[str, Any]]:
     """A list of objects. Some exports have mere ids there, of what they left out: those are noted."""
     given = values.get(field) or []
     if not isinstance(given, list):
@@ -68,16 +72,16 @@ def objects(pair: Pair, values: Mapping[str, Any], field: str, rows: list[Row]) 
     return found
 
 
-def annotator(annotation: Mapping[str, Any], reading: Reading) -> tuple[str, RaterKind]:
+def label_studio_annotator(annotation: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
     if annotation.get("ground_truth"):
         return GOLD, RaterKind.GOLD
-    return person(annotation.get("completed_by"), reading), reading.rater_kind or RaterKind.HUMAN
+    return label_studio_person(annotation.get("completed_by"), reading), reading.rater_kind or RaterKind.HUMAN
 
 
-def person(given: object, reading: Reading) -> str:
-    """By e-mail address where the export has it, else by number."""
+def label_studio_person(given: object, reading: ReadOptions) -> str:
+    """A person by e-mail address, or by number where the export has none."""
     if isinstance(given, dict):
-        return person(given.get("email") or given.get("username") or given.get("id"), reading)
+        return label_studio_person(given.get("email") or given.get("username") or given.get("id"), reading)
     if isinstance(given, bool) or given in (None, ""):
         if not reading.rater:
             raise RowRefused("an annotation does not say who made it: name a rater for the whole file")
@@ -88,18 +92,20 @@ def person(given: object, reading: Reading) -> str:
     return name
 
 
-def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: str, kind: RaterKind) -> Iterator[Row]:
+def label_studio_answers(
+    pair: AnnotatedPair, annotation: Mapping[str, Any], reading: ReadOptions, rater: str, kind: RaterKind
+) -> Iterator[FileRow]:
     """A verdict for each question that was answered by one of the two, and a score for each rated text."""
-    notices: list[Row] = []
-    results = objects(pair, annotation, "result", notices)
+    notices: list[FileRow] = []
+    results = list_annotation_objects(pair, annotation, "result", notices)
     if not results:
         yield pair.notice(NoticeKind.NO_ANSWER, "")
     yield from notices
-    of_one_side = about_one_side(pair, results)
+    of_one_side = questions_about_one_side(pair, results)
     for one in results:
         question, is_turned = optional_text(one, "from_name"), shows_second_first(pair, optional_text(one, "to_name"))
         value = one.get("value")
-        word = chosen_word(value) if isinstance(value, dict) else None
+        word = chosen_label(value) if isinstance(value, dict) else None
         if one.get("meta"):
             yield pair.notice(NoticeKind.NOT_STORED, f"notes on answers to “{question}”")
         if word is not None and question in of_one_side:
@@ -112,18 +118,20 @@ def answers(pair: Pair, annotation: Mapping[str, Any], reading: Reading, rater: 
                 is_turned=is_turned,
                 rater=rater,
                 rater_kind=kind,
-                shown=(Shown.SWAPPED if is_turned else Shown.AS_STORED) if kind == RaterKind.HUMAN else Shown.UNKNOWN,
-                created_at=moment(annotation, "created_at"),
+                shown=(ShownOrder.SWAPPED if is_turned else ShownOrder.AS_STORED)
+                if kind == RaterKind.HUMAN
+                else ShownOrder.UNKNOWN,
+                created_at=iso_time(annotation, "created_at"),
             )
         elif isinstance(value, dict) and value.get("rating") is not None:
-            yield from stars(pair, one, value["rating"], rater, kind)
+            yield from star_rating_rows(pair, one, value["rating"], rater, kind)
         else:
             kind_of_answer = optional_text(one, "type") or "unknown"
             yield pair.notice(NoticeKind.NOT_STORED, f"answers of the type {kind_of_answer} to “{question}”")
 
 
-def about_one_side(pair: Pair, results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The questions that are asked of each response apart: some stand under the one, some under the other."""
+def questions_about_one_side(pair: AnnotatedPair, results: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The questions that are asked about each response separately."""
     under: dict[Choice, set[str]] = {side: set() for side in SIDES}
     for one in results:
         label = parse_label(optional_text(one, "to_name"), *pair.sides)
@@ -132,13 +140,13 @@ def about_one_side(pair: Pair, results: Sequence[Mapping[str, Any]]) -> set[str]
     return under[SIDES[0]] | under[SIDES[1]] if all(under.values()) else set()
 
 
-def shows_second_first(pair: Pair, to_name: str) -> bool:
-    """Whether the project puts the second text on the left: the first of the two that are named stands there."""
+def shows_second_first(pair: AnnotatedPair, to_name: str) -> bool:
+    """Whether the project shows the second text on the left, because it names that one first."""
     told = [parse_label(name, *pair.sides) for name in to_name.split(",")]
     return [label.choice for label in told if label] == [Choice.B, Choice.A]
 
 
-def chosen_word(value: Mapping[str, Any]) -> str | None:
+def chosen_label(value: Mapping[str, Any]) -> str | None:
     """What was chosen; several choices as one word, which is none that is understood."""
     selected, choices = value.get("selected"), value.get("choices")
     if isinstance(selected, str):
@@ -148,7 +156,9 @@ def chosen_word(value: Mapping[str, Any]) -> str | None:
     return choices if isinstance(choices, str) else None
 
 
-def stars(pair: Pair, answer: Mapping[str, Any], rated: object, rater: str, kind: RaterKind) -> Iterator[Row]:
+def star_rating_rows(
+    pair: AnnotatedPair, answer: Mapping[str, Any], rated: object, rater: str, kind: RaterKind
+) -> Iterator[FileRow]:
     """Stars under one of the two texts, by the name of its tag or of its field."""
     question, to_name = optional_text(answer, "from_name"), optional_text(answer, "to_name")
     label = parse_label(to_name, *pair.sides)
@@ -156,7 +166,7 @@ def stars(pair: Pair, answer: Mapping[str, Any], rated: object, rater: str, kind
         told = f"stars of “{question}” under “{to_name}”, which is neither response"
         yield pair.notice(NoticeKind.NOT_STORED, told)
         return
-    aspect = rated_aspect(question, label.choice)
+    aspect = aspect_of_rating(question, label.choice)
     yield ScoreRow(
         line=pair.row.line,
         query_key=pair.row.query.key,
@@ -169,36 +179,36 @@ def stars(pair: Pair, answer: Mapping[str, Any], rated: object, rater: str, kind
     yield from pair.renamed(question, aspect)
 
 
-def rated_aspect(question: str, side: Choice) -> str:
+def aspect_of_rating(question: str, side: Choice) -> str:
     """The aspect of a rating. ``quality_a`` and ``quality_b`` ask the same of one text each."""
     found = ASKED_OF_A_SIDE.fullmatch(question)
     label = parse_label(f"response {found['number'] or found['letter']}") if found else None
     asked = found["question"] if found and label and label.choice == side else question
-    aspect = DEFAULT_ASPECT if asked.lower() in STARS else aspect_of(asked)
+    aspect = DEFAULT_ASPECT if asked.lower() in STARS else aspect_from_question(asked)
     return f"{aspect[: MAX_ASPECT - len(RATING)]}{RATING}"
 
 
-def in_a_cell(answer: object) -> object:
-    """An answer that is an object, as JSON where it stands in a table."""
+def decode_cell_answer(answer: object) -> object:
+    """An answer that is an object, decoded from JSON in a table."""
     if not isinstance(answer, str) or not answer.startswith(("[{", "{")):
         return answer
     try:
-        return from_json(answer, "an answer")
+        return parse_structured_value(answer, "an answer")
     except RowRefused:
         return answer
 
 
-def min_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
-    """One annotation, with its answers beside the fields of the task."""
+def label_studio_min_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    """Rows of one annotation in JSON-MIN, whose answers share the object with the fields of the task."""
     values = record.values
     fields = {column: value for column, value in values.items() if column not in OWN_COLUMNS}
-    pair = pair_of(fields, reading, record.line, as_text(values.get("id", record.index), "id"))
-    rater = person(values.get("annotator"), reading)
-    rows: list[Row] = [pair.row]
+    pair = find_annotated_pair(fields, reading, record.line, value_as_text(values.get("id", record.index), "id"))
+    rater = label_studio_person(values.get("annotator"), reading)
+    rows: list[FileRow] = [pair.row]
     for question, given in pair.others.items():
-        answer = in_a_cell(given)
+        answer = decode_cell_answer(given)
         told = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
-        word = chosen_word(told) if isinstance(told, dict) else told if isinstance(told, str) else None
+        word = chosen_label(told) if isinstance(told, dict) else told if isinstance(told, str) else None
         if word is None or len(word) > LONGEST or question in QUESTIONS:
             rows.append(pair.notice(NoticeKind.COLUMN, question))
         else:
@@ -208,7 +218,7 @@ def min_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
                 pair.label(word, reading),
                 rater=rater,
                 rater_kind=reading.rater_kind or RaterKind.HUMAN,
-                shown=Shown.AS_STORED,
-                created_at=moment(values, "created_at"),
+                shown=ShownOrder.AS_STORED,
+                created_at=iso_time(values, "created_at"),
             )
     return tuple(rows)

@@ -1,21 +1,21 @@
-"""What a file holds that is not stored as it was: counted while the file is checked, one sentence for each thing."""
+"""Notices of what an import does not store as the file has it, counted in sentences."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain import (
+from evaluations.domain.files import (
     ComparisonRow,
+    FileRow,
     Notice,
     NoticeKind,
     QueryRow,
     ResponseRow,
-    Row,
     ScoreRow,
     VerdictRow,
 )
+from evaluations.formats.label_parser import is_label_column, parse_label
 from evaluations.formats.values import MAX_CATEGORY
-from evaluations.formats.wording import is_label_column, parse_label
 
 # What programs write for a value that is missing, and spreadsheets for one that they cannot show.
 NO_VALUES: Final = frozenset(
@@ -60,7 +60,7 @@ SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
 }
 
 
-class Notices:
+class ImportNotices:
     """Counts notices by kind and place, and finds columns of metadata that look like labels."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Notices:
         self._label_columns: dict[str, Counter[str]] = {}
         self._other_columns: set[str] = set()
 
-    def count(self, rows: Sequence[Row], notices: Sequence[Notice]) -> None:
+    def count(self, rows: Sequence[FileRow], notices: Sequence[Notice]) -> None:
         """What one entry of a file does not keep as it was."""
         for notice in notices:
             self._add(notice)
@@ -88,7 +88,7 @@ class Notices:
         elif isinstance(row, ResponseRow):
             self._look_for_labels(row.metadata)
 
-    def _look_for_no_values(self, row: Row) -> None:
+    def _look_for_no_values(self, row: FileRow) -> None:
         names, texts = LOOKED_AT.get(type(row), ((), ()))
         for field in names:
             if getattr(row, field) in NO_VALUES:
@@ -104,19 +104,19 @@ class Notices:
     def sentences(self) -> list[str]:
         """What is lost comes first."""
         told = [
-            sentence(kind, where, words, self._lines[kind, where])
+            notice_sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES
             for (one, where), words in self._words.items()
             if one == kind
         ]
-        told += [label_column(column, words) for column, words in self._label_columns.items()]
+        told += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
         return [*told[:LISTED], f"And {len(told) - LISTED:,} lines like these."] if len(told) > LISTED else told
 
     def _add(self, notice: Notice) -> None:
         place = notice.kind, notice.where
         if place not in self._words and len(self._words) >= KEPT:
             place = notice.kind, OTHERS
-        add_word(self._words.setdefault(place, Counter()), notice.what)
+        count_word(self._words.setdefault(place, Counter()), notice.what)
         lines = self._lines.setdefault(place, [])
         if len(lines) <= LINES and notice.line not in lines:
             lines.append(notice.line)
@@ -131,52 +131,52 @@ class Notices:
             text = value if isinstance(value, str) else str(value)
             is_label = is_label_column(column) or (names_a and parse_label(text, names_a, names_b))
             if is_label:
-                add_word(self._label_columns.setdefault(column, Counter()), text)
+                count_word(self._label_columns.setdefault(column, Counter()), text)
             else:
                 self._other_columns.add(column)
                 self._label_columns.pop(column, None)
 
 
-def add_word(words: Counter[str], text: str) -> None:
+def count_word(words: Counter[str], text: str) -> None:
     text = " ".join(text.split())
     word = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}…"
     words[word if word in words or len(words) < KEPT else OTHERS] += 1
 
 
-def sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[int]) -> str:
+def notice_sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[int]) -> str:
     thing, template = SENTENCES[kind]
     return template.format(
-        count=counted(words.total(), thing),
+        count=count_things(words.total(), thing),
         of=f" of “{where}”" if where else "",
         where=where,
-        words=listed(words),
-        things="; ".join(listed_things(words)),
-        lines=listed_lines(lines),
+        words=list_words(words),
+        things="; ".join(list_things(words)),
+        lines=list_lines(lines),
     )
 
 
-def label_column(column: str, words: Counter[str]) -> str:
+def label_column_sentence(column: str, words: Counter[str]) -> str:
     return (
-        f"The column “{column}” looks like labels and is kept as metadata: {listed(words)}. "
+        f"The column “{column}” looks like labels and is kept as metadata: {list_words(words)}. "
         "To import it, map it to “choice”, “choice:ASPECT” or “value”, and name the rater and the rater kind."
     )
 
 
-def listed(words: Counter[str]) -> str:
+def list_words(words: Counter[str]) -> str:
     shown = ", ".join(f"“{word}” {number:,}" for word, number in words.most_common(WORDS))
     return f"{shown} and {len(words) - WORDS:,} more" if len(words) > WORDS else shown
 
 
-def listed_things(things: Counter[str]) -> Iterator[str]:
+def list_things(things: Counter[str]) -> Iterator[str]:
     yield from (f"{what} ({number:,})" for what, number in things.most_common(WORDS))
     if len(things) > WORDS:
         yield f"and {len(things) - WORDS:,} more"
 
 
-def listed_lines(lines: Sequence[int]) -> str:
+def list_lines(lines: Sequence[int]) -> str:
     shown = [f"{line:,}" for line in lines[:LINES]]
     return f"line{'s' if len(lines) > 1 else ''} {', '.join([*shown, *(['…'] if len(lines) > LINES else [])])}"
 
 
-def counted(number: int, thing: str) -> str:
+def count_things(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

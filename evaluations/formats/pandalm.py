@@ -1,14 +1,17 @@
-"""PandaLM: its test set with three people's verdicts a row, and the files of judges on it."""
+"""PandaLM: its test set with three people's verdicts a row, and the results of judges on it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evaluations.domain import CallState, Choice, ComparisonRow, QueryPart, RaterKind, Reading, Row, VerdictRow
-from evaluations.formats.conversing import cluster_of, unread
-from evaluations.formats.file_sample import FileSample, mostly
-from evaluations.formats.messages import response
-from evaluations.formats.rows import DEFAULT_ASPECT, prefixed
-from evaluations.formats.streams import Record
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import ComparisonRow, FileRow, QueryPart, ReadOptions, VerdictRow
+from evaluations.domain.judges import CallState
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.conversations import cluster_name, unread_column_notices
+from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text
 
 ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")
@@ -25,26 +28,26 @@ KNOWN: Final = frozenset(
 )
 
 
-def testset_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def pandalm_testset_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison, and one human verdict for each annotator."""
     values = record.values
-    key = prefixed(required_text(values, "idx"), reading)
+    key = prefix_key(required_text(values, "idx"), reading)
     first, _, second = required_text(values, "cmp_key").partition("_")
     if not first or not second:
         raise RowRefused("cmp_key must name two candidates joined by “_”")
     comparison = ComparisonRow(
         line=record.line,
-        query=query_part(values, key),
+        query=pandalm_query(values, key),
         candidate_a=first,
-        response_a=response(values, "response1"),
+        response_a=parse_response(values, "response1"),
         candidate_b=second,
-        response_b=response(values, "response2"),
+        response_b=parse_response(values, "response2"),
         metadata={column: value for column, value in values.items() if column not in KNOWN},
     )
-    return (comparison, *(human_verdict(record, comparison, name) for name in ANNOTATORS if name in values))
+    return (comparison, *(pandalm_human_verdict(record, comparison, name) for name in ANNOTATORS if name in values))
 
 
-def query_part(values: Mapping[str, Any], key: str) -> QueryPart:
+def pandalm_query(values: Mapping[str, Any], key: str) -> QueryPart:
     instruction = optional_text(values, "instruction")
     given = optional_text(values, "input")
     asked = "\n\n".join(part for part in (instruction, given) if part.strip())
@@ -52,13 +55,13 @@ def query_part(values: Mapping[str, Any], key: str) -> QueryPart:
         raise RowRefused("instruction is missing")
     return QueryPart(
         key=key,
-        cluster=cluster_of(f"{instruction}\n{given}"),
+        cluster=cluster_name(f"{instruction}\n{given}"),
         messages=[{"role": "user", "content": asked}],
         category=optional_text(values, "motivation_app", MAX_CATEGORY),
     )
 
 
-def human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> VerdictRow:
+def pandalm_human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> VerdictRow:
     return VerdictRow(
         line=record.line,
         query_key=comparison.query.key,
@@ -67,25 +70,27 @@ def human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> 
         rater=annotator,
         rater_kind=RaterKind.HUMAN,
         aspect=DEFAULT_ASPECT,
-        choice=human_choice(required_text(record.values, annotator), annotator),
+        choice=pandalm_human_choice(required_text(record.values, annotator), annotator),
     )
 
 
-def human_choice(given: str, annotator: str) -> str:
+def pandalm_human_choice(given: str, annotator: str) -> str:
     if given not in ("0", "1", "2"):
         raise RowRefused(f"{annotator} is “{given[:40]}” where 0, 1 or 2 is expected")
     return CHOICES[given]
 
 
-def has_results(sample: FileSample) -> bool:
+def has_pandalm_results(sample: FileSample) -> bool:
     """Whether the column of results holds PandaLM's words: other files count their rows in “idx” too."""
     columns = [column for column in sample.columns if column.endswith(RESULT_SUFFIX)]
-    return mostly(str(value).strip().lower() in CHOICES for column in columns[:1] for value in sample.values(column))
+    return fits_mostly(
+        str(value).strip().lower() in CHOICES for column in columns[:1] for value in sample.values(column)
+    )
 
 
-def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def pandalm_result_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """A judge's verdict. The file names no candidates: 1 is the response that stood first."""
-    column = result_column(record.values)
+    column = pandalm_result_column(record.values)
     given = required_text(record.values, column).strip()
     if given.lower() not in CHOICES:
         raise RowRefused(f"{column} is “{given[:40]}” where 1, 2, 0, Tie or garbage is expected")
@@ -94,7 +99,7 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     return (
         VerdictRow(
             line=record.line,
-            query_key=prefixed(required_text(record.values, "idx"), reading),
+            query_key=prefix_key(required_text(record.values, "idx"), reading),
             candidate_a=None,
             candidate_b=None,
             rater=reading.rater or judge,
@@ -103,11 +108,11 @@ def result_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
             choice=CHOICES[given.lower()],
             rationale=optional_text(record.values, f"{judge}_reason"),
         ),
-        *unread(record.values, known, record.line),
+        *unread_column_notices(record.values, known, record.line),
     )
 
 
-def result_column(values: Mapping[str, Any]) -> str:
+def pandalm_result_column(values: Mapping[str, Any]) -> str:
     for column in values:
         if column.endswith(RESULT_SUFFIX):
             return column

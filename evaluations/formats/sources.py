@@ -1,4 +1,4 @@
-"""What a file is, found out from how it begins; and its records, whatever it is."""
+"""The kind of a file, recognised from its beginning, and its records."""
 
 import codecs
 import shutil
@@ -9,28 +9,43 @@ from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO, Final, cast
 
-from evaluations.domain import BadRow, InputRefused, Limits
-from evaluations.formats.archives import Archive, Part, is_tar, is_zip, tar_archive, zip_archive
-from evaluations.formats.candidates import parts_named
-from evaluations.formats.csv_text import csv_table
-from evaluations.formats.json_text import (
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BadRow, FileLimits
+from evaluations.formats.archives import Archive, ArchivePart, is_tar, is_zip, tar_archive, zip_archive
+from evaluations.formats.candidate_names import models_of_entries
+from evaluations.formats.csv_reader import read_csv
+from evaluations.formats.decompression import (
+    UnpackingMeter,
+    decode_to_utf8,
+    decompress,
+    is_compressed,
+    is_utf16_or_utf32,
+)
+from evaluations.formats.json_reader import (
     MAX_COLUMNWISE_BYTES,
-    columns_of,
-    is_object,
-    json_array,
-    json_columns,
-    json_lines,
-    json_under,
-    key_of_rows,
+    begins_object,
+    find_rows_key,
     may_be_columnwise,
+    parse_columnwise_object,
+    read_json_array,
+    read_json_columns,
+    read_json_lines,
+    read_json_under_key,
     rows_from_all_over,
 )
-from evaluations.formats.streams import BLOCK_BYTES, Blank, Record, Source, from_pieces, no_rows, pieces_of
-from evaluations.formats.unpacking import Meter, is_compressed, is_wide, narrowed, unpacked
+from evaluations.formats.record_streams import (
+    BLOCK_BYTES,
+    BlankCounts,
+    Record,
+    RecordSource,
+    file_from_pieces,
+    no_sample_rows,
+    read_pieces,
+)
 
 VIEWED: Final = {"row_idx", "row", "truncated_cells"}
 HEAD_BYTES: Final = BLOCK_BYTES
-USUAL: Final = Limits()
+USUAL: Final = FileLimits()
 # So many unreadable records at the start, or later without a good one between: it is the wrong file.
 PATIENCE: Final = 100
 LATER_PATIENCE: Final = 10_000
@@ -54,58 +69,58 @@ MARKUP: Final = {
 }
 
 
-def open_source(file: BinaryIO, name: str, limits: Limits = USUAL) -> Source:
+def open_source(file: BinaryIO, name: str, limits: FileLimits = USUAL) -> RecordSource:
     """Look at the beginning of a seekable file and read it for what it is.
 
     Raises InputRefused where the file as a whole cannot be read; then or while it is read.
     """
-    source = source_of(file, name, limits)
-    records = out_of_viewer(without_blank_rows(source.records, source.blank))
-    return replace(source, records=without_hope_refused(records, name, limits))
+    source = source_of_file(file, name, limits)
+    records = unwrap_viewer_rows(skip_blank_rows(source.records, source.blank))
+    return replace(source, records=refuse_hopeless_file(records, name, limits))
 
 
-def out_of_viewer(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:
+def unwrap_viewer_rows(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:
     """The rows that the viewer of data sets on the hub of Hugging Face puts into objects of its own."""
     for record in records:
         if isinstance(record, BadRow) or record.values.keys() != VIEWED or not isinstance(record.values["row"], dict):
             yield record
         elif cut := record.values["truncated_cells"]:
-            columns = quoted([str(column) for column in cut])
+            columns = quote_columns([str(column) for column in cut])
             yield BadRow(record.line, f"the viewer of data sets cut off {columns}: download the data set's own files")
         else:
             yield replace(record, values=record.values["row"])
 
 
-def source_of(file: BinaryIO, name: str, limits: Limits) -> Source:
+def source_of_file(file: BinaryIO, name: str, limits: FileLimits) -> RecordSource:
     file.seek(0)
     head = file.read(HEAD_BYTES)
     if is_zip(head):
-        return of_archive(zip_archive(file, name, Meter(name, limits)), name, limits)
+        return source_of_archive(zip_archive(file, name, UnpackingMeter(name, limits)), name, limits)
 
     def opened() -> BinaryIO:
         file.seek(0)
-        return unpacked(file, head, Meter(name, limits)) if is_compressed(head) else file
+        return decompress(file, head, UnpackingMeter(name, limits)) if is_compressed(head) else file
 
     if is_compressed(head):
         stream = opened()
         inner = stream.read(HEAD_BYTES)
         if is_tar(inner):
-            return of_archive(tar_archive(opened, name), name, limits)
-        return of_stream(inner, stream, name, limits)
+            return source_of_archive(tar_archive(opened, name), name, limits)
+        return source_of_stream(inner, stream, name, limits)
     if is_tar(head):
-        return of_archive(tar_archive(opened, name), name, limits)
-    return of_data(opened(), head, name, limits)
+        return source_of_archive(tar_archive(opened, name), name, limits)
+    return source_of_data(opened(), head, name, limits)
 
 
-def of_stream(head: bytes, rest: BinaryIO, name: str, limits: Limits) -> Source:
+def source_of_stream(head: bytes, rest: BinaryIO, name: str, limits: FileLimits) -> RecordSource:
     """What was packed; whose beginning was read already."""
-    stream = from_pieces(chain([head] if head else [], pieces_of(rest.read)))
+    stream = file_from_pieces(chain([head] if head else [], read_pieces(rest.read)))
     if not is_parquet(head):
-        return of_data(stream, head, name, limits)
-    return of_data(spilled(stream, name, limits), head, name, limits)
+        return source_of_data(stream, head, name, limits)
+    return source_of_data(spill_to_disk(stream, name, limits), head, name, limits)
 
 
-def spilled(stream: BinaryIO, name: str, limits: Limits) -> BinaryIO:
+def spill_to_disk(stream: BinaryIO, name: str, limits: FileLimits) -> BinaryIO:
     """A file without a name that is gone when it is closed: a packed Parquet file has to be read from its end."""
     try:
         whole = cast(BinaryIO, tempfile.TemporaryFile(dir=limits.scratch))  # noqa: SIM115 - read by whoever asked
@@ -116,44 +131,46 @@ def spilled(stream: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     return whole
 
 
-def of_archive(archive: Archive, name: str, limits: Limits) -> Source:
+def source_of_archive(archive: Archive, name: str, limits: FileLimits) -> RecordSource:
     """The files of an archive one after another; where there are several, their rows are counted through."""
-    sources = (of_part(part, name, limits) for part in archive.parts)
+    sources = (source_of_part(part, name, limits) for part in archive.parts)
     first = next(sources)
     if len(archive.names) == 1:
-        return replace(first, part=parts_named(archive.names)[0])
-    blank = Blank()
-    return Source(first.columns, counted_through(first, sources, archive.names, name, blank), blank=blank)
+        return replace(first, part=models_of_entries(archive.names)[0])
+    blank = BlankCounts()
+    return RecordSource(first.columns, number_rows_through(first, sources, archive.names, name, blank), blank=blank)
 
 
-def of_part(part: Part, name: str, limits: Limits) -> Source:
+def source_of_part(part: ArchivePart, name: str, limits: FileLimits) -> RecordSource:
     where = f"{part.name} in {name}"
     head = part.file.read(HEAD_BYTES)
     rest = part.file
     if is_compressed(head):
-        packed = from_pieces(chain([head], pieces_of(rest.read)))
-        rest = unpacked(packed, head, Meter(where, limits))
+        packed = file_from_pieces(chain([head], read_pieces(rest.read)))
+        rest = decompress(packed, head, UnpackingMeter(where, limits))
         head = rest.read(HEAD_BYTES)
-    source = of_stream(head, rest, where, limits)
+    source = source_of_stream(head, rest, where, limits)
     if not part.split:
         return source
     columns = source.columns if source.columns is None or "split" in source.columns else ("split", *source.columns)
-    return replace(source, columns=columns, records=(with_split(record, part.split) for record in source.records))
+    return replace(
+        source, columns=columns, records=(add_split_to_record(record, part.split) for record in source.records)
+    )
 
 
-def with_split(record: Record | BadRow, split: str) -> Record | BadRow:
+def add_split_to_record(record: Record | BadRow, split: str) -> Record | BadRow:
     if isinstance(record, BadRow) or "split" in record.values:
         return record
     return replace(record, values={"split": split, **record.values})
 
 
-def counted_through(
-    first: Source, others: Iterator[Source], names: Sequence[str], name: str, blank: Blank
+def number_rows_through(
+    first: RecordSource, others: Iterator[RecordSource], names: Sequence[str], name: str, blank: BlankCounts
 ) -> Iterator[Record | BadRow]:
     number = 0
-    for part, called, source in zip(names, parts_named(names), chain([first], others), strict=False):
+    for part, called, source in zip(names, models_of_entries(names), chain([first], others), strict=False):
         if source.columns and first.columns and set(source.columns) != set(first.columns):
-            differs = difference(source.columns, first.columns)
+            differs = column_difference(source.columns, first.columns)
             raise InputRefused(f"{part} in {name} has other columns than {names[0]}: {differs}. Bring them one by one.")
         for record in source.records:
             if isinstance(record, Record):
@@ -165,59 +182,59 @@ def counted_through(
         blank.columns += source.blank.columns
 
 
-def difference(columns: Sequence[str], others: Sequence[str]) -> str:
-    """In words: which of the others are not there, and which are there alone."""
+def column_difference(columns: Sequence[str], others: Sequence[str]) -> str:
+    """The missing and the additional columns, in words."""
     lacks, alone = set(others) - set(columns), set(columns) - set(others)
-    told = [f"lacks {quoted(sorted(lacks))}"] if lacks else []
-    return "it " + " and ".join([*told, *([f"has {quoted(sorted(alone))} besides"] if alone else [])])
+    told = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
+    return "it " + " and ".join([*told, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
 
 
-def quoted(columns: Sequence[str]) -> str:
+def quote_columns(columns: Sequence[str]) -> str:
     shown = ", ".join(f"“{column[:40]}”" for column in columns[:LISTED])
     return f"{shown} and {len(columns) - LISTED} more" if len(columns) > LISTED else shown
 
 
-def of_data(file: BinaryIO, head: bytes, name: str, limits: Limits) -> Source:
+def source_of_data(file: BinaryIO, head: bytes, name: str, limits: FileLimits) -> RecordSource:
     """A file, seekable where it is Parquet, for what it is. ``head`` is how it begins."""
-    refuse_what_is_no_data(head, name)
+    refuse_non_data(head, name)
     if is_parquet(head) or is_arrow(head):
-        from evaluations.formats.columnar import arrow_table, parquet_table  # noqa: PLC0415 - heavy, and seldom needed
+        from evaluations.formats.columnar_reader import read_arrow, read_parquet  # noqa: PLC0415 - heavy, and seldom needed
 
-        return parquet_table(file, name) if is_parquet(head) else arrow_table(file, name)
-    if is_wide(head):
-        narrow = narrowed(file, head, name)
+        return read_parquet(file, name) if is_parquet(head) else read_arrow(file, name)
+    if is_utf16_or_utf32(head):
+        narrow = decode_to_utf8(file, head, name)
         head = narrow.read(HEAD_BYTES)
-        file = from_pieces(chain([head] if head else [], pieces_of(narrow.read)))
-    refuse_what_is_no_text(head, name)
-    return of_text(file, head, name)
+        file = file_from_pieces(chain([head] if head else [], read_pieces(narrow.read)))
+    refuse_non_text_file(head, name)
+    return source_of_text(file, head, name)
 
 
-def of_text(file: BinaryIO, head: bytes, name: str) -> Source:
+def source_of_text(file: BinaryIO, head: bytes, name: str) -> RecordSource:
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(b"["):
-        return Source(None, json_array(file, name))
+        return RecordSource(None, read_json_array(file, name))
     if not start.startswith(b"{"):
-        return csv_table(file, name)
+        return read_csv(file, name)
     text = start.decode(errors="replace")
-    if key := key_of_rows(text):
-        return Source(None, json_under(key, file, name))
-    if "\n" in text.rstrip() and is_object(text) and not may_be_columnwise(text):
+    if key := find_rows_key(text):
+        return RecordSource(None, read_json_under_key(key, file, name))
+    if "\n" in text.rstrip() and begins_object(text) and not may_be_columnwise(text):
         raise InputRefused(f"{name} is one JSON object and holds no array of objects: nothing in it is a row.")
-    return of_lines(file, text, name)
+    return source_of_lines(file, text, name)
 
 
-def of_lines(file: BinaryIO, text: str, name: str) -> Source:
+def source_of_lines(file: BinaryIO, text: str, name: str) -> RecordSource:
     if not may_be_columnwise(text):
-        later_rows = partial(rows_from_all_over, file) if file.seekable() else no_rows
-        return Source(None, json_lines(file, name), later_rows=later_rows)
+        later_rows = partial(rows_from_all_over, file) if file.seekable() else no_sample_rows
+        return RecordSource(None, read_json_lines(file, name), later_rows=later_rows)
     content = file.read(MAX_COLUMNWISE_BYTES)
-    if columns := columns_of(content, name):
-        return Source(tuple(columns), json_columns(columns))
-    return Source(None, json_lines(from_pieces(chain([content], pieces_of(file.read))), name))
+    if columns := parse_columnwise_object(content, name):
+        return RecordSource(tuple(columns), read_json_columns(columns))
+    return RecordSource(None, read_json_lines(file_from_pieces(chain([content], read_pieces(file.read))), name))
 
 
 def is_packed(head: bytes) -> bool:
-    """Whether a file that begins so may hold far more than it is long."""
+    """Whether a file with this beginning may expand to far more than its length."""
     return is_zip(head) or is_compressed(head) or is_parquet(head) or is_arrow(head) or is_tar(head)
 
 
@@ -230,7 +247,7 @@ def is_arrow(head: bytes) -> bool:
     return head.startswith(b"ARROW1\x00\x00") or (head.startswith(b"\xff\xff\xff\xff") and head[7:8] == b"\x00")
 
 
-def refuse_what_is_no_data(head: bytes, name: str) -> None:
+def refuse_non_data(head: bytes, name: str) -> None:
     if not head:
         raise InputRefused(f"{name} is empty (0 bytes).")
     for magic, what in MAGIC.items():
@@ -240,7 +257,7 @@ def refuse_what_is_no_data(head: bytes, name: str) -> None:
         raise InputRefused(f"{name} is packed more than once: unpack it first.")
 
 
-def refuse_what_is_no_text(head: bytes, name: str) -> None:
+def refuse_non_text_file(head: bytes, name: str) -> None:
     if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise InputRefused(f"{name} holds nothing but blank space.")
     for marks, what in MARKUP.items():
@@ -262,7 +279,7 @@ def begins_as_utf8(head: bytes) -> bool:
     return True
 
 
-def without_blank_rows(records: Iterator[Record | BadRow], blank: Blank) -> Iterator[Record | BadRow]:
+def skip_blank_rows(records: Iterator[Record | BadRow], blank: BlankCounts) -> Iterator[Record | BadRow]:
     """A row that has columns and nothing in any of them is none."""
     for record in records:
         if isinstance(record, Record) and is_blank(record.values):
@@ -278,7 +295,9 @@ def is_blank(values: Mapping[str, Any]) -> bool:
     return bool(values)
 
 
-def without_hope_refused(records: Iterator[Record | BadRow], name: str, limits: Limits) -> Iterator[Record | BadRow]:
+def refuse_hopeless_file(
+    records: Iterator[Record | BadRow], name: str, limits: FileLimits
+) -> Iterator[Record | BadRow]:
     """Refuse a file that is too long, or of which nothing can be read at all, or nothing any more, and that soon."""
     broken: list[BadRow] = []
     any_read = False
@@ -295,18 +314,20 @@ def without_hope_refused(records: Iterator[Record | BadRow], name: str, limits: 
         broken.append(record)
         if len(broken) == (LATER_PATIENCE if any_read else PATIENCE):
             where = f"of {len(broken):,} rows of {name}, from line {broken[0].line:,} on,"
-            raise InputRefused(f"None {where} can be read. {told(broken[0])}")
+            raise InputRefused(f"None {where} can be read. {bad_row_reason(broken[0])}")
     if not any_read:
-        raise InputRefused(f"No row of {name} can be read. {told(broken[0])}" if broken else f"{name} holds no rows.")
+        raise InputRefused(
+            f"No row of {name} can be read. {bad_row_reason(broken[0])}" if broken else f"{name} holds no rows."
+        )
     yield from broken
 
 
-def too_many_rows(name: str, limits: Limits) -> InputRefused:
+def too_many_rows(name: str, limits: FileLimits) -> InputRefused:
     return InputRefused(
         f"{name} has more than {limits.rows:,} rows, the most that are read here (JUDGEWEB_MAX_ROWS): "
         "split it, or have the limit raised."
     )
 
 
-def told(bad: BadRow) -> str:
+def bad_row_reason(bad: BadRow) -> str:
     return f"Line {bad.line}: {bad.reason}."

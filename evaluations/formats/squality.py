@@ -1,12 +1,22 @@
-"""SQuALITY: its questions on stories, and its human evaluation: responses with what reviewers gave them."""
+"""SQuALITY: questions on stories, and human scores of the responses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluations.domain import Notice, NoticeKind, QueryPart, QueryRow, RaterKind, Reading, ResponseRow, Row, ScoreRow
-from evaluations.formats.messages import response
-from evaluations.formats.rows import prefixed
-from evaluations.formats.streams import Record
+from evaluations.domain.files import (
+    FileRow,
+    Notice,
+    NoticeKind,
+    QueryPart,
+    QueryRow,
+    ReadOptions,
+    ResponseRow,
+    ScoreRow,
+)
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.native_rows import prefix_key
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text
 
 ASPECTS: Final = ("correctness", "selection", "overall")
@@ -15,25 +25,25 @@ ASPECTS: Final = ("correctness", "selection", "overall")
 GIVEN: Final = (("-rank", "", True), ("-rating", "_rating", False))
 
 
-def passage_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def squality_passage_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """One story: its questions with a response of each system, and three reviewers' scores of every response."""
     passage = required_text(record.values, "passage-id")
-    cluster = prefixed(passage, reading)
-    rows: list[Row] = []
-    for number, question in objects_of(record.values.get("questions"), "questions"):
-        query = query_part(passage, number, cluster, prefixed(f"{passage}-{number}", reading))
-        for system, told in objects_of(question, f"question {number}"):
-            rows += response_rows(record, query, system, told)
+    cluster = prefix_key(passage, reading)
+    rows: list[FileRow] = []
+    for number, question in object_entries(record.values.get("questions"), "questions"):
+        query = squality_query(passage, number, cluster, prefix_key(f"{passage}-{number}", reading))
+        for system, told in object_entries(question, f"question {number}"):
+            rows += squality_response_rows(record, query, system, told)
     return tuple(rows)
 
 
-def query_part(passage: str, number: str, cluster: str, key: str) -> QueryPart:
+def squality_query(passage: str, number: str, cluster: str, key: str) -> QueryPart:
     """The file numbers the questions from 0 and leaves their words out."""
     words = f"Question {number}, counted from 0, on the story {passage}. Its words are not in the file of scores."
     return QueryPart(key=key, cluster=cluster, messages=[{"role": "user", "content": words}], is_stand_in=True)
 
 
-def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
+def squality_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
     """The words of a story's questions, in the order in which the scores count them. The story is the context."""
     about = record.values.get("metadata")
     passage = required_text(about if isinstance(about, dict) else {}, "passage_id")
@@ -44,8 +54,8 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
         QueryRow(
             record.line,
             QueryPart(
-                key=prefixed(f"{passage}-{number}", reading),
-                cluster=prefixed(passage, reading),
+                key=prefix_key(f"{passage}-{number}", reading),
+                cluster=prefix_key(passage, reading),
                 messages=[{"role": "user", "content": required_text(question, "question_text")}],
                 context=required_text(record.values, "document"),
             ),
@@ -60,20 +70,20 @@ def question_rows(record: Record, reading: Reading) -> tuple[Row, ...]:
     return *queries, *notices
 
 
-def response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[Row]:
+def squality_response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[FileRow]:
     if len(system) > MAX_KEY:
         raise RowRefused(f"a system's name has {len(system)} characters; at most {MAX_KEY} can be kept")
-    yield ResponseRow(record.line, query, system, response(told, "response"))
+    yield ResponseRow(record.line, query, system, parse_response(told, "response"))
     reviews = told.get("reviews")
     if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
         raise RowRefused(f"reviews of {system} on question {query.key} must be a list of objects")
     for review in reviews:
-        yield from scores(record, query, system, review)
+        yield from squality_scores(record, query, system, review)
         if review.get("annotations"):
             yield Notice(record.line, NoticeKind.NOT_STORED, "passages that a reviewer marked")
 
 
-def scores(record: Record, query: QueryPart, system: str, review: Mapping[str, Any]) -> Iterator[ScoreRow]:
+def squality_scores(record: Record, query: QueryPart, system: str, review: Mapping[str, Any]) -> Iterator[ScoreRow]:
     reviewer = required_text(review, "worker_id", MAX_KEY)
     for aspect in ASPECTS:
         for column, ending, lower_is_better in GIVEN:
@@ -89,7 +99,7 @@ def scores(record: Record, query: QueryPart, system: str, review: Mapping[str, A
             )
 
 
-def objects_of(value: object, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def object_entries(value: object, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The entries of an object of objects."""
     if not isinstance(value, dict) or not value or not all(isinstance(one, dict) for one in value.values()):
         raise RowRefused(f"{where} must be an object of objects")

@@ -1,4 +1,4 @@
-"""Single values of a record: what may stand in a column, and the sentence where it may not."""
+"""Single values of a record, with the sentence why one is refused."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ Values = Mapping[str, Any]
 
 
 class RowRefused(Exception):
-    """This record cannot be stored; the reason follows “line 17:”."""
+    """A record that cannot be stored; the reason follows “line 17:”."""
 
 
 def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
@@ -48,11 +48,11 @@ def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
 
 @lru_cache(maxsize=MAX_NAMES)
 def refuse_unstorable_name(column: str) -> None:
-    """The same columns stand in every record."""
+    """Refuse a column name that no database can store."""
     refuse_unstorable(column, "a column's name")
 
 
-def as_text(value: object, field: str) -> str:
+def value_as_text(value: object, field: str) -> str:
     """A value as text: what JSON writes as a boolean or a number keeps JSON's spelling."""
     if isinstance(value, str):
         return value
@@ -64,7 +64,7 @@ def as_text(value: object, field: str) -> str:
 def optional_text(values: Values, field: str, limit: int | None = None) -> str:
     """The text of a column, or "" where the column or its value is absent."""
     value = values.get(field)
-    text = "" if value is None else as_text(value, field)
+    text = "" if value is None else value_as_text(value, field)
     if limit is not None and len(text) > limit:
         raise RowRefused(f"{field} has {len(text):,} characters; at most {limit} can be kept")
     return text
@@ -82,36 +82,36 @@ def required_name(values: Values, field: str) -> str:
     return required_text(values, field, MAX_KEY).strip()
 
 
-def key_said_twice(pairs: Sequence[tuple[str, object]]) -> str:
-    """What is to be said of the members of one object of which two have the same key."""
+def repeated_key_sentence(pairs: Sequence[tuple[str, object]]) -> str:
+    """The sentence on a key that occurs twice in an object."""
     key = Counter(key for key, _ in pairs).most_common(1)[0][0]
     return f"the key “{key[:40]}” stands more than once in one object: which of them is meant is not clear"
 
 
-def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def object_from_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise RowRefused(key_said_twice(pairs))
+        raise RowRefused(repeated_key_sentence(pairs))
     return found
 
 
-def from_json(value: object, field: str) -> object:
-    """A structured value: as it stands in JSON, written as JSON in a cell of a CSV."""
+def parse_structured_value(value: object, field: str) -> object:
+    """A structured value, parsed from JSON where it is in a cell of a CSV."""
     if not isinstance(value, str):
         return value
     if not value.strip():
         return None
     try:
-        found: object = json.loads(value, object_pairs_hook=object_of)
+        found: object = json.loads(value, object_pairs_hook=object_from_pairs)
     except (ValueError, RecursionError):
         raise RowRefused(f"{field} is not valid JSON") from None
     refuse_unstorable(found, field)
     return found
 
 
-def metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
-    """The column ``metadata``, and every column that no format knows."""
-    given = from_json(values.get("metadata"), "metadata")
+def row_metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
+    """The column ``row_metadata``, and every column that no format knows."""
+    given = parse_structured_value(values.get("metadata"), "metadata")
     if given is None and values.keys() <= known:
         return {}
     if not isinstance(given, (dict, type(None))):
@@ -121,7 +121,7 @@ def metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
 
 
 def content_key(value: object) -> str:
-    """A short id for a text, the same wherever it stands."""
+    """A short id made of the text alone."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.strip().encode(errors="replace")).hexdigest()[:16]
 
@@ -156,8 +156,8 @@ def required_number(values: Values, field: str) -> float:
     return number + 0.0  # what is written as -0 is 0
 
 
-def moment(values: Values, field: str) -> str | None:
-    """A time as ISO 8601 has it, checked and handed on as it stands."""
+def iso_time(values: Values, field: str) -> str | None:
+    """A time in ISO 8601, checked and returned unchanged."""
     text = optional_text(values, field).strip()
     if not text:
         return None
@@ -168,10 +168,10 @@ def moment(values: Values, field: str) -> str | None:
     return text
 
 
-def size_of(value: Any) -> int:
+def approximate_size(value: Any) -> int:
     """About how many characters a value has."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(size_of, value)) + sum(map(size_of, value.values()))
-    return sum(map(size_of, value)) if isinstance(value, list) else 8
+        return sum(map(approximate_size, value)) + sum(map(approximate_size, value.values()))
+    return sum(map(approximate_size, value)) if isinstance(value, list) else 8

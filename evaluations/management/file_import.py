@@ -1,4 +1,4 @@
-"""What the commands that import a file have in common."""
+"""The options and output that commands which import a file share."""
 
 import shlex
 from argparse import ArgumentParser
@@ -7,31 +7,29 @@ from typing import Any, Final, TextIO
 
 from django.core.management.base import CommandError
 
-from evaluations.domain import (
-    FAILURE_STATES,
-    INCONSISTENT,
-    Choice,
-    ColumnsUnknown,
-    FileFormat,
-    ImportState,
-    InputRefused,
-    NamesMissing,
-    NewResponse,
-    RaterKind,
-    Reading,
+from evaluations.domain.choices import INCONSISTENT, Choice
+from evaluations.domain.errors import ColumnsUnknown, InputRefused, NamesMissing
+from evaluations.domain.files import FileFormat, ImportState, NewResponse, ReadOptions
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.roles import RaterKind
+from evaluations.imports.columns.column_guess import (
+    guess_columns,
+    guess_row_kind,
+    is_number_word,
+    share_of_needed_columns,
 )
-from evaluations.management.pairs import accept_negative_keys
-from evaluations.models import Evaluation, Import
-from evaluations.services.importing.fetching import opened
-from evaluations.services.importing.fitting import remember_reading
-from evaluations.services.importing.guessing import guess, guessed_kind, is_number, share
-from evaluations.services.importing.importing import begin, store
-from evaluations.services.importing.mapping import Sheet, look_at
-from evaluations.services.importing.previewing import preview
-from evaluations.services.importing.sweeping import cancel, sweep
-from evaluations.services.reviewing.tallying import imports_left_off, tally_import
+from evaluations.imports.columns.services import remember_import_mapping
+from evaluations.imports.lifecycle import clean_up_import
+from evaluations.imports.preview import preview_file
+from evaluations.imports.services import discard_import, start_storing
+from evaluations.imports.source_files import Sheet, open_import_path, read_sheet
+from evaluations.imports.storage import continue_storing
+from evaluations.management.key_values import accept_negative_keys
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.verdicts.label_counts import count_import_labels, find_uncounted_imports
 
-CHOICES: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES))
+CHOICE_WORDS: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES))
 
 
 def add_file_arguments(parser: ArgumentParser) -> None:
@@ -97,14 +95,14 @@ def add_rater_arguments(parser: ArgumentParser, what: str) -> None:
     parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
 
 
-def reading_from(options: dict[str, Any]) -> Reading:
+def parse_read_options(options: dict[str, Any]) -> ReadOptions:
     kind = options.get("rater_kind")
-    return Reading(
+    return ReadOptions(
         format=options["format"],
         id_prefix=options["id_prefix"],
-        mapping=pairs_from(options["map"], "--map", "COLUMN=FIELD"),
-        constants=pairs_from(options["set"], "--set", "FIELD=VALUE"),
-        choices=choices_from(options["choice"]),
+        mapping=parse_pairs(options["map"], "--map", "COLUMN=FIELD"),
+        constants=parse_pairs(options["set"], "--set", "FIELD=VALUE"),
+        choices=parse_choices(options["choice"]),
         as_it_is=options["as_it_is"],
         rater=options.get("rater") or "",
         rater_kind=RaterKind(kind) if kind else None,
@@ -114,7 +112,7 @@ def reading_from(options: dict[str, Any]) -> Reading:
     )
 
 
-def pairs_from(told: list[str], option: str, form: str) -> dict[str, str]:
+def parse_pairs(told: list[str], option: str, form: str) -> dict[str, str]:
     """A column that is told of twice is both."""
     pairs: dict[str, str] = {}
     for pair in told:
@@ -126,11 +124,11 @@ def pairs_from(told: list[str], option: str, form: str) -> dict[str, str]:
     return pairs
 
 
-def choices_from(told: list[str]) -> dict[str, str]:
+def parse_choices(told: list[str]) -> dict[str, str]:
     meant: dict[str, str] = {}
-    for word, choice in pairs_from(told, "--choice", "WORD=CHOICE").items():
-        if choice not in CHOICES:
-            raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICES)}.")
+    for word, choice in parse_pairs(told, "--choice", "WORD=CHOICE").items():
+        if choice not in CHOICE_WORDS:
+            raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICE_WORDS)}.")
         if meant.setdefault(word.strip().lower(), choice) != choice:
             raise CommandError(f"--choice {word}={choice}: this word means {meant[word.strip().lower()]} already.")
     return meant
@@ -142,97 +140,97 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
     if evaluation is None:
         raise CommandError(f"There is no evaluation at “{options['slug']}”.")
     try:
-        with opened(options["file"]) as (file, name):
-            importing = preview(
+        with open_import_path(options["file"]) as (file, name):
+            importing = preview_file(
                 evaluation,
                 file,
                 file_name=name,
-                reading=reading_from(options),
+                reading=parse_read_options(options),
                 user=None,
                 pair=pair,
                 derive_pairs=options.get("derive_pairs"),
                 brings=brings,
             )
         if options["remember"]:
-            remember_reading(importing)
+            remember_import_mapping(importing)
         if options["dry_run"]:
-            say_and_discard(importing, out)
+            print_and_discard(importing, out)
         else:
             store_or_discard(importing, out, skip_bad=options["skip_bad"])
     except NamesMissing as missing:
         raise CommandError(str(missing)) from missing
     except ColumnsUnknown as unknown:
-        raise CommandError(f"{unknown}{perhaps(options)}") from unknown
+        raise CommandError(f"{unknown}{suggest_options(options)}") from unknown
     except OSError as error:
         raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
     except InputRefused as refused:
         raise CommandError(str(refused)) from refused
 
 
-def perhaps(options: dict[str, Any]) -> str:
+def suggest_options(options: dict[str, Any]) -> str:
     """The options that the file probably needs, ready to be pasted; nothing where they cannot be guessed."""
     if options["format"] != FileFormat.AUTO or options["map"] or options["set"]:
         return ""
     try:
-        with opened(options["file"]) as (file, name):
-            sheet = look_at(file, name)
+        with open_import_path(options["file"]) as (file, name):
+            sheet = read_sheet(file, name)
     except InputRefused:
         return ""
-    kind = guessed_kind(sheet)
-    if share(sheet, kind) < 1:
+    kind = guess_row_kind(sheet)
+    if share_of_needed_columns(sheet, kind) < 1:
         return ""
-    likely = guess(sheet, kind)
+    likely = guess_columns(sheet, kind)
     fields: dict[str, list[str]] = {}
     for field, column in likely.columns.items():
         fields.setdefault(column, []).append(field)
     mapped = [shlex.quote(f"{column}={','.join(told)}") for column, told in fields.items()]
     whole = [shlex.quote(f"{field}={value}") for field, value in likely.constants.items()]
     likely_options = ["--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])]
-    return " ".join([" Perhaps:", *likely_options, *choices_to_say(sheet, likely.columns.get("choice"))])
+    return " ".join([" Perhaps:", *likely_options, *suggest_choices(sheet, likely.columns.get("choice"))])
 
 
-def choices_to_say(sheet: Sheet, column: str | None) -> Iterator[str]:
+def suggest_choices(sheet: Sheet, column: str | None) -> Iterator[str]:
     """The labels of a column of choices whose meaning a person must say."""
-    if unknown := [word for word in sheet.words.get(column or "", ()) if is_number(word)]:
+    if unknown := [word for word in sheet.words.get(column or "", ()) if is_number_word(word)]:
         yield from ("--choice", *(shlex.quote(f"{word}=CHOICE") for word in unknown))
         yield f"with {', '.join(map(str, Choice))} for each CHOICE, as “{column}” means it."
 
 
-def say_and_discard(importing: Import, out: TextIO) -> None:
-    say_models(importing, out)
-    say_what_is_not_stored(importing, out)
-    say_summary(importing, out, "would be stored")
-    discard(importing)
+def print_and_discard(importing: Import, out: TextIO) -> None:
+    print_models(importing, out)
+    print_left_out(importing, out)
+    print_summary(importing, out, "would be stored")
+    discard_previewed_import(importing)
 
 
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
-    say_models(importing, out)
-    say_what_is_not_stored(importing, out)
+    print_models(importing, out)
+    print_left_out(importing, out)
     try:
-        begin(importing, skip_bad=skip_bad, user=None)
+        start_storing(importing, skip_bad=skip_bad, user=None)
     except InputRefused:
-        discard(importing)
+        discard_previewed_import(importing)
         raise
-    store(importing)
+    continue_storing(importing)
     importing.refresh_from_db()
     if importing.state != ImportState.DONE:
         raise CommandError(importing.reason)
-    for pk in (importing.pk, *imports_left_off(importing.evaluation)):
-        tally_import(Import.objects.get(pk=pk))
-    say_summary(importing, out, "stored")
+    for pk in (importing.pk, *find_uncounted_imports(importing.evaluation)):
+        count_import_labels(Import.objects.get(pk=pk))
+    print_summary(importing, out, "stored")
 
 
-def discard(importing: Import) -> None:
-    cancel(importing, user=None)
-    sweep(importing)
+def discard_previewed_import(importing: Import) -> None:
+    discard_import(importing, user=None)
+    clean_up_import(importing)
 
 
-def say_models(importing: Import, out: TextIO) -> None:
+def print_models(importing: Import, out: TextIO) -> None:
     if importing.models_in_words:
         out.write(f"{importing.models_in_words}\n")
 
 
-def say_what_is_not_stored(importing: Import, out: TextIO) -> None:
+def print_left_out(importing: Import, out: TextIO) -> None:
     """Bad rows, and what else the file holds that is not stored as it was; said before anything is stored."""
     for bad in importing.bad_rows:
         out.write(f"line {bad['line']}: {bad['reason']}\n")
@@ -242,13 +240,13 @@ def say_what_is_not_stored(importing: Import, out: TextIO) -> None:
         out.write(f"{notice}\n")
 
 
-def say_summary(importing: Import, out: TextIO, stored: str) -> None:
+def print_summary(importing: Import, out: TextIO, stored: str) -> None:
     for told in (*importing.summary["warnings"], *importing.summary["notes"]):
         out.write(f"{told}\n")
-    out.write(f"{summary_of(importing, stored)}\n")
+    out.write(f"{summarize_import(importing, stored)}\n")
 
 
-def summary_of(importing: Import, stored: str) -> str:
+def summarize_import(importing: Import, stored: str) -> str:
     new = ", ".join(f"{what} {number:,}" for what, number in importing.brought.items())
     rows = "row" if importing.rows_read == 1 else "rows"
     skipped = f"{importing.rows_skipped:,} skipped, " if importing.rows_skipped else ""

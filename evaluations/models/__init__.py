@@ -1,23 +1,28 @@
-"""Tables, constraints, and querysets that read like sentences."""
+"""Tables, constraints and querysets."""
 
-from evaluations.models.adjudication import Adjudication, Comment, Label, Mention, Span
-from evaluations.models.ballots import Ballot
+from evaluations.models.comparisons import (
+    Candidate,
+    Comparison,
+    Query,
+    Rendering,
+    Response,
+    Slice,
+    Tag,
+    Tagging,
+    TagWork,
+)
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Alias, Export
-from evaluations.models.finding import Slice, Tag, Tagging, TagWork
-from evaluations.models.hooks import Announcement, Delivery, DeliveryTry, Webhook
-from evaluations.models.jobs import JobStart
+from evaluations.models.imports import ColumnMapping, Import, finished_imports
+from evaluations.models.jobs import JobStart, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
-from evaluations.models.mappings import ColumnMapping
-from evaluations.models.material import Candidate, Comparison, Import, Query, Response, finished_imports
-from evaluations.models.people import Membership, SignInLink, User
-from evaluations.models.renderings import Rendering
-from evaluations.models.rounds import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Batch, Call, Run, Worker, of_test_calls
-from evaluations.models.searching import Indexing
-from evaluations.models.tokens import ApiToken, KeptAnswer
-from evaluations.models.verdicts import Review, Score, Verdict
+from evaluations.models.runs import Attempt, Batch, Call, Run, test_call_condition
+from evaluations.models.search_index import Indexing
+from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
 
 __all__ = [
     "Adjudication",
@@ -78,5 +83,5 @@ __all__ = [
     "Webhook",
     "Worker",
     "finished_imports",
-    "of_test_calls",
+    "test_call_condition",
 ]

@@ -1,12 +1,13 @@
-"""The study itself, and the record of who did what to it."""
+"""An evaluation with its settings and its events."""
 
 from typing import Any
 
 from django.db import models
 
-from evaluations.domain import LabelPolicy, Reveal
-from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, one_of
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.reviews import Reveal
+from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.users import User
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
@@ -32,10 +33,10 @@ class Evaluation(Row):
         "RubricVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="reviewed_in"
     )
     shown_judge = models.ForeignKey("Judge", on_delete=models.PROTECT, null=True, blank=True, related_name="shown_in")
-    reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=one_of(Reveal))
+    reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=enum_choices(Reveal))
     reviews_wanted = models.PositiveSmallIntegerField(default=1)
     label_policy = models.CharField(
-        max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=one_of(LabelPolicy)
+        max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=enum_choices(LabelPolicy)
     )
     # Whether a person and the shown judge who differ make a disagreement to be settled, as two people do.
     settles_judge = models.BooleanField(default=False)
@@ -53,8 +54,8 @@ class Evaluation(Row):
 
     class Meta:
         constraints = [
-            closed_list("reveal", Reveal, "evaluation_reveal"),
-            closed_list("label_policy", LabelPolicy, "evaluation_label_policy"),
+            enum_constraint("reveal", Reveal, "evaluation_reveal"),
+            enum_constraint("label_policy", LabelPolicy, "evaluation_label_policy"),
             models.CheckConstraint(condition=models.Q(reviews_wanted__gte=1), name="evaluation_reviews_wanted"),
             models.CheckConstraint(condition=models.Q(hold_minutes__gte=1), name="evaluation_hold_minutes"),
         ]

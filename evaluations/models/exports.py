@@ -1,13 +1,13 @@
-"""The record of every dataset file that was written."""
+"""The record of every exported file."""
 
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import ExportState
+from evaluations.domain.files import ExportState
+from evaluations.models.base import Row, enum_choices, enum_constraint, exactly_one_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, exactly_one_of, one_of
+from evaluations.models.users import User
 
 
 class Export(Row):
@@ -25,7 +25,7 @@ class Export(Row):
     filters = models.JSONField(default=dict)
     options = models.JSONField(default=dict)
     policy = models.CharField(max_length=40)
-    state = models.CharField(max_length=12, default=ExportState.UNFINISHED.value, choices=one_of(ExportState))
+    state = models.CharField(max_length=12, default=ExportState.UNFINISHED.value, choices=enum_choices(ExportState))
     rows = models.PositiveBigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)
     file = models.FileField(upload_to="exports/%Y/%m/", blank=True)
@@ -43,7 +43,7 @@ class Export(Row):
     removed_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [closed_list("state", ExportState, "export_state")]
+        constraints = [enum_constraint("state", ExportState, "export_state")]
 
     def __str__(self) -> str:
         return f"export {self.pk} as {self.format}"

@@ -1,13 +1,15 @@
-"""Who judges: endpoints, judges, and the raters that people and judges are in one evaluation."""
+"""Judges with their endpoints, prices and raters."""
 
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain import RULES_IN_WORDS, AskingMode, Dialect, JudgeKind, RaterKind, ReplyShape, RubricKind
+from evaluations.domain.judges import RULE_JUDGE_TEXTS, Dialect, JudgeKind, OutputMode, ReplyShape
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.rubrics import RubricKind
+from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, one_of
 from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
 
 
 class Endpoint(Row):
@@ -23,7 +25,7 @@ class Endpoint(Row):
     # Why it is left alone until then, in a sentence; empty where it only turned requests away for a moment.
     pause_reason = models.CharField(max_length=500, blank=True)
     # Empty: by its address, or as its handshake found it.
-    dialect = models.CharField(max_length=20, blank=True, choices=one_of(Dialect))
+    dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
     # Empty: long for servers on this machine or network, else the site's setting.
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True)
     # Sent with every request. A value of the form $NAME is the environment variable of that name, as for keys.
@@ -110,13 +112,13 @@ class Judge(Row):
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="judges")
     name = models.CharField(max_length=120)
-    kind = models.CharField(max_length=10, choices=one_of(JudgeKind))
+    kind = models.CharField(max_length=10, choices=enum_choices(JudgeKind))
     rubric_version = models.ForeignKey(
         RubricVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
     )
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="judges")
     model = models.CharField(max_length=200, blank=True)
-    mode = models.CharField(max_length=12, default=AskingMode.AUTO.value, choices=one_of(AskingMode))
+    mode = models.CharField(max_length=12, default=OutputMode.AUTO.value, choices=enum_choices(OutputMode))
     temperature = models.FloatField(null=True, blank=True)
     max_tokens = models.PositiveIntegerField(null=True, blank=True)
     seed = models.BigIntegerField(null=True, blank=True)
@@ -125,7 +127,7 @@ class Judge(Row):
     # Whether an unreadable reply is answered once with what was wrong.
     repairs = models.BooleanField(default=True)
     # What its server was found to take, once, before its first verdict; empty until then.
-    asked_as = models.CharField(max_length=12, blank=True, choices=one_of(ReplyShape))
+    asked_as = models.CharField(max_length=12, blank=True, choices=enum_choices(ReplyShape))
     # A `SentAs`: how its settings are written so that the model takes them; null until that was found.
     sent_as = models.JSONField(null=True, blank=True)
     # Beside those of its endpoint, and before them.
@@ -147,7 +149,7 @@ class Judge(Row):
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "name"], name="judge_name"),
             models.UniqueConstraint(fields=["evaluation", "fingerprint"], name="judge_fingerprint"),
-            closed_list("kind", JudgeKind, "judge_kind"),
+            enum_constraint("kind", JudgeKind, "judge_kind"),
             models.CheckConstraint(
                 condition=Q(kind=JudgeKind.LLM.value, endpoint__isnull=False, rubric_version__isnull=False)
                 | Q(kind=JudgeKind.RULE.value, endpoint__isnull=True, rubric_version__isnull=False)
@@ -172,7 +174,7 @@ class Judge(Row):
     @property
     def rule(self) -> str:
         """What a rule does, in words; empty for other judges."""
-        return RULES_IN_WORDS.get(self.model, "") if self.is_baseline else ""
+        return RULE_JUDGE_TEXTS.get(self.model, "") if self.is_baseline else ""
 
 
 class RaterQuerySet(models.QuerySet["Rater"]):
@@ -185,7 +187,7 @@ class Rater(Row):
     """Whoever gives verdicts in one evaluation."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="raters")
-    kind = models.CharField(max_length=8, choices=one_of(RaterKind))
+    kind = models.CharField(max_length=8, choices=enum_choices(RaterKind))
     name = models.CharField(max_length=200)
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")

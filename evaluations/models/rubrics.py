@@ -1,30 +1,32 @@
-"""What is asked: rubrics, their frozen versions and the aspects they share."""
+"""Rubrics with their frozen versions and shared aspects."""
 
 from datetime import datetime
 from typing import Any, Final, cast
 
 from django.db import models
 
-from evaluations.domain import FIRST_LAYOUT, AspectSpec, Choice, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain.choices import Choice
+from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.row import Row, closed_list, one_of
 
 # Specs of frozen versions, which never change, by id and moment of making: each page asks for one.
-FROZEN: "dict[tuple[int, datetime], RubricSpec]" = {}
-FROZEN_AT_MOST: Final = 500
+FROZEN_SPECS: "dict[tuple[int, datetime], RubricSpec]" = {}
+
+MAX_FROZEN_SPECS: Final = 500
 
 
 class Rubric(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="rubrics")
     name = models.CharField(max_length=120)
-    kind = models.CharField(max_length=10, default=RubricKind.PAIRWISE.value, choices=one_of(RubricKind))
-    origin = models.CharField(max_length=10, default=RubricOrigin.OWN.value, choices=one_of(RubricOrigin))
+    kind = models.CharField(max_length=10, default=RubricKind.PAIRWISE.value, choices=enum_choices(RubricKind))
+    origin = models.CharField(max_length=10, default=RubricOrigin.OWN.value, choices=enum_choices(RubricOrigin))
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "name"], name="rubric_name"),
-            closed_list("kind", RubricKind, "rubric_kind"),
-            closed_list("origin", RubricOrigin, "rubric_origin"),
+            enum_constraint("kind", RubricKind, "rubric_kind"),
+            enum_constraint("origin", RubricOrigin, "rubric_origin"),
         ]
 
     def __str__(self) -> str:
@@ -57,11 +59,11 @@ class RubricVersion(Row):
         """The version as the judge's room knows it."""
         if self.frozen_at is None:
             return self.read_spec()
-        known = FROZEN.get((self.pk, self.created_at))
+        known = FROZEN_SPECS.get((self.pk, self.created_at))
         if known is None:
-            if len(FROZEN) >= FROZEN_AT_MOST:
-                FROZEN.clear()
-            known = FROZEN[self.pk, self.created_at] = self.read_spec()
+            if len(FROZEN_SPECS) >= MAX_FROZEN_SPECS:
+                FROZEN_SPECS.clear()
+            known = FROZEN_SPECS[self.pk, self.created_at] = self.read_spec()
         return known
 
     def read_spec(self) -> RubricSpec:
@@ -103,12 +105,12 @@ class Aspect(Row):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.place is None:
-            self.place = next_place(self.evaluation_id)
+            self.place = next_aspect_slot(self.evaluation_id)
         super().save(*args, **kwargs)
 
 
-def next_place(evaluation_id: int) -> int:
-    """The first place that no aspect of the evaluation has had."""
+def next_aspect_slot(evaluation_id: int) -> int:
+    """The first slot that no aspect of the evaluation has had."""
     last = Aspect.objects.filter(evaluation=evaluation_id).aggregate(last=models.Max("place"))["last"]
     return 0 if last is None else last + 1
 
@@ -160,3 +162,10 @@ class RubricAspect(Row):
     @property
     def choices(self) -> tuple[Choice, ...]:
         return self.spec().choices
+
+
+def list_aspect_keys(evaluation: Evaluation) -> dict[int, str]:
+    """The aspects of the rubric that people review by, in page order, then the others by key."""
+    asked = RubricAspect.objects.filter(version=evaluation.review_rubric_id).order_by("position")
+    others = sorted(evaluation.aspects.values_list("key", "pk"))
+    return {**dict(asked.values_list("aspect_id", "aspect__key")), **{pk: key for key, pk in others}}

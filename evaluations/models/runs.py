@@ -1,28 +1,27 @@
-"""The judge's work: runs, the calls they work through, and every request that was paid for."""
+"""Runs of judges with their calls and attempts."""
 
-from datetime import timedelta
 from typing import Final
 
 from django.db import models
 from django.db.models import BooleanField, F, Func, Q
-from django.db.models.functions import Now
 
-from evaluations.domain import (
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import (
     FAILURE_STATES,
     AttemptOutcome,
     AttemptStep,
     BatchState,
     CallState,
-    Channel,
-    Orders,
+    RunChannel,
+    RunOrders,
     RunState,
-    Shown,
 )
+from evaluations.models.base import Row, enum_choices, enum_constraint, exactly_one_of, not_null_index
+from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import FinishedManager, Import, ImportedRow
 from evaluations.models.judges import Judge
-from evaluations.models.material import Comparison, FinishedManager, Import, ImportedRow, Response
-from evaluations.models.people import User
-from evaluations.models.row import Row, closed_list, exactly_one_of, filled_index, one_of
+from evaluations.models.users import User
 
 
 class Run(Row):
@@ -30,9 +29,9 @@ class Run(Row):
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="runs")
     batch = models.UUIDField()
-    state = models.CharField(max_length=10, default=RunState.PLANNING.value, choices=one_of(RunState))
-    channel = models.CharField(max_length=5, default=Channel.LIVE.value, choices=one_of(Channel))
-    orders = models.CharField(max_length=10, default=Orders.BOTH.value, choices=one_of(Orders))
+    state = models.CharField(max_length=10, default=RunState.PLANNING.value, choices=enum_choices(RunState))
+    channel = models.CharField(max_length=5, default=RunChannel.LIVE.value, choices=enum_choices(RunChannel))
+    orders = models.CharField(max_length=10, default=RunOrders.BOTH.value, choices=enum_choices(RunOrders))
     samples = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField(default=0)
     filters = models.JSONField(default=dict)
@@ -49,9 +48,9 @@ class Run(Row):
 
     class Meta:
         constraints = [
-            closed_list("state", RunState, "run_state"),
-            closed_list("orders", Orders, "run_orders"),
-            closed_list("channel", Channel, "run_channel"),
+            enum_constraint("state", RunState, "run_state"),
+            enum_constraint("orders", RunOrders, "run_orders"),
+            enum_constraint("channel", RunChannel, "run_channel"),
             models.CheckConstraint(condition=Q(samples__gte=1), name="run_samples"),
         ]
         indexes = [models.Index(fields=["evaluation", "-id"], name="run_newest")]
@@ -64,7 +63,7 @@ class Batch(Row):
     """Many requests of one run, sent as one file and answered as one within a day or so."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="batches")
-    state = models.CharField(max_length=10, default=BatchState.SENDING.value, choices=one_of(BatchState))
+    state = models.CharField(max_length=10, default=BatchState.SENDING.value, choices=enum_choices(BatchState))
     remote_id = models.CharField(max_length=200, blank=True)
     remote_state = models.CharField(max_length=40, blank=True)
     output_file = models.CharField(max_length=200, blank=True)
@@ -79,20 +78,20 @@ class Batch(Row):
 
     class Meta:
         verbose_name_plural = "batches"
-        constraints = [closed_list("state", BatchState, "batch_state")]
+        constraints = [enum_constraint("state", BatchState, "batch_state")]
         indexes = [models.Index(fields=["state", "not_before"], name="batch_waiting")]
 
     def __str__(self) -> str:
         return f"batch {self.pk} of {self.run}"
 
 
-FAILED: Final = [state.value for state in FAILURE_STATES]
+FAILED_STATES: Final = [state.value for state in FAILURE_STATES]
 
 
 class CallQuerySet(models.QuerySet["Call"]):
     def failed(self) -> "CallQuerySet":
         """Those that ended without an answer, by an index of them alone: its condition must stand in the statement."""
-        words = ", ".join(f"'{state}'" for state in FAILED)
+        words = ", ".join(f"'{state}'" for state in FAILED_STATES)
         return self.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
 
 
@@ -111,12 +110,12 @@ class Call(Row):
         Comparison, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False
     )
     response = models.ForeignKey(Response, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
-    shown = models.CharField(max_length=10, default=Shown.AS_STORED.value, choices=one_of(Shown))
+    shown = models.CharField(max_length=10, default=ShownOrder.AS_STORED.value, choices=enum_choices(ShownOrder))
     sample = models.PositiveSmallIntegerField(default=0)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="calls", db_index=False)
-    state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=one_of(CallState))
-    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
+    state = models.CharField(max_length=10, default=CallState.PENDING.value, choices=enum_choices(CallState))
+    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=enum_choices(AttemptStep))
     # Made to test the judge on one comparison or response, which no run has selected so far.
     is_test = models.BooleanField(default=False)
     repaired = models.BooleanField(default=False)
@@ -141,9 +140,9 @@ class Call(Row):
 
     class Meta:
         constraints = [
-            closed_list("state", CallState, "call_state"),
-            closed_list("shown", Shown, "call_shown"),
-            closed_list("step", AttemptStep, "call_step"),
+            enum_constraint("state", CallState, "call_state"),
+            enum_constraint("shown", ShownOrder, "call_shown"),
+            enum_constraint("step", AttemptStep, "call_step"),
             models.CheckConstraint(condition=exactly_one_of("comparison", "response"), name="call_one_subject"),
             models.CheckConstraint(
                 condition=Q(confirmed_by__isnull=True, confirmed_at__isnull=True)
@@ -162,14 +161,14 @@ class Call(Row):
         # A call is written several times, and each time into all of these: where a column is mostly empty
         # only what is filled is indexed, and no index begins as another does.
         indexes = [
-            *(filled_index(column, "call") for column in ("comparison", "response")),
-            *(filled_index(column, "call") for column in ("source_import", "batch", "copied_from")),
+            *(not_null_index(column, "call") for column in ("comparison", "response")),
+            *(not_null_index(column, "call") for column in ("source_import", "batch", "copied_from")),
             # In the order of claims, so that the next few are found without sorting all that wait.
             models.Index(fields=["run", "state", "id"], name="call_of_run"),
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="call_leased"),
             models.Index(fields=["reuse_key"], condition=~Q(reuse_key=""), name="call_reuse"),
             models.Index(fields=["judge"], condition=Q(repaired=True), name="call_repaired"),
-            models.Index(fields=["judge"], condition=Q(state__in=FAILED), name="call_failed"),
+            models.Index(fields=["judge"], condition=Q(state__in=FAILED_STATES), name="call_failed"),
             models.Index(fields=["judge"], condition=Q(is_test=True), name="call_test"),
         ]
 
@@ -182,8 +181,8 @@ class Call(Row):
         return self.state == CallState.SUSPECT and self.source_import_id is None
 
 
-def of_test_calls() -> Q:
-    """That a verdict, score or ballot came from a test call."""
+def test_call_condition() -> Q:
+    """The condition that a verdict, score or packed vote came from a test call."""
     return Q(call__in=Call.all_rows.filter(is_test=True))
 
 
@@ -191,7 +190,7 @@ class CountedManager(FinishedManager[ImportedRow]):
     """Hides what test calls gave, too."""
 
     def get_queryset(self) -> models.QuerySet[ImportedRow]:
-        return super().get_queryset().exclude(of_test_calls())
+        return super().get_queryset().exclude(test_call_condition())
 
 
 class Attempt(Row):
@@ -203,8 +202,8 @@ class Attempt(Row):
     # The claim that it was sent under: with its call it names the request, so that none is written twice.
     lease = models.UUIDField(null=True)
     number = models.PositiveSmallIntegerField()
-    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=one_of(AttemptStep))
-    outcome = models.CharField(max_length=10, choices=one_of(AttemptOutcome))
+    step = models.CharField(max_length=8, default=AttemptStep.ASK.value, choices=enum_choices(AttemptStep))
+    outcome = models.CharField(max_length=10, choices=enum_choices(AttemptOutcome))
     http_status = models.PositiveSmallIntegerField(null=True)
     raw = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
@@ -226,39 +225,12 @@ class Attempt(Row):
     error = models.TextField(blank=True)
 
     class Meta:
-        indexes = [filled_index("batch", "attempt")]
+        indexes = [not_null_index("batch", "attempt")]
         constraints = [
             models.UniqueConstraint(fields=["call", "number"], name="attempt_number"),
-            closed_list("step", AttemptStep, "attempt_step"),
-            closed_list("outcome", AttemptOutcome, "attempt_outcome"),
+            enum_constraint("step", AttemptStep, "attempt_step"),
+            enum_constraint("outcome", AttemptOutcome, "attempt_outcome"),
         ]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of call {self.call_id}"
-
-
-# A worker reports itself every 5 seconds: three reports missed, and it counts as gone.
-WORKER_ALIVE: Final = timedelta(seconds=20)
-
-
-class WorkerQuerySet(models.QuerySet["Worker"]):
-    def alive(self) -> "WorkerQuerySet":
-        """The processes that were heard of lately, by the database's clock."""
-        return self.filter(seen_at__gt=Now() - WORKER_ALIVE)
-
-
-class Worker(Row):
-    """A process that works calls, as it last reported itself."""
-
-    name = models.CharField(max_length=200, unique=True)
-    host = models.CharField(max_length=200)
-    pid = models.PositiveIntegerField()
-    version = models.CharField(max_length=40)
-    started_at = models.DateTimeField()
-    seen_at = models.DateTimeField()
-    in_flight = models.PositiveIntegerField(default=0)
-
-    objects = WorkerQuerySet.as_manager()
-
-    def __str__(self) -> str:
-        return self.name

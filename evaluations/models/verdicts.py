@@ -1,15 +1,25 @@
-"""What raters say: reviews by people, and the verdicts and scores of every rater."""
+"""What raters chose on comparisons, from the first choice of a review to the label."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
-from evaluations.domain import Choice, PickedBy, Reason, Reveal, ReviewState, Shown, Stage
+from evaluations.domain.choices import Choice, LabelSource, ShownOrder, Stage
+from evaluations.domain.reviews import DifferenceReason, Reveal, ReviewState, SelectionMethod
+from evaluations.models.base import (
+    Row,
+    enum_choices,
+    enum_constraint,
+    enum_or_empty_constraint,
+    exactly_one_of,
+    not_null_index,
+)
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.imports import FinishedManager, Import
 from evaluations.models.judges import Judge, Rater
-from evaluations.models.material import Comparison, FinishedManager, Import, Response
-from evaluations.models.rounds import Round
-from evaluations.models.row import Row, closed_list, closed_or_empty, exactly_one_of, filled_index, one_of
+from evaluations.models.queues import Round
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call, CountedManager
+from evaluations.models.users import User
 
 
 class Review(Row):
@@ -27,14 +37,16 @@ class Review(Row):
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="reviews")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="reviews")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="reviews")
-    shown = models.CharField(max_length=10, choices=one_of(Shown))
-    state = models.CharField(max_length=8, default=ReviewState.DRAFT.value, choices=one_of(ReviewState))
+    shown = models.CharField(max_length=10, choices=enum_choices(ShownOrder))
+    state = models.CharField(max_length=8, default=ReviewState.DRAFT.value, choices=enum_choices(ReviewState))
     version = models.PositiveIntegerField(default=0)
     blind = models.BooleanField(default=True)
     judge_first = models.BooleanField(default=False)
-    reveal = models.CharField(max_length=12, blank=True, choices=one_of(Reveal))
+    reveal = models.CharField(max_length=12, blank=True, choices=enum_choices(Reveal))
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, related_name="reviews", db_index=False)
-    picked_by = models.CharField(max_length=20, default=PickedBy.BY_HAND.value, choices=one_of(PickedBy))
+    picked_by = models.CharField(
+        max_length=20, default=SelectionMethod.BY_HAND.value, choices=enum_choices(SelectionMethod)
+    )
     round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="reviews")
     probability = models.FloatField(null=True)
     # Its first choices became final because the shown judge had not answered: it can come back.
@@ -55,10 +67,10 @@ class Review(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["rater", "comparison", "rubric_version"], name="review_once"),
-            closed_list("state", ReviewState, "review_state"),
-            closed_list("shown", Shown, "review_shown"),
-            closed_list("picked_by", PickedBy, "review_picked_by"),
-            closed_or_empty("reveal", Reveal, "review_reveal"),
+            enum_constraint("state", ReviewState, "review_state"),
+            enum_constraint("shown", ShownOrder, "review_shown"),
+            enum_constraint("picked_by", SelectionMethod, "review_picked_by"),
+            enum_or_empty_constraint("reveal", Reveal, "review_reveal"),
             models.CheckConstraint(
                 condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
                 name="review_probability",
@@ -84,9 +96,9 @@ class Verdict(Row):
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="verdicts", db_index=False)
     aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="verdicts")
     sample = models.PositiveSmallIntegerField(default=0)
-    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=one_of(Stage))
-    shown = models.CharField(max_length=10, choices=one_of(Shown))
-    choice = models.CharField(max_length=8, choices=one_of(Choice))
+    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=enum_choices(Stage))
+    shown = models.CharField(max_length=10, choices=enum_choices(ShownOrder))
+    choice = models.CharField(max_length=8, choices=enum_choices(Choice))
     inconsistent = models.BooleanField(default=False)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="verdicts", db_index=False)
     review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="verdicts", db_index=False)
@@ -95,7 +107,7 @@ class Verdict(Row):
     )
     rationale = models.TextField(blank=True)
     note = models.TextField(blank=True)
-    reason = models.CharField(max_length=40, blank=True, choices=one_of(Reason))
+    reason = models.CharField(max_length=40, blank=True, choices=enum_choices(DifferenceReason))
     confidence = models.FloatField(null=True)
     # From the model's own probabilities of the labels: A is 1, tie a half, B is 0. Beside the choice, never instead.
     weighted = models.FloatField(null=True)
@@ -105,10 +117,10 @@ class Verdict(Row):
 
     class Meta:
         constraints = [
-            closed_list("choice", Choice, "verdict_choice"),
-            closed_list("shown", Shown, "verdict_shown"),
-            closed_list("stage", Stage, "verdict_stage"),
-            closed_or_empty("reason", Reason, "verdict_reason"),
+            enum_constraint("choice", Choice, "verdict_choice"),
+            enum_constraint("shown", ShownOrder, "verdict_shown"),
+            enum_constraint("stage", Stage, "verdict_stage"),
+            enum_or_empty_constraint("reason", DifferenceReason, "verdict_reason"),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="verdict_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="verdict_of_call"),
             models.UniqueConstraint(
@@ -125,7 +137,7 @@ class Verdict(Row):
             models.Index(fields=["comparison", "aspect", "rater", "choice"], name="verdict_of_comparison"),
             # Of a judge on a few comparisons: SQLite would read all that it ever said.
             models.Index(fields=["rater", "comparison"], name="verdict_of_rater"),
-            filled_index("source_import", "verdict"),
+            not_null_index("source_import", "verdict"),
         ]
 
     def __str__(self) -> str:
@@ -142,7 +154,7 @@ class Score(Row):
     # From the model's own probabilities of the scale's values: their mean. Beside the value, never instead.
     weighted = models.FloatField(null=True)
     sample = models.PositiveSmallIntegerField(default=0)
-    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=one_of(Stage))
+    stage = models.CharField(max_length=5, default=Stage.FIRST.value, choices=enum_choices(Stage))
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="scores", db_index=False)
     review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="scores", db_index=False)
     source_import = models.ForeignKey(
@@ -150,7 +162,7 @@ class Score(Row):
     )
     rationale = models.TextField(blank=True)
     note = models.TextField(blank=True)
-    reason = models.CharField(max_length=40, blank=True, choices=one_of(Reason))
+    reason = models.CharField(max_length=40, blank=True, choices=enum_choices(DifferenceReason))
 
     objects = CountedManager["Score"]()
     all_rows = models.Manager["Score"]()
@@ -158,11 +170,11 @@ class Score(Row):
     class Meta:
         indexes = [
             models.Index(fields=["rater", "response"], name="score_of_rater"),
-            filled_index("source_import", "score"),
+            not_null_index("source_import", "score"),
         ]
         constraints = [
-            closed_list("stage", Stage, "score_stage"),
-            closed_or_empty("reason", Reason, "score_reason"),
+            enum_constraint("stage", Stage, "score_stage"),
+            enum_or_empty_constraint("reason", DifferenceReason, "score_reason"),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="score_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="score_of_call"),
             models.UniqueConstraint(
@@ -179,3 +191,166 @@ class Score(Row):
 
     def __str__(self) -> str:
         return f"{self.value} for {self.aspect_id} by {self.rater_id}"
+
+
+class Ballot(Row):
+    """All that one rater chose on one comparison in one go: in one call, one review, or one sample of an import.
+
+    Derived from Verdicts in the transaction that writes them; `domain.ballots` says how ``first`` and ``final`` (of
+    people who saved final choices) are packed. ``shown``: the order's place in ORDERS. ``inconsistent``:
+    a bit for each aspect. ``moment``: when it was given, or came in with a file that does not say, in
+    milliseconds since 1970-01-01 UTC. Choices of an import that were given at different moments have a row each.
+    """
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="ballots", db_index=False)
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="ballots", db_index=False)
+    shown = models.PositiveSmallIntegerField()
+    sample = models.PositiveSmallIntegerField(default=0)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False)
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False)
+    source_import = models.ForeignKey(
+        Import, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False
+    )
+    block = models.PositiveSmallIntegerField(default=0)
+    first = models.BigIntegerField(default=0)
+    final = models.BigIntegerField(default=0)
+    inconsistent = models.BigIntegerField(default=0)
+    moment = models.BigIntegerField(default=0)
+
+    objects = FinishedManager["Ballot"]()
+    all_rows = models.Manager["Ballot"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="ballot_source"),
+            models.UniqueConstraint(fields=["call", "block"], condition=Q(call__isnull=False), name="ballot_of_call"),
+            models.UniqueConstraint(
+                fields=["review", "block"], condition=Q(review__isnull=False), name="ballot_of_review"
+            ),
+            models.UniqueConstraint(
+                fields=["rater", "comparison", "sample", "shown", "source_import", "block", "moment"],
+                condition=Q(source_import__isnull=False),
+                name="ballot_of_import",
+            ),
+        ]
+        indexes = [
+            # Everything that a report reads of a judge: it never looks at the rows themselves.
+            models.Index(
+                fields=["rater", "comparison", "shown", "block", "first", "inconsistent"], name="ballot_of_rater"
+            ),
+            not_null_index("source_import", "ballot"),
+            # For the removal of comparisons: the database looks here for each of them.
+            models.Index(fields=["comparison"], name="ballot_of_comparison"),
+        ]
+
+    def __str__(self) -> str:
+        return f"ballot {self.pk} of {self.rater_id}"
+
+
+class Span(Row):
+    """A passage of a response that a person marked and commented.
+
+    ``start`` and ``end`` count characters of the turn as it is shown; ``quote`` is what stands there.
+    """
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="spans")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="spans")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, null=True, related_name="spans")
+    turn = models.PositiveSmallIntegerField(default=0)
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    quote = models.TextField()
+    comment = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(start__lt=F("end")), name="span_not_empty")]
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end} of response {self.response_id}"
+
+
+class Comment(Row):
+    """One contribution to the thread of a comparison. Withdrawn comments keep their position but not their text."""
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="comments")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, null=True, related_name="comments")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="comments")
+    text = models.TextField()
+    withdrawn_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"comment by {self.user_id} on comparison {self.comparison_id}"
+
+
+class Mention(Row):
+    """That a comment calls a person."""
+
+    comment = models.ForeignKey(Comment, on_delete=models.PROTECT, related_name="mentions", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="mentions")
+    seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["comment", "user"], name="mention_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in comment {self.comment_id}"
+
+
+class Adjudication(Row):
+    """The decision that resolves one aspect of one comparison. Earlier decisions are in the events."""
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="adjudications", db_index=False)
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="adjudications")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="adjudications")
+    choice = models.CharField(max_length=8, choices=enum_choices(Choice))
+    reason = models.TextField()
+    version = models.PositiveIntegerField(default=1)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["comparison", "aspect"], name="adjudication_once"),
+            enum_constraint("choice", Choice, "adjudication_choice"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.choice} for {self.aspect_id} of {self.comparison_id}"
+
+
+class Label(Row):
+    """What people and adjudicators say of one aspect of one comparison: derived, and equal to a recount.
+
+    Written in the transaction that changed a final verdict or an adjudication. Where no person
+    voted there is no row: what judges say then is read from their verdicts. ``choice`` is empty
+    where the votes are split; ``unanimous``: all votes are one choice.
+    """
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="labels", db_index=False)
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="labels", db_index=False)
+    choice = models.CharField(max_length=8, blank=True, choices=enum_choices(Choice))
+    source = models.CharField(max_length=12, choices=enum_choices(LabelSource))
+    votes = models.PositiveIntegerField()
+    unanimous = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["comparison", "aspect"], name="label_once"),
+            enum_or_empty_constraint("choice", Choice, "label_choice"),
+            enum_constraint("source", LabelSource, "label_source"),
+            models.CheckConstraint(
+                condition=Q(choice="", source=LabelSource.SPLIT.value)
+                | (~Q(choice="") & ~Q(source=LabelSource.SPLIT.value)),
+                name="label_split_is_empty",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["aspect", "choice", "comparison"], name="label_of_choice"),
+            models.Index(
+                fields=["comparison", "aspect"],
+                condition=Q(unanimous=False) & ~Q(source=LabelSource.ADJUDICATED.value),
+                name="label_in_conflict",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.choice or 'no label'} for {self.aspect_id} of {self.comparison_id}"

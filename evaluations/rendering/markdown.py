@@ -1,4 +1,4 @@
-"""Markdown in, safe HTML out: tables, coloured code, formulas; nothing that loads, nothing that navigates."""
+"""Markdown rendered as safe HTML that loads nothing and navigates nowhere."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from html import escape
@@ -11,10 +11,9 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
-from evaluations.rendering.cleaning import ALIGNED, cleaned
-from evaluations.rendering.code import coloured
-from evaluations.rendering.delimiting import closer_of, find_formulas
-from evaluations.rendering.formulas import mathml
+from evaluations.rendering.code_highlighter import highlight_code
+from evaluations.rendering.formulas import closing_delimiter, enable_formulas, latex_to_mathml
+from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
 
 # Raise it with every change of what is made of a text: what is kept was made by an older one.
 RENDERER: Final = 3
@@ -34,28 +33,28 @@ A_FORMULA: Final = 20
 TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
 
 
-def rendered(text: str) -> str:
-    """Safe HTML for any text whatever. Never raises, loads nothing, navigates nowhere."""
-    text = without_surrogates(text)
+def render_markdown(text: str) -> str:
+    """Safe HTML for any text; never raises, loads nothing, navigates nowhere."""
+    text = replace_surrogates(text)
     tokens = MARKDOWN.parse(text) if len(text) <= LONGEST_PARSED else None
     if tokens is None or any(token.level >= DEEPEST - 1 for token in tokens):
-        return cleaned(f'<pre dir="auto">{escape(text)}</pre>')
-    return cleaned(
+        return sanitize_html(f'<pre dir="auto">{escape(text)}</pre>')
+    return sanitize_html(
         MARKDOWN.renderer.render(tokens, MARKDOWN.options, {"formulas": MOST_IN_FORMULAS, "coloured": MOST_COLOURED})
     )
 
 
-def without_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Half a character cannot be written as UTF-8: it becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
 
 
-def adapt(state: StateCore) -> None:
+def adapt_document(state: StateCore) -> None:
     """The parsed document as our pages show it."""
     for place, token in enumerate(state.tokens):
         adapt_block(token)
         if token.children:
-            token.children = list(inert(token.children))
+            token.children = list(make_inert(token.children))
         if token.type == "inline" and place > 1 and state.tokens[place - 2].type == "list_item_open":
             mark_task(state.tokens[place - 2], token)
 
@@ -83,46 +82,46 @@ def mark_task(item: Token, line: Token) -> None:
     item.attrs["class"] = "task"
     children[0].content = children[0].content[4:]
     words = f'<span class="visually-hidden" dir="ltr">{spoken}</span>'  # says nothing of the list's own direction
-    children.insert(0, html(f'<span class="marker" aria-hidden="true">{mark}</span>{words}'))
+    children.insert(0, html_token(f'<span class="marker" aria-hidden="true">{mark}</span>{words}'))
 
 
-def inert(children: Sequence[Token]) -> Iterator[Token]:
+def make_inert(children: Sequence[Token]) -> Iterator[Token]:
     """Images become their words, links carry their address as text and lead nowhere by themselves."""
     address, words = "", ""
     for child in children:
         if child.type == "link_open":
             address, words = str(child.attrs["href"]), ""
-            yield html(f'<a class="link" data-address="{escape(address)}">' if is_web(address) else "")
+            yield html_token(f'<a class="link" data-address="{escape(address)}">' if is_web_address(address) else "")
         elif child.type == "link_close":
-            yield html("</a>" if is_web(address) else "")
-            yield html("" if words in spellings(address) else address_shown(address))
+            yield html_token("</a>" if is_web_address(address) else "")
+            yield html_token("" if words in address_spellings(address) else display_address(address))
         elif child.type == "image":
-            yield html(f'<span class="image">Image: {escape(child.content or "no words")}</span>')
-            yield html(address_shown(str(child.attrs["src"])))
+            yield html_token(f'<span class="image">Image: {escape(child.content or "no words")}</span>')
+            yield html_token(display_address(str(child.attrs["src"])))
         else:
             words += child.content
             yield child
 
 
-def is_web(address: str) -> bool:
+def is_web_address(address: str) -> bool:
     return address.lower().startswith(("http://", "https://"))
 
 
-def spellings(address: str) -> Iterator[str]:
-    """How an address that was written out, without a link of its own, may stand in the text."""
+def address_spellings(address: str) -> Iterator[str]:
+    """The ways in which an address without a link of its own may be written in the text."""
     yield address
     yield from (address.removeprefix(start) for start in ("http://", "mailto:"))
 
 
-def address_shown(address: str) -> str:
+def display_address(address: str) -> str:
     return f' <span class="address">({escape(address)})</span>'
 
 
-def html(content: str) -> Token:
+def html_token(content: str) -> Token:
     return Token("html_inline", "", 0, content=content)
 
 
-def fence(
+def render_fence(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     index: int,
@@ -132,12 +131,12 @@ def fence(
     """A block of code in the colours of the language that its first line names."""
     language = (tokens[index].info.split() or [""])[0]
     env["coloured"] -= len(tokens[index].content)
-    code = coloured(tokens[index].content, language if env["coloured"] >= 0 else "")
+    code = highlight_code(tokens[index].content, language if env["coloured"] >= 0 else "")
     named = f' data-language="{escape(language)}"' if language else ""
     return f'<pre dir="ltr"{named}><code>{code}</code></pre>\n'
 
 
-def code_inline(
+def render_inline_code(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     index: int,
@@ -148,18 +147,18 @@ def code_inline(
     return f'<code dir="ltr">{escape(tokens[index].content, quote=False)}</code>'
 
 
-def formula(
+def render_formula(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     index: int,
     options: OptionsDict,
     env: MutableMapping[str, Any],
 ) -> str:
-    """A formula as MathML; as it was written where it cannot be read, or where there are too many."""
-    token, opener, closer = tokens[index], tokens[index].markup, closer_of(tokens[index].markup)
+    """A formula as MathML, or as written where it cannot be read or where there are too many."""
+    token, opener, closer = tokens[index], tokens[index].markup, closing_delimiter(tokens[index].markup)
     env["formulas"] -= len(token.content) + A_FORMULA
     latex = f"{opener}{token.content}{closer}" if opener.startswith("\\begin") else token.content
-    shown = mathml(latex, display=opener not in ("$", "\\(")) if env["formulas"] >= 0 else None
+    shown = latex_to_mathml(latex, display=opener not in ("$", "\\(")) if env["formulas"] >= 0 else None
     if token.type == "formula":
         return shown or f'<code class="formula" dir="ltr">{escape(opener + token.content + closer)}</code>'
     if shown:
@@ -167,17 +166,17 @@ def formula(
     return f'<pre class="formula" dir="ltr">{escape(opener + token.content + closer + token.info)}</pre>\n'
 
 
-def parser() -> MarkdownIt:
+def make_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": DEEPEST})
     markdown.enable(["table", "strikethrough"]).use(gfm_autolink_plugin)
-    find_formulas(markdown)
-    markdown.core.ruler.push("adapt", adapt)
+    enable_formulas(markdown)
+    markdown.core.ruler.push("adapt", adapt_document)
     for kind in ("fence", "code_block"):
-        markdown.add_render_rule(kind, fence)
-    markdown.add_render_rule("code_inline", code_inline)
+        markdown.add_render_rule(kind, render_fence)
+    markdown.add_render_rule("code_inline", render_inline_code)
     for kind in ("formula", "formula_block"):
-        markdown.add_render_rule(kind, formula)
+        markdown.add_render_rule(kind, render_formula)
     return markdown
 
 
-MARKDOWN: Final = parser()
+MARKDOWN: Final = make_parser()

@@ -1,4 +1,4 @@
-"""Agreement of two raters on the same items: every coefficient with its interval, with ties and without."""
+"""Agreement of two raters on the same items, with ties and without, each coefficient with its interval."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,29 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats import coefficients
-from evaluations.stats.coding import CHOICES, BoolArray
-from evaluations.stats.coefficients import SIDES as SIDES
-from evaluations.stats.coefficients import Tables
-from evaluations.stats.contributions import Contributions, FloatArray
-from evaluations.stats.intervals import CORRELATION, SHARE, Spread, too_few
-from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.slopes import measured
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.stats.agreement_coefficients import (
+    SIDES,
+    ContingencyTables,
+    bias_index,
+    cohen_kappa,
+    gwet_ac1,
+    gwet_ac2,
+    prevalence_index,
+    raw_agreement,
+    scott_pi,
+    weighted_kappa,
+)
+from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.coding import BoolArray
+from evaluations.stats.confidence_intervals import (
+    CORRELATION_BOUNDS,
+    SHARE_BOUNDS,
+    Spread,
+    differentiate,
+    why_interval_withheld,
+)
+from evaluations.stats.estimates import Estimate, undefined_estimate
 
 NOTHING_SHARED: Final = "No comparison has a choice on both sides."
 ALL_TIES: Final = "No comparison is left once ties are dropped."
@@ -27,70 +42,72 @@ TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
 TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."
 MORE_THAN_TWO: Final = "It is defined for two choices: see it without ties."
 
-CELLS: Final = len(CHOICES) ** 2
+CELLS: Final = len(PACKED_CHOICES) ** 2
 ALL: Final[BoolArray] = np.ones(CELLS, dtype=bool)
-SAME: Final[BoolArray] = np.eye(len(CHOICES), dtype=bool).ravel()
-SIDED: Final[BoolArray] = np.outer(np.arange(len(CHOICES)) < SIDES, np.arange(len(CHOICES)) < SIDES).ravel()
+SAME: Final[BoolArray] = np.eye(len(PACKED_CHOICES), dtype=bool).ravel()
+SIDED: Final[BoolArray] = np.outer(
+    np.arange(len(PACKED_CHOICES)) < SIDES, np.arange(len(PACKED_CHOICES)) < SIDES
+).ravel()
 # Tie and both bad are one step of the order: where they meet, nobody disagrees about it.
 SAME_IN_ORDER: Final[BoolArray] = (
-    SAME | ~np.add.outer(np.arange(len(CHOICES)) < SIDES, np.arange(len(CHOICES)) < SIDES).ravel()
+    SAME | ~np.add.outer(np.arange(len(PACKED_CHOICES)) < SIDES, np.arange(len(PACKED_CHOICES)) < SIDES).ravel()
 )
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two say on the same ``n`` items, of which they ``agree`` on so many. `coefficients` has the formulas."""
+    """Agreement of two raters on ``n`` items, on ``agree`` of which they made the same choice."""
 
     agree: int
     n: int
-    agreement: Number
-    cohen_kappa: Number
-    weighted_kappa: Number
-    scott_pi: Number
-    gwet_ac1: Number
-    gwet_ac2: Number
-    prevalence_index: Number
-    bias_index: Number
+    agreement: Estimate
+    cohen_kappa: Estimate
+    weighted_kappa: Estimate
+    scott_pi: Estimate
+    gwet_ac1: Estimate
+    gwet_ac2: Estimate
+    prevalence_index: Estimate
+    bias_index: Estimate
 
 
 @dataclass(frozen=True)
-class Block:
-    """With ties (S1) and without (S2); ``dropped`` is the share of items that S2 leaves out."""
+class AgreementBlock:
+    """Agreement with ties (S1) and without (S2); ``dropped`` is the share of items that S2 leaves out."""
 
     with_ties: Agreement
     without_ties: Agreement
-    dropped: Number
+    dropped: Estimate
 
 
 @dataclass(frozen=True)
-class MajorityBlock(Block):
-    """Held against a majority; ``n_split`` counts the items on which no single choice led."""
+class MajorityBlock(AgreementBlock):
+    """Agreement with a majority; ``n_split`` counts the items without a single leading choice."""
 
     n_split: int
 
 
 @dataclass(frozen=True)
-class PooledBlock(Block):
-    """Every pair of votes on the same item; ``self_pairs`` counts those of one person with itself."""
+class PooledBlock(AgreementBlock):
+    """Agreement of all pairs of votes on an item; ``self_pairs`` counts those of one person with itself."""
 
     self_pairs: int
 
 
 @dataclass(frozen=True)
-class Way:
-    """With ties or without: the cells that count, what is made of them, and what is not to be had of them."""
+class TieTreatment:
+    """The cells that count with or without ties, their measures, and the reasons for missing measures."""
 
     cells: BoolArray
     measures: tuple[str, ...]
     withheld: Mapping[str, str]
 
 
-S1: Final = Way(
+S1: Final = TieTreatment(
     ALL,
     ("agreement", "cohen_kappa", "weighted_kappa", "scott_pi", "gwet_ac1", "gwet_ac2"),
     {"prevalence_index": MORE_THAN_TWO, "bias_index": MORE_THAN_TWO},
 )
-S2: Final = Way(
+S2: Final = TieTreatment(
     SIDED,
     ("agreement", "cohen_kappa", "scott_pi", "gwet_ac1", "prevalence_index", "bias_index"),
     {"weighted_kappa": TWO_SIDES_KAPPA, "gwet_ac2": TWO_SIDES_AC1},
@@ -102,87 +119,108 @@ IN_ORDER: Final = ("weighted_kappa", "gwet_ac2")
 # The numbers of a block in one row: those of S1, the share dropped, those of S2.
 DROPPED: Final = len(S1.measures)
 ROW: Final = (*S1.measures, "dropped", *S2.measures)
-BOUNDS: Final = tuple(SHARE if name in ("agreement", "dropped") else CORRELATION for name in ROW)
+BOUNDS: Final = tuple(SHARE_BOUNDS if name in ("agreement", "dropped") else CORRELATION_BOUNDS for name in ROW)
 AMONG: Final = (ALL,) * (DROPPED + 1) + (SIDED,) * len(S2.measures)
 
 
-def block(found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True) -> Block:
+def agreement_block(
+    found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True
+) -> AgreementBlock:
     """``found``: a table of choices by choices, as `crossed` makes it. ``q``: how many choices the rubric offers."""
-    row = measured(numbers_of_a_block(max(q, SIDES)), found.totals)
+    row = differentiate(block_statistic(max(q, SIDES)), found.totals)
     values = row.values.tolist()
-    table, n = Tables(found.totals.reshape(len(CHOICES), len(CHOICES))), int(found.totals.sum())
+    table, n = (
+        ContingencyTables(found.totals.reshape(len(PACKED_CHOICES), len(PACKED_CHOICES))),
+        int(found.totals.sum()),
+    )
     if raters_known:
-        no_s1, no_s2 = of_constant(table.in_order(), IN_ORDER) | of_constant(table), of_constant(table.sides)
+        no_s1, no_s2 = (
+            reasons_for_constant_rater(table.in_order(), IN_ORDER) | reasons_for_constant_rater(table),
+            reasons_for_constant_rater(table.sides),
+        )
     else:
         no_s1 = no_s2 = dict.fromkeys(NEED_RATERS, NO_RATERS)
     numbers = [
-        *defined(S1, n, values[:DROPPED], no_s1, empty),
-        Number(values[DROPPED], n) if n else undefined(empty),
-        *defined(S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], no_s2, ALL_TIES if n else empty),
+        *estimates_or_reasons(S1, n, values[:DROPPED], no_s1, empty),
+        Estimate(values[DROPPED], n) if n else undefined_estimate(empty),
+        *estimates_or_reasons(
+            S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], no_s2, ALL_TIES if n else empty
+        ),
     ]
-    few = [*reasons(found, S1), too_few(found, SIDED, among=ALL), *reasons(found, S2)]
+    few = [
+        *block_interval_reasons(found, S1),
+        why_interval_withheld(found, SIDED, among=ALL),
+        *block_interval_reasons(found, S2),
+    ]
     within = Spread(found).hedged(numbers, row, BOUNDS, few, AMONG)
-    with_ties, without_ties = agreement(found, S1, within[:DROPPED]), agreement(found, S2, within[DROPPED + 1 :])
-    return Block(with_ties, without_ties, within[DROPPED])
+    with_ties, without_ties = (
+        make_agreement(found, S1, within[:DROPPED]),
+        make_agreement(found, S2, within[DROPPED + 1 :]),
+    )
+    return AgreementBlock(with_ties, without_ties, within[DROPPED])
 
 
-def of_constant(table: Tables, measures: Sequence[str] = COEFFICIENTS) -> dict[str, str]:
-    """The measures that one table has no number for, since a rater is constant: it tells no item from another.
+def reasons_for_constant_rater(table: ContingencyTables, measures: Sequence[str] = COEFFICIENTS) -> dict[str, str]:
+    """Reasons for the measures that are undefined because a rater always makes the same choice.
 
     Where both are, and make the same choice, AC1 may say that the aspect is constant.
     """
     return dict.fromkeys(measures, CONSTANT_RATER) if table.has_constant and table.agree < table.n else {}
 
 
-def numbers_of_a_block(q: int) -> Callable[[FloatArray], FloatArray]:
-    """… × 16 cells → … × ROW, of q choices on offer."""
+def block_statistic(q: int) -> Callable[[FloatArray], FloatArray]:
+    """A statistic (… × 16 cells) → (… × ROW) for a rubric with q choices."""
 
     def statistic(totals: FloatArray) -> FloatArray:
-        table = Tables(totals.reshape(*totals.shape[:-1], len(CHOICES), len(CHOICES)))
+        table = ContingencyTables(totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES)))
         in_order, sides = table.in_order(), table.sides
-        return side_by_side(
-            coefficients.raw_agreement(table),
-            coefficients.cohen_kappa(table),
-            coefficients.weighted_kappa(in_order),
-            coefficients.scott_pi(table),
-            coefficients.gwet_ac1(table, q),
-            coefficients.gwet_ac2(in_order, min(q, SIDES + 1)),
+        return stack_measures(
+            raw_agreement(table),
+            cohen_kappa(table),
+            weighted_kappa(in_order),
+            scott_pi(table),
+            gwet_ac1(table, q),
+            gwet_ac2(in_order, min(q, SIDES + 1)),
             1 - sides.n / table.n,
-            coefficients.raw_agreement(sides),
-            coefficients.cohen_kappa(sides),
-            coefficients.scott_pi(sides),
-            coefficients.gwet_ac1(sides, SIDES),
-            coefficients.prevalence_index(sides),
-            coefficients.bias_index(sides),
+            raw_agreement(sides),
+            cohen_kappa(sides),
+            scott_pi(sides),
+            gwet_ac1(sides, SIDES),
+            prevalence_index(sides),
+            bias_index(sides),
         )
 
     return statistic
 
 
-def side_by_side(*numbers: FloatArray) -> FloatArray:
-    """… each → … × numbers, number by number in memory."""
+def stack_measures(*numbers: FloatArray) -> FloatArray:
+    """Arrays of one shape stacked on a new last axis, each measure contiguous in memory."""
     return np.moveaxis(np.stack(numbers), 0, -1)
 
 
-def defined(way: Way, n: int, values: Sequence[float], withheld: Mapping[str, str], empty: str) -> list[Number]:
+def estimates_or_reasons(
+    way: TieTreatment, n: int, values: Sequence[float], withheld: Mapping[str, str], empty: str
+) -> list[Estimate]:
     if not n:
-        return [undefined(empty)] * len(values)
+        return [undefined_estimate(empty)] * len(values)
     return [
-        Number(value, n) if name not in withheld and isfinite(value) else undefined(withheld.get(name, CONSTANT), n)
+        Estimate(value, n)
+        if name not in withheld and isfinite(value)
+        else undefined_estimate(withheld.get(name, CONSTANT), n)
         for name, value in zip(way.measures, values, strict=True)
     ]
 
 
-def reasons(found: Contributions, way: Way) -> list[str | None]:
-    """Why there is too little for an interval, for each measure."""
-    few = too_few(found, ~SAME, among=way.cells)
+def block_interval_reasons(found: Contributions, way: TieTreatment) -> list[str | None]:
+    """For each measure, why it has no interval, or None."""
+    few = why_interval_withheld(found, ~SAME, among=way.cells)
     in_order = few
     if few is None and found.totals[SAME_IN_ORDER & ~SAME].any():
-        in_order = too_few(found, ~SAME_IN_ORDER, among=way.cells)
+        in_order = why_interval_withheld(found, ~SAME_IN_ORDER, among=way.cells)
     return [in_order if name in IN_ORDER else few for name in way.measures]
 
 
-def agreement(found: Contributions, way: Way, numbers: Sequence[Number]) -> Agreement:
+def make_agreement(found: Contributions, way: TieTreatment, numbers: Sequence[Estimate]) -> Agreement:
     agree, n = int(found.totals[way.cells & SAME].sum()), numbers[0].n
-    withheld = {name: undefined(why, n) if n else numbers[0] for name, why in way.withheld.items()}
+    withheld = {name: undefined_estimate(why, n) if n else numbers[0] for name, why in way.withheld.items()}
     return Agreement(agree, n, **dict(zip(way.measures, numbers, strict=True)), **withheld)

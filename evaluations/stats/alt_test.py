@@ -1,29 +1,144 @@
-"""The alternative annotator test: may a judge stand in for one of the people (Calderon, Reichart and Dror 2025)?
+"""The alternative annotator test (Calderon, Reichart and Dror 2025).
 
-Each person is left out in turn, and the judge and that person are both held against those that remain.
+Each person is left out in turn, and the judge and that person are both compared with the remaining people. S measures
+how well a choice or a score agrees with those of the others on the same item. A side whose S is not below the other's
+has the advantage, so that both have it where they are equal.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan, sqrt
 from typing import Final
 
 import numpy as np
 
-from evaluations.stats.advantage import Advantage
-from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import Contributions, FloatArray
-from evaluations.stats.intervals import SHARE, Spread, too_few
-from evaluations.stats.left_out import Differences, by_cluster, by_item
-from evaluations.stats.multiplicity import benjamini_yekutieli
-from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.coding import MISSING, BoolArray, IntArray, count_choices_by_unit
+from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld
+from evaluations.stats.distributions import t_upper_tail
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.multiple_testing import benjamini_yekutieli_adjust
+from evaluations.stats.votes import Votes
+
+ADVANTAGE_DIGITS: Final = 9  # 0.3 − 0.2 is not to be further away than 0.1
+
+
+@dataclass(frozen=True)
+class Advantage:
+    """Advantages of judge and person, for each vote on an item that the judge and another person rated too."""
+
+    rater: IntArray
+    cluster: IntArray
+    judge: BoolArray
+    human: BoolArray
+
+
+@dataclass(frozen=True)
+class AnnotatorScores:
+    """Scores of people on one aspect: the item, rater and value of each."""
+
+    item: IntArray
+    rater: IntArray
+    value: FloatArray
+
+
+def advantage_of_choices(choice: IntArray, each: Votes, cluster: IntArray) -> Advantage:
+    """S is the share of the others that chose the same, every choice being a category.
+
+    ``choice``: the judge's per item, MISSING where it has none. ``each``: one vote of a person on an item.
+    """
+    counts = count_choices_by_unit(each.item, each.choice, len(choice))
+    voters = np.bincount(each.item, minlength=len(choice))
+    kept = (choice[each.item] != MISSING) & (voters[each.item] > 1)
+    item, own = each.item[kept], each.choice[kept]
+    judged = choice[item]
+    # Of the others as many chose as the person did as of all, less the person.
+    with_human = counts[item, own] - 1
+    with_judge = counts[item, judged] - (judged == own)
+    return Advantage(each.rater[kept], cluster[item], with_judge >= with_human, with_human >= with_judge)
+
+
+def advantage_of_scores(value: FloatArray, people: AnnotatorScores, cluster: IntArray) -> Advantage:
+    """S is −RMSE, the root of the mean squared distance from the values of the others.
+
+    ``value``: the judge's per item, NaN where it has none. The squared distances of two from the same others differ
+    by (h − j)(h + j − 2m), m the mean of the others; no root is needed to see which is smaller.
+    """
+    items = len(value)
+    voters = np.bincount(people.item, minlength=items)
+    totals = np.bincount(people.item, people.value, items)
+    kept = ~np.isnan(value[people.item]) & (voters[people.item] > 1)
+    item, own = people.item[kept], people.value[kept]
+    judged, others = value[item], (totals[item] - own) / (voters[item] - 1)
+    further = np.round((own - judged) * (own + judged - 2 * others), ADVANTAGE_DIGITS)
+    return Advantage(people.rater[kept], cluster[item], further >= 0, further <= 0)
+
+
+LEAST_VALUES: Final = 10  # below, a t of means of clusters leans on a bell shape that nobody has seen
+
+NO_VARIANCE: Final = 1e-12  # as a share of the sum of squares: what rounding leaves of none
+
+DIFFERENCE_DIGITS: Final = 9
+
+
+@dataclass(frozen=True)
+class AdvantageDifferences:
+    """For each person, the count, sum and sum of squares of human minus judge advantage."""
+
+    n: IntArray
+    total: FloatArray
+    squares: FloatArray
+
+    def p_values(self, epsilon: float) -> FloatArray:
+        """Of H0: the mean is ε or more. NaN below LEAST_VALUES."""
+        found = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
+        return np.array([one_sided_p(epsilon, *one) for one in found])
+
+
+def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
+    """P(T ≤ t), t = (mean − ε) ÷ standard error; without variance 0 where the mean is below ε, else 1."""
+    if n < LEAST_VALUES:
+        return nan
+    mean, around = total / n, squares - total * total / n
+    if around <= NO_VARIANCE * squares:
+        return 0.0 if round(mean, DIFFERENCE_DIGITS) < epsilon else 1.0
+    return t_upper_tail((epsilon - mean) / sqrt(around / (n - 1) / n), n - 1)
+
+
+def differences_by_item(found: Advantage, people: int) -> AdvantageDifferences:
+    return differences_from_values(found.rater, found.human.astype(np.float64) - found.judge, people)
+
+
+def differences_by_cluster(found: Advantage, people: int) -> AdvantageDifferences:
+    """Differences of the means of each cluster in which a person has items."""
+    clusters = int(found.cluster.max(initial=0)) + 1
+    # Each cell of person and cluster is sorted along with its difference, as 0, 1 or 2: quicker than sorting places.
+    keys = (found.rater * clusters + found.cluster) * 3 + 1 + found.human - found.judge
+    cell, difference = np.divmod(np.sort(keys), 3)
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    means = np.add.reduceat(difference - 1.0, starts) / np.diff(starts, append=len(cell))
+    return differences_from_values(cell[starts] // clusters, means, people)
+
+
+def differences_from_values(person: IntArray, value: FloatArray, people: int) -> AdvantageDifferences:
+    return AdvantageDifferences(
+        n=np.bincount(person, minlength=people),
+        total=np.bincount(person, value, people).astype(np.float64),
+        squares=np.bincount(person, value * value, people).astype(np.float64),
+    )
+
 
 # What a person costs beyond a judge, as the advantage that a judge may lack: the paper's rule of thumb.
 EPSILON: Final = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
+
 DEFAULT: Final = "crowd"  # the strictest: nobody has said how skilled the people are, and who passes here passes all
+
 FALSE_DISCOVERIES: Final = 0.05
+
 PASSES_FROM: Final = 0.5
+
 LEAST_ITEMS: Final = 30
+
 LEAST_PEOPLE: Final = 3
 
 OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no others."
@@ -31,7 +146,7 @@ OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no othe
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person left out. ``rho_…``: the share of the ``n`` items on which that side has the advantage."""
+    """A left-out person. ``rho_…``: the share of the ``n`` items on which that side has the advantage."""
 
     name: str
     n: int
@@ -53,21 +168,21 @@ class AnnotatorTest:
 
 
 @dataclass(frozen=True)
-class Winning:
+class WinningRate:
     """``omega``: the share of the people of whom H0 was rejected. The judge passes from a half on."""
 
     tests: tuple[AnnotatorTest, ...]
-    omega: Number
+    omega: Estimate
     passes: bool
 
 
 @dataclass(frozen=True)
-class AtEpsilon:
+class AltTestAtEpsilon:
     """``by_item`` is the test of the paper; ``by_cluster`` that over means of clusters, where clusters repeat."""
 
     epsilon: float
-    by_item: Winning
-    by_cluster: Winning | None
+    by_item: WinningRate
+    by_cluster: WinningRate | None
 
 
 @dataclass(frozen=True)
@@ -76,9 +191,9 @@ class AltTest:
 
     why: str | None
     annotators: tuple[Annotator, ...]
-    rho: Number
+    rho: Estimate
     default: str
-    by_skill: dict[str, AtEpsilon]
+    by_skill: dict[str, AltTestAtEpsilon]
 
 
 def alt_test(found: Advantage, names: Sequence[str], items: str = "comparisons") -> AltTest:
@@ -89,28 +204,30 @@ def alt_test(found: Advantage, names: Sequence[str], items: str = "comparisons")
     n = np.bincount(found.rater, minlength=len(names))
     (people,) = np.nonzero(n >= LEAST_ITEMS)
     if len(people) < LEAST_PEOPLE:
-        why = unmet(n, items)
-        return AltTest(why, (), undefined(why, int(n.sum())), DEFAULT, {})
-    tested = only(found, people, len(names))
-    items_of, clusters_of = by_item(tested, len(people)), by_cluster(tested, len(people))
+        why = unmet_condition(n, items)
+        return AltTest(why, (), undefined_estimate(why, int(n.sum())), DEFAULT, {})
+    tested = only_people(found, people, len(names))
+    items_of, clusters_of = differences_by_item(tested, len(people)), differences_by_cluster(tested, len(people))
     kept = [names[one] for one in people.tolist()]
     repeats = bool((clusters_of.n < items_of.n).any())
     return AltTest(
         why=None,
-        annotators=described(tested, kept, items_of.n, clusters_of.n),
+        annotators=describe_annotators(tested, kept, items_of.n, clusters_of.n),
         rho=mean_advantage(tested, len(people)),
         default=DEFAULT,
         by_skill={
-            skill: AtEpsilon(
-                epsilon, winning(kept, items_of, epsilon), winning(kept, clusters_of, epsilon) if repeats else None
+            skill: AltTestAtEpsilon(
+                epsilon,
+                winning_rate(kept, items_of, epsilon),
+                winning_rate(kept, clusters_of, epsilon) if repeats else None,
             )
             for skill, epsilon in EPSILON.items()
         },
     )
 
 
-def unmet(n: IntArray, items: str) -> str:
-    """Which condition is not met, with the counts."""
+def unmet_condition(n: IntArray, items: str) -> str:
+    """The condition of the test that is not met, with the counts."""
     enough, most = int((n >= LEAST_ITEMS).sum()), int(n.max(initial=0))
     return (
         f"It needs {LEAST_PEOPLE} people with {LEAST_ITEMS} {items} or more each that the judge and another person "
@@ -118,8 +235,8 @@ def unmet(n: IntArray, items: str) -> str:
     )
 
 
-def only(found: Advantage, people: IntArray, raters: int) -> Advantage:
-    """Of these people, who are numbered anew in this order."""
+def only_people(found: Advantage, people: IntArray, raters: int) -> Advantage:
+    """The advantages of these people, numbered anew in this order."""
     place = np.full(raters, -1)
     place[people] = np.arange(len(people))
     person = place[found.rater]
@@ -127,31 +244,37 @@ def only(found: Advantage, people: IntArray, raters: int) -> Advantage:
     return Advantage(person[kept], found.cluster[kept], found.judge[kept], found.human[kept])
 
 
-def described(found: Advantage, names: Sequence[str], n: IntArray, clusters: IntArray) -> tuple[Annotator, ...]:
+def describe_annotators(
+    found: Advantage, names: Sequence[str], n: IntArray, clusters: IntArray
+) -> tuple[Annotator, ...]:
     judge = (np.bincount(found.rater, found.judge, len(n)) / n).tolist()
     human = (np.bincount(found.rater, found.human, len(n)) / n).tolist()
     return tuple(Annotator(*one) for one in zip(names, n.tolist(), clusters.tolist(), judge, human, strict=True))
 
 
-def mean_advantage(found: Advantage, people: int) -> Number:
-    """ρ, with its interval by cluster: people are given, items are drawn."""
+def mean_advantage(found: Advantage, people: int) -> Estimate:
+    """The mean advantage ρ with its interval by cluster, for these people and randomly drawn items."""
     cells = Contributions(found.cluster, found.rater * 2 + found.judge, people * 2)
-    number = Number(float(mean_share(cells.totals)), len(found.rater))
+    number = Estimate(float(mean_advantage_statistic(cells.totals)), len(found.rater))
     behind = np.arange(people * 2) % 2 == 0
-    reason = too_few(cells, behind, among=np.ones_like(behind))
-    return number.without_interval(reason) if reason else Spread(cells).interval(number, mean_share, SHARE)
+    reason = why_interval_withheld(cells, behind, among=np.ones_like(behind))
+    return (
+        number.without_interval(reason)
+        if reason
+        else Spread(cells).interval(number, mean_advantage_statistic, SHARE_BOUNDS)
+    )
 
 
-def mean_share(totals: FloatArray) -> FloatArray:
-    """Over people the mean of won ÷ (lost + won): (…, people × 2) → (…)."""
+def mean_advantage_statistic(totals: FloatArray) -> FloatArray:
+    """The mean over people of won ÷ (lost + won), from totals (…, people × 2) → (…)."""
     lost, won = totals[..., 0::2], totals[..., 1::2]
     return np.asarray((won / (lost + won)).mean(axis=-1))
 
 
-def winning(names: Sequence[str], differences: Differences, epsilon: float) -> Winning:
+def winning_rate(names: Sequence[str], differences: AdvantageDifferences, epsilon: float) -> WinningRate:
     p = differences.p_values(epsilon)
-    rejected = benjamini_yekutieli(np.nan_to_num(p, nan=1.0)) <= FALSE_DISCOVERIES
+    rejected = benjamini_yekutieli_adjust(np.nan_to_num(p, nan=1.0)) <= FALSE_DISCOVERIES
     found = zip(names, p.tolist(), rejected.tolist(), strict=True)
     tests = tuple(AnnotatorTest(name, None if isnan(one) else one, won) for name, one, won in found)
-    omega = Number(float(rejected.mean()), len(tests)).without_interval(OF_THESE_PEOPLE)
-    return Winning(tests, omega, bool(rejected.mean() >= PASSES_FROM))
+    omega = Estimate(float(rejected.mean()), len(tests)).without_interval(OF_THESE_PEOPLE)
+    return WinningRate(tests, omega, bool(rejected.mean() >= PASSES_FROM))

@@ -1,4 +1,4 @@
-"""A bootstrap of clusters: how often each is drawn, and which quantiles of the resampled numbers bound an interval."""
+"""A seeded cluster bootstrap with bias-corrected and accelerated (BCa) bounds."""
 
 from functools import lru_cache
 from statistics import NormalDist
@@ -7,25 +7,25 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.distributions import t_975
 
 SEED: Final = 95
 RESAMPLES: Final = 2_000
-CLUSTERS_A_PART: Final = 250
+CLUSTERS_PER_CHUNK: Final = 250
 MOST_COUNTED: Final = 2**20  # in a sample; a resample that drew the largest clusters alone stays below 2**24
 NORMAL: Final = NormalDist()
 
 
 @lru_cache(maxsize=8)
-def times_drawn(part: int) -> npt.NDArray[np.uint8]:
+def poisson_draws(part: int) -> npt.NDArray[np.uint8]:
     """How often each of CLUSTERS_A_PART clusters comes up in each resample, by Poisson: clusters × RESAMPLES."""
     rng = np.random.default_rng([SEED, part])
-    return rng.poisson(1, size=(CLUSTERS_A_PART, RESAMPLES)).astype(np.uint8)
+    return rng.poisson(1, size=(CLUSTERS_PER_CHUNK, RESAMPLES)).astype(np.uint8)
 
 
-def resampled(by_cluster: FloatArray, *, whole: bool = False) -> FloatArray:
-    """The totals of RESAMPLES resamples: RESAMPLES × cells, cell by cell in memory, for numbers are made of cells.
+def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArray:
+    """Totals of RESAMPLES resamples of clusters: RESAMPLES × cells, each cell contiguous in memory.
 
     Each takes every cluster a number of times that is Poisson with mean 1, independent of the others (Hanley and
     MacGibbon 2006). How many it takes in all then varies, which no share or coefficient depends on, and the same
@@ -33,14 +33,14 @@ def resampled(by_cluster: FloatArray, *, whole: bool = False) -> FloatArray:
     """
     kind: type[np.floating] = np.float32 if whole and by_cluster.sum() < MOST_COUNTED else np.float64
     found = np.zeros((by_cluster.shape[1], RESAMPLES))
-    for part, first in enumerate(range(0, len(by_cluster), CLUSTERS_A_PART)):
-        some = by_cluster[first : first + CLUSTERS_A_PART].astype(kind)
-        found += some.T @ times_drawn(part)[: len(some)].astype(kind)
+    for part, first in enumerate(range(0, len(by_cluster), CLUSTERS_PER_CHUNK)):
+        some = by_cluster[first : first + CLUSTERS_PER_CHUNK].astype(kind)
+        found += some.T @ poisson_draws(part)[: len(some)].astype(kind)
     return found.T
 
 
-def accelerated(ordered: FloatArray, held: float, skewness: float, clusters: int) -> tuple[float, float]:
-    """The bounds of 95 %, bias-corrected and accelerated (Efron 1987), from resampled numbers in order.
+def bca_bounds(ordered: FloatArray, held: float, skewness: float, clusters: int) -> tuple[float, float]:
+    """The 95% bounds, bias-corrected and accelerated (Efron 1987), from sorted resampled numbers.
 
     ``held``: the number itself. ``skewness``: its acceleration. ``clusters``: effective ones.
     Plain quantiles are too narrow for few clusters, having normal tails in place of those of t (Hesterberg 2015), and
@@ -51,10 +51,10 @@ def accelerated(ordered: FloatArray, held: float, skewness: float, clusters: int
     bias = NORMAL.inv_cdf(min(max(float(below), 1 / len(ordered)), 1 - 1 / len(ordered)))
     z = t_975(clusters - 1)
     low, high = (NORMAL.cdf(bias + at / (1 - skewness * at)) for at in (bias - z, bias + z))
-    return quantile(ordered, low), quantile(ordered, high)
+    return interpolated_quantile(ordered, low), interpolated_quantile(ordered, high)
 
 
-def accelerations(influences: FloatArray) -> FloatArray:
+def bca_accelerations(influences: FloatArray) -> FloatArray:
     """A sixth of the skewness of the sum over clusters, between −1/6 and 1/6; 0 where nothing varies.
 
     ``influences``: numbers × clusters, what each cluster adds to each number, around 0.
@@ -65,8 +65,8 @@ def accelerations(influences: FloatArray) -> FloatArray:
     return np.asarray(np.divide(cubes, 6 * spread, out=np.zeros_like(cubes), where=spread > 0))
 
 
-def quantile(ordered: FloatArray, level: float) -> float:
-    """Between the two nearest of them, linearly."""
+def interpolated_quantile(ordered: FloatArray, level: float) -> float:
+    """A quantile, interpolated linearly between the two nearest values."""
     place = level * (len(ordered) - 1)
     lower = int(place)
     upper = min(lower + 1, len(ordered) - 1)

@@ -1,11 +1,11 @@
-"""The ranking of a judge on all comparisons, corrected by people's sample of them: PPI++ for Bradley–Terry.
+"""A judge's ranking corrected by people's sample: PPI++ for Bradley–Terry.
 
-The gradient of the likelihood is linear in what was won, so the corrected gradient is that of a corrected
-table (Angelopoulos, Duchi and Zrnic 2023, on generalised linear models). With Hájek's means over the sample,
+The gradient of the likelihood is linear in the wins, so the corrected gradient is that of a corrected table
+(Angelopoulos, Duchi and Zrnic 2023, on generalised linear models). With Hájek's means over the sample,
 
     λ mean over all x(F − p) + mean over the sample x(Y − p) − λ mean over the sample x(F − p) = 0,
 
-x being 1 for the first candidate of a comparison and −1 for the second, p the chance that the scores give.
+x is 1 for the first candidate of a comparison and −1 for the second, p the probability that the scores predict.
 """
 
 from dataclasses import dataclass
@@ -13,35 +13,35 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.stats.bradley_terry import Table, chances, incidence, scores
+from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, incidence_matrix, win_probabilities
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import MISSING, IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
 from evaluations.stats.distributions import t_975
-from evaluations.stats.evidence import residuals, table
-from evaluations.stats.intervals import LEAST_DISAGREEING
+from evaluations.stats.estimates import Estimate
 from evaluations.stats.matches import Matches
-from evaluations.stats.numbers import Number
-from evaluations.stats.outcomes import Judgement, Reviewed
-from evaluations.stats.ppi import Together, common_weight
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
+from evaluations.stats.ppi import SampleWithJudge, common_lambda
 from evaluations.stats.ranking import (
     NOT_FOUND,
     Ranking,
-    around,
-    fitted,
+    fit_scores,
+    interval_reasons_by_candidate,
+    make_standings,
     normal_draws,
-    numbers_of,
-    sandwich,
-    standings,
-    too_few_of_each,
-    withheld,
+    sandwich_covariance,
+    score_estimates,
+    score_intervals,
+    withhold_intervals,
 )
+from evaluations.stats.ranking_evidence import score_residuals, win_table_of
 from evaluations.stats.win_rates import HARDLY_CORRECTED, NOT_JUDGED
 
 
 @dataclass(frozen=True)
-class Correction:
-    reviewed: Reviewed
-    judgement: Judgement
+class RankingCorrection:
+    reviewed: ReviewedMatches
+    judgement: JudgedMatches
     judge_weight: float
 
     @property
@@ -73,25 +73,25 @@ class Correction:
         return np.bincount(self.reviewed.evidence.pair, values, len(self.matches.met)).astype(np.float64)
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> WinTable:
         """How much each pair met and what its first had of it, people and judge together, as shares of all."""
         of_judge = self.judgement.pairs.counts * (self.judge_weight / len(self.matches.items))
         met = (1 - self.judge_weight) * self.by_pair(self.share) + of_judge.sum(axis=1)
         wins = self.by_pair(self.share * (self.people - self.judge_weight * self.judge)) + of_judge @ [0.0, 0.5, 1.0]
-        return table(self.matches, met, wins)
+        return win_table_of(self.matches, met, wins)
 
     def products(self, at: FloatArray) -> FloatArray:
         """Σ s_g s_gᵀ over clusters, with what a cluster changes in the two sums that are divided by."""
-        matches, every, p = self.matches, 1 / len(self.matches.items), chances(self.table, at)
+        matches, every, p = self.matches, 1 / len(self.matches.items), win_probabilities(self.table, at)
         surplus = (self.judge_weight * every) * (self.judgement.evidence.outcome - p[matches.pair_by_cluster])
         extra = np.full(len(surplus), -every)
         of_pair = p[self.reviewed.evidence.pair]
         added = self.share * (self.people - of_pair - self.judge_weight * (self.judge - of_pair))
         surplus[self.places] += added
         extra[self.places] += self.share
-        found = residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
+        found = score_residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
         # The mean over the sample is as far above nothing as the one over all is below it.
-        mean = self.by_pair(added) @ incidence(self.table)
+        mean = self.by_pair(added) @ incidence_matrix(self.table)
         centring = np.column_stack([np.eye(len(mean)), -mean])
         return np.asarray(centring @ found @ centring.T)
 
@@ -101,32 +101,32 @@ class Correction:
         return len(np.unique(self.reviewed.evidence.cluster[self.people != self.judge]))
 
 
-def corrected_ranking(reviewed: Reviewed, judgement: Judgement) -> Ranking:
-    """With t over the reviewed clusters; λ is the one that makes the candidates' win rates most precise together."""
-    alone = fitted(reviewed.evidence)
+def rank_by_corrected_judge(reviewed: ReviewedMatches, judgement: JudgedMatches) -> Ranking:
+    """The corrected ranking with t over the reviewed clusters; λ minimises the summed variance of win rates."""
+    alone = fit_scores(reviewed.evidence)
     comparisons, clusters = alone.evidence.comparisons, alone.evidence.clusters
     why = alone.why or (None if (judgement.choice != MISSING).any() else NOT_JUDGED)
     if why:
         return Ranking({}, why, comparisons, clusters)
-    judge_weight = common_weight(Together(reviewed.candidates, judgement.candidates))
-    correction = Correction(reviewed, judgement, judge_weight)
-    at = scores(correction.table)
+    judge_weight = common_lambda(SampleWithJudge(reviewed.candidates, judgement.candidates))
+    correction = RankingCorrection(reviewed, judgement, judge_weight)
+    at = bradley_terry_scores(correction.table)
     if np.isnan(at).any():
         return Ranking({}, NOT_FOUND, comparisons, clusters, judge_weight)
-    found = within(correction, numbers_of(alone.evidence, at), at, clusters)
-    return Ranking(standings(alone.evidence.names, *found), None, comparisons, clusters, judge_weight)
+    found = corrected_intervals(correction, score_estimates(alone.evidence, at), at, clusters)
+    return Ranking(make_standings(alone.evidence.names, *found), None, comparisons, clusters, judge_weight)
 
 
-def within(
-    correction: Correction, numbers: list[Number], at: FloatArray, clusters: int
-) -> tuple[list[Number], FloatArray | None]:
+def corrected_intervals(
+    correction: RankingCorrection, numbers: list[Estimate], at: FloatArray, clusters: int
+) -> tuple[list[Estimate], FloatArray | None]:
     """The scores with intervals, and draws of them, where enough differs for the variance to be known."""
-    reasons = too_few_of_each(correction.reviewed.evidence)
+    reasons = interval_reasons_by_candidate(correction.reviewed.evidence)
     if correction.judge_weight and correction.differing < LEAST_DISAGREEING:
         reasons = [one or HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING) for one in reasons]
     if None not in reasons:
-        return withheld(numbers, reasons), None
-    covariance = sandwich(correction.table, at, correction.products(at), clusters)
+        return withhold_intervals(numbers, reasons), None
+    covariance = sandwich_covariance(correction.table, at, correction.products(at), clusters)
     rule = f"linearised, t over {clusters:,} reviewed clusters"
-    found = around(numbers, covariance, t_975(clusters - 1), rule)
-    return withheld(found, reasons), normal_draws(at, covariance)
+    found = score_intervals(numbers, covariance, t_975(clusters - 1), rule)
+    return withhold_intervals(found, reasons), normal_draws(at, covariance)

@@ -1,4 +1,4 @@
-"""Tail areas of the t distribution, from the incomplete beta function: numpy has none, and scipy is 200 MB."""
+"""Tail areas and quantiles of the t distribution, computed without scipy."""
 
 from functools import lru_cache
 from math import exp, isinf, lgamma, log, sqrt
@@ -16,7 +16,7 @@ def t_upper_tail(t: float, degrees: float) -> float:
     """P(T ≥ t) for Student's t with that many degrees of freedom."""
     if isinf(t):
         return 0.0 if t > 0 else 1.0
-    tail = 0.5 * incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
+    tail = 0.5 * regularised_incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
     return tail if t >= 0 else 1 - tail
 
 
@@ -38,10 +38,10 @@ def t_quantile(p: float, degrees: float) -> float:
 @lru_cache(maxsize=1_024)
 def t_975(degrees: int) -> float:
     """The t below which 97.5 % lie. A page of intervals asks for it hundreds of times."""
-    return t_quantile(0.975, degrees) if degrees < EXPANDED_FROM else t_of_many_degrees(Z_975, degrees)
+    return t_quantile(0.975, degrees) if degrees < EXPANDED_FROM else t_quantile_by_expansion(Z_975, degrees)
 
 
-def t_of_many_degrees(z: float, degrees: float) -> float:
+def t_quantile_by_expansion(z: float, degrees: float) -> float:
     """The t with the tail that z has of the normal, by its expansion (A&S 26.7.5): to seven digits at z = 1.96."""
     terms = (
         (z**3 + z) / 4,
@@ -52,7 +52,7 @@ def t_of_many_degrees(z: float, degrees: float) -> float:
     return z + sum(term / float(degrees) ** power for power, term in enumerate(terms, 1))
 
 
-def incomplete_beta(a: float, b: float, x: float) -> float:
+def regularised_incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised I_x(a, b), by Lentz's continued fraction (DLMF 8.17.22)."""
     if x <= 0:
         return 0.0
@@ -60,29 +60,29 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
         return 1.0
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x))
     if x < (a + 1) / (a + b + 2):
-        return front * fraction(a, b, x) / a
-    return 1 - front * fraction(b, a, 1 - x) / b
+        return front * continued_fraction(a, b, x) / a
+    return 1 - front * continued_fraction(b, a, 1 - x) / b
 
 
-def fraction(a: float, b: float, x: float) -> float:
-    c, d = 1.0, 1 / away_from_zero(1 - (a + b) * x / (a + 1))
+def continued_fraction(a: float, b: float, x: float) -> float:
+    c, d = 1.0, 1 / keep_from_zero(1 - (a + b) * x / (a + 1))
     found = d
     for m in range(1, MOST_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1 / away_from_zero(1 + term * d)
-            c = away_from_zero(1 + term / c)
+            d = 1 / keep_from_zero(1 + term * d)
+            c = keep_from_zero(1 + term / c)
             found *= c * d
         if abs(c * d - 1) < PRECISE:
             return found
     return found
 
 
-def away_from_zero(value: float) -> float:
+def keep_from_zero(value: float) -> float:
     return value if abs(value) > TINY else TINY
 
 
-def standard_error(total: float, squares: float, n: int) -> float:
-    """Of a mean, from the sum and the sum of squares of n values, two or more."""
+def standard_error_of_mean(total: float, squares: float, n: int) -> float:
+    """The standard error of a mean, from the sum and the sum of squares of n ≥ 2 values."""
     return sqrt(max(squares - total * total / n, 0.0) / (n - 1) / n)

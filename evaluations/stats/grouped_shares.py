@@ -1,19 +1,18 @@
-"""A share in each of many groups, with intervals that take clusters whole: all groups at once."""
+"""A share in each of many groups, with intervals by cluster, computed for all groups at once."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from evaluations.stats.cluster_sums import numbered
+from evaluations.stats.cluster_totals import FloatArray, number_clusters
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.intervals import wilson_of
-from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.ranks import stable_order
+from evaluations.stats.confidence_intervals import wilson_from_variance
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.ranks import radix_order
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedEntries:
     """``group``: of each entry. ``cell``: of each entry the number of its group and cluster; ``group_of_cell``."""
 
     group: IntArray
@@ -45,17 +44,19 @@ class Grouped:
             return np.asarray(self.squares(influence) * clusters / (clusters - 1))
 
 
-def grouped(group: IntArray, groups: int, cluster: IntArray) -> Grouped:
-    key = numbered(cluster).of * groups + group
-    order = stable_order(key)
+def group_entries(group: IntArray, groups: int, cluster: IntArray) -> GroupedEntries:
+    key = number_clusters(cluster).of * groups + group
+    order = radix_order(key)
     in_order = key[order]
     starts = np.append(True, in_order[1:] != in_order[:-1])[: len(key)]
     cell = np.empty(len(key), dtype=np.int64)
     cell[order] = np.cumsum(starts) - 1
-    return Grouped(group, groups, cell, in_order[starts] % groups)
+    return GroupedEntries(group, groups, cell, in_order[starts] % groups)
 
 
-def shares(entries: Grouped, value: FloatArray | BoolArray, counted: BoolArray, empty: str) -> list[Number]:
+def shares_by_group(
+    entries: GroupedEntries, value: FloatArray | BoolArray, counted: BoolArray, empty: str
+) -> list[Estimate]:
     """Per group the mean of ``value``, between 0 and 1, over the entries that count; Wilson's interval by cluster.
 
     ``empty``: the reason where no entry of a group counts.
@@ -68,4 +69,7 @@ def shares(entries: Grouped, value: FloatArray | BoolArray, counted: BoolArray, 
     variance = entries.variance(influence, clusters)
     columns = share, n.astype(np.int64), clusters, variance, entries.effective(counted)
     found = zip(*(column.tolist() for column in columns), strict=True)
-    return [wilson_of(Number(p, n), g, v, effective) if n else undefined(empty) for p, n, g, v, effective in found]
+    return [
+        wilson_from_variance(Estimate(p, n), g, v, effective) if n else undefined_estimate(empty)
+        for p, n, g, v, effective in found
+    ]

@@ -1,4 +1,4 @@
-"""What is known of the compared items before anyone says anything: their clusters, sides and lengths."""
+"""The compared items: their clusters, candidates, response lengths and strata."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -10,7 +10,7 @@ from evaluations.stats.coding import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Items:
-    """One entry for each comparison in every array; an item's number is its place.
+    """The compared items: one entry for each comparison in every array, indexed by item number.
 
     ``cluster``: numbers from 0. ``category``: places in ``categories``, MISSING where there is none.
     ``candidate_a`` and ``candidate_b``: places in ``candidates``, whose ``families`` stand beside them, empty where not

@@ -1,9 +1,8 @@
-"""Win rates as they would be if responses were equally long: length-controlled, after AlpacaEval 2.
+"""Length-controlled win rates, after AlpacaEval 2.
 
-A logistic model says who wins by the two candidates and by how much longer the one response is (Dubois,
-Galambosi, Liang and Hashimoto 2024), log odds = sᵢ − sⱼ + φ tanh(Δ ÷ σ), and the win rate is asked of it at
-Δ = 0. Where length does not matter it is the plain win rate again, for the scores expect of each candidate as
-many wins as it has.
+A logistic model predicts the winner from the two candidates and from how much longer one response is (Dubois,
+Galambosi, Liang and Hashimoto 2024), log odds = sᵢ − sⱼ + φ tanh(Δ ÷ σ), and the win rate is its prediction at Δ = 0.
+Where length has no effect this is the plain win rate, for the scores predict as many wins of each candidate as it has.
 """
 
 from dataclasses import dataclass
@@ -13,18 +12,18 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.bias.slope import withheld
-from evaluations.stats.bradley_terry import chances, gap, incidence
+from evaluations.stats.bias.length_slope import explain_slope_withheld
+from evaluations.stats.bradley_terry import explain_unconnected, incidence_matrix, win_probabilities
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED, Bounds
 from evaluations.stats.distributions import t_975
-from evaluations.stats.evidence import Evidence, residuals, table
-from evaluations.stats.intervals import SHARE, UNBOUNDED, Bounds
-from evaluations.stats.logistic import Fit, firth_logistic, probabilities
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.logistic import LogisticFit, firth_logistic, logistic_probabilities
 from evaluations.stats.matches import PLACE, Matches
-from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.outcomes import Judgement, Reviewed
-from evaluations.stats.ranking import NOTHING_SAID, too_few_of_each
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
+from evaluations.stats.ranking import NOTHING_SAID, interval_reasons_by_candidate
+from evaluations.stats.ranking_evidence import RankingEvidence, score_residuals, win_table_of
 
 BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
 MOST_CANDIDATES: Final = 200
@@ -44,14 +43,14 @@ class LengthControlled:
     ``slope``: φ, the log odds that a response gains by being longer by many times ``scale_characters``, σ.
     """
 
-    win_rates: dict[str, Number]
-    slope: Number
+    win_rates: dict[str, Estimate]
+    slope: Estimate
     scale_characters: float | None
     why: str | None
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthDifferences:
     """How much longer each comparison's earlier candidate was. Made once; all aspects and judges use it."""
 
     matches: Matches
@@ -85,95 +84,105 @@ class Lengths:
         nothing = np.zeros(len(self.matches.met))
         counts = np.bincount(self.row, minlength=size)
         means = np.bincount(self.row, self.covariate, size) / np.maximum(counts, 1)
-        pairs = np.repeat(incidence(table(self.matches, nothing, nothing)), BINS, axis=0)
+        pairs = np.repeat(incidence_matrix(win_table_of(self.matches, nothing, nothing)), BINS, axis=0)
         return np.column_stack([pairs[:, 1:], means])
 
 
-def length_controlled_by_people(reviewed: Reviewed, lengths: Lengths) -> LengthControlled:
-    return length_controlled(reviewed.evidence, lengths)
+def control_people_for_length(reviewed: ReviewedMatches, lengths: LengthDifferences) -> LengthControlled:
+    return control_for_length(reviewed.evidence, lengths)
 
 
-def length_controlled_by_judge(judgement: Judgement, lengths: Lengths) -> LengthControlled:
-    return length_controlled(judgement.evidence, lengths)
+def control_judge_for_length(judgement: JudgedMatches, lengths: LengthDifferences) -> LengthControlled:
+    return control_for_length(judgement.evidence, lengths)
 
 
-def length_controlled(evidence: Evidence, lengths: Lengths) -> LengthControlled:
-    why = hindrance(evidence, lengths)
+def control_for_length(evidence: RankingEvidence, lengths: LengthDifferences) -> LengthControlled:
+    why = explain_no_length_control(evidence, lengths)
     if why:
-        return without(why, evidence.comparisons)
+        return without_length_control(why, evidence.comparisons)
     rows, size = lengths.row[evidence.item], len(lengths.design)
     weight = evidence.weight * (evidence.comparisons / evidence.weight.sum())
     trials, wins = (np.bincount(rows, one, size).astype(np.float64) for one in (weight, weight * evidence.outcome))
     fit = firth_logistic(lengths.design, wins, trials)
     if not fit.converged:
-        return without(NOT_TOLD_APART, evidence.comparisons)
-    surplus = weight * (evidence.outcome - probabilities(lengths.design, fit.coefficients)[rows])
-    return estimates(fit, robust(fit, evidence, surplus, lengths), evidence, lengths)
+        return without_length_control(NOT_TOLD_APART, evidence.comparisons)
+    surplus = weight * (evidence.outcome - logistic_probabilities(lengths.design, fit.coefficients)[rows])
+    return length_controlled_estimates(
+        fit, cluster_robust_covariance(fit, evidence, surplus, lengths), evidence, lengths
+    )
 
 
-def hindrance(evidence: Evidence, lengths: Lengths) -> str | None:
+def explain_no_length_control(evidence: RankingEvidence, lengths: LengthDifferences) -> str | None:
     if not evidence.comparisons:
         return NOTHING_SAID
-    if apart := gap(evidence.table(evidence.totals), evidence.names):
+    if apart := explain_unconnected(evidence.table(evidence.totals), evidence.names):
         return apart
     if (count := len(evidence.names)) > MOST_CANDIDATES or BINS * len(lengths.matches.met) * count > MOST_CELLS:
         return TOO_MANY.format(count)
     if not lengths.scale:
         return NO_LENGTHS
-    return None if vary_within_a_pair(evidence, lengths) else ONE_LENGTH_A_PAIR
+    return None if varies_within_pair(evidence, lengths) else ONE_LENGTH_A_PAIR
 
 
-def vary_within_a_pair(evidence: Evidence, lengths: Lengths) -> bool:
+def varies_within_pair(evidence: RankingEvidence, lengths: LengthDifferences) -> bool:
     """Whether two comparisons of one pair, both with a choice, are in different rows of the design."""
     rows = np.unique(lengths.row[evidence.item[evidence.said]])
     return len(np.unique(rows // BINS)) < len(rows)
 
 
-def without(why: str, comparisons: int) -> LengthControlled:
-    return LengthControlled({}, undefined(why, comparisons), None, why)
+def without_length_control(why: str, comparisons: int) -> LengthControlled:
+    return LengthControlled({}, undefined_estimate(why, comparisons), None, why)
 
 
-def robust(fit: Fit, evidence: Evidence, surplus: FloatArray, lengths: Lengths) -> FloatArray:
+def cluster_robust_covariance(
+    fit: LogisticFit, evidence: RankingEvidence, surplus: FloatArray, lengths: LengthDifferences
+) -> FloatArray:
     """The covariance of the coefficients by cluster, I⁻¹ (Σ s_g s_gᵀ) I⁻¹ · G ÷ (G − 1); NaN for a lone cluster."""
     extra = surplus * lengths.covariate[evidence.item]
-    made = residuals(evidence.matches, evidence.pair, evidence.cluster, surplus, extra)
+    made = score_residuals(evidence.matches, evidence.pair, evidence.cluster, surplus, extra)
     spare = evidence.clusters / (evidence.clusters - 1) if evidence.clusters > 1 else np.nan
     return np.asarray(fit.covariance @ made.products[1:, 1:] @ fit.covariance * spare)
 
 
-def estimates(fit: Fit, covariance: FloatArray, evidence: Evidence, lengths: Lengths) -> LengthControlled:
-    clusters, slope = evidence.clusters, Number(float(fit.coefficients[-1]), evidence.comparisons)
-    values, gradients = at_equal_length(fit, evidence)
+def length_controlled_estimates(
+    fit: LogisticFit, covariance: FloatArray, evidence: RankingEvidence, lengths: LengthDifferences
+) -> LengthControlled:
+    clusters, slope = evidence.clusters, Estimate(float(fit.coefficients[-1]), evidence.comparisons)
+    values, gradients = win_rates_at_equal_length(fit, evidence)
     variances = ((gradients @ covariance) * gradients).sum(axis=1)
-    parts = zip(values, variances, evidence.met, too_few_of_each(evidence), strict=True)
+    parts = zip(values, variances, evidence.met, interval_reasons_by_candidate(evidence), strict=True)
     rates = [
-        around(Number(float(value), int(n)), float(variance), clusters, reason, SHARE)
+        t_interval_by_clusters(Estimate(float(value), int(n)), float(variance), clusters, reason, SHARE_BOUNDS)
         for value, variance, n, reason in parts
     ]
-    whole = around(slope, float(covariance[-1, -1]), clusters, unsettled(evidence, lengths), UNBOUNDED)
+    whole = t_interval_by_clusters(
+        slope, float(covariance[-1, -1]), clusters, explain_no_length_slope(evidence, lengths), UNBOUNDED
+    )
     return LengthControlled(dict(zip(evidence.names, rates, strict=True)), whole, lengths.scale, None)
 
 
-def unsettled(evidence: Evidence, lengths: Lengths) -> str | None:
-    """Why the slope has no interval: few clusters, or so few against the rest that length all but settles choices."""
+def explain_no_length_slope(evidence: RankingEvidence, lengths: LengthDifferences) -> str | None:
+    """The reason why the slope has no interval: few clusters, or lengths that all but decide the choices."""
     longer_by = lengths.longer_by[evidence.item]
     chosen = evidence.said & (evidence.outcome != 1 / 2) & (longer_by != 0)
     chose_longer = (longer_by > 0) == (evidence.outcome == 1)
-    return withheld(evidence.cluster[chosen], chose_longer[chosen], evidence.clusters)
+    return explain_slope_withheld(evidence.cluster[chosen], chose_longer[chosen], evidence.clusters)
 
 
-def at_equal_length(fit: Fit, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+def win_rates_at_equal_length(fit: LogisticFit, evidence: RankingEvidence) -> tuple[FloatArray, FloatArray]:
     """Each candidate's expected share of its comparisons at Δ = 0, and its gradient by the coefficients."""
     pairs = evidence.table(evidence.totals)
-    p = chances(pairs, np.append(0.0, fit.coefficients[:-1]))
-    sides = incidence(pairs).T
+    p = win_probabilities(pairs, np.append(0.0, fit.coefficients[:-1]))
+    sides = incidence_matrix(pairs).T
     met = np.abs(sides) @ pairs.matches
     values = (np.where(sides > 0, p, 1 - p) * np.abs(sides)) @ pairs.matches / met
     gradients = (sides * (pairs.matches * p * (1 - p))) @ sides.T / met[:, None]
     return values, np.column_stack([gradients[:, 1:], np.zeros(len(met))])
 
 
-def around(number: Number, variance: float, clusters: int, reason: str | None, bounds: Bounds) -> Number:
+def t_interval_by_clusters(
+    number: Estimate, variance: float, clusters: int, reason: str | None, bounds: Bounds
+) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, but for a ``reason`` why it is not to be relied on."""
     if reason:
         return number.without_interval(reason)

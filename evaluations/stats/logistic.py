@@ -1,7 +1,8 @@
-"""Logistic regression with Firth's penalty: finite where a covariate separates wins from losses perfectly.
+"""Logistic regression with Firth's penalty.
 
-Rows are kinds of comparison, not comparisons: equal rows of the design are put together first, so that the
-fit costs what the kinds cost. A tie is half a win; a trial may weigh anything.
+The penalty keeps coefficients finite where a covariate separates wins from losses perfectly (Firth 1993). Equal rows of
+the design are merged first, so that the cost is that of the distinct rows. A tie is half a win; a trial may have any
+weight.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
 
 MOST_STEPS: Final = 100
 MOST_HALVINGS: Final = 20
@@ -19,7 +20,7 @@ PRECISE: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Fit:
+class LogisticFit:
     """``coefficients``: k, in log odds. ``covariance``: k × k, the inverse of Fisher's information at them.
 
     ``converged`` is False where the design does not settle the coefficients, or none was found: then neither holds.
@@ -30,7 +31,7 @@ class Fit:
     converged: bool
 
 
-def firth_logistic(design: FloatArray, wins: FloatArray, trials: FloatArray) -> Fit:
+def firth_logistic(design: FloatArray, wins: FloatArray, trials: FloatArray) -> LogisticFit:
     """Maximises Σ wᵢηᵢ − nᵢ log(1 + exp ηᵢ) + ½ log |I(β)|, η = Xβ, I = Xᵀ diag(n p (1 − p)) X (Firth 1993).
 
     ``design``: rows × k. ``wins`` and ``trials``: one for each row, 0 ≤ wins ≤ trials, whole or not.
@@ -40,25 +41,25 @@ def firth_logistic(design: FloatArray, wins: FloatArray, trials: FloatArray) -> 
     design, wins, trials = design[present], wins[present], trials[present]
     coefficients = np.zeros(k)
     if np.linalg.matrix_rank(design) < k:
-        return Fit(coefficients, np.full((k, k), np.nan), converged=False)
+        return LogisticFit(coefficients, np.full((k, k), np.nan), converged=False)
     for _ in range(MOST_STEPS):
-        covariance: FloatArray = np.asarray(np.linalg.inv(information(design, trials, coefficients)))
+        covariance: FloatArray = np.asarray(np.linalg.inv(fisher_information(design, trials, coefficients)))
         step = covariance @ penalised_score(design, wins, trials, coefficients, covariance)
         length, so_far = float(np.abs(step).max()), float(np.abs(coefficients).max())
         if length < PRECISE * (1 + so_far):
-            return Fit(coefficients, covariance, converged=True)
+            return LogisticFit(coefficients, covariance, converged=True)
         step *= min(1.0, (LONGEST_STEP + so_far) / length)
-        coefficients = coefficients + uphill(design, wins, trials, coefficients, step)
-    return Fit(coefficients, covariance, converged=False)
+        coefficients = coefficients + halve_step(design, wins, trials, coefficients, step)
+    return LogisticFit(coefficients, covariance, converged=False)
 
 
-def probabilities(design: FloatArray, coefficients: FloatArray) -> FloatArray:
+def logistic_probabilities(design: FloatArray, coefficients: FloatArray) -> FloatArray:
     """The chance of a win in each row: 1 ÷ (1 + exp −η), in the form that does not overflow."""
     return np.asarray((1 + np.tanh(design @ coefficients / 2)) / 2)
 
 
-def information(design: FloatArray, trials: FloatArray, coefficients: FloatArray) -> FloatArray:
-    p = probabilities(design, coefficients)
+def fisher_information(design: FloatArray, trials: FloatArray, coefficients: FloatArray) -> FloatArray:
+    p = logistic_probabilities(design, coefficients)
     return np.asarray(design.T @ (design * (trials * p * (1 - p))[:, None]))
 
 
@@ -66,7 +67,7 @@ def penalised_score(
     design: FloatArray, wins: FloatArray, trials: FloatArray, coefficients: FloatArray, covariance: FloatArray
 ) -> FloatArray:
     """Xᵀ(w − n p + h (½ − p)), h the diagonal of the hat matrix, summed over a row's trials."""
-    p = probabilities(design, coefficients)
+    p = logistic_probabilities(design, coefficients)
     hat = trials * p * (1 - p) * ((design @ covariance) * design).sum(axis=1)
     return np.asarray(design.T @ (wins - trials * p + hat * (0.5 - p)))
 
@@ -74,11 +75,11 @@ def penalised_score(
 def penalised_likelihood(design: FloatArray, wins: FloatArray, trials: FloatArray, coefficients: FloatArray) -> float:
     """The logarithm of it."""
     log_odds = design @ coefficients
-    _, determinant = np.linalg.slogdet(information(design, trials, coefficients))
+    _, determinant = np.linalg.slogdet(fisher_information(design, trials, coefficients))
     return float(wins @ log_odds - trials @ np.logaddexp(0, log_odds) + determinant / 2)
 
 
-def uphill(
+def halve_step(
     design: FloatArray, wins: FloatArray, trials: FloatArray, coefficients: FloatArray, step: FloatArray
 ) -> FloatArray:
     """The step, halved until it does not lead down."""
@@ -92,17 +93,17 @@ def uphill(
 
 
 def cluster_scores(
-    fit: Fit, design: FloatArray, row: IntArray, wins: FloatArray, trials: FloatArray, cluster: IntArray
+    fit: LogisticFit, design: FloatArray, row: IntArray, wins: FloatArray, trials: FloatArray, cluster: IntArray
 ) -> FloatArray:
     """Each cluster's share of the score, Σ x (w − n p): clusters × k.
 
     ``row``: the row of the design of each comparison. ``wins``, ``trials``, ``cluster``: one for each comparison.
     """
-    residual = wins - trials * probabilities(design, fit.coefficients)[row]
+    residual = wins - trials * logistic_probabilities(design, fit.coefficients)[row]
     return np.stack([np.bincount(cluster, residual * column[row]) for column in design.T], axis=1)
 
 
-def robust_covariance(fit: Fit, scores: FloatArray) -> FloatArray:
+def robust_covariance(fit: LogisticFit, scores: FloatArray) -> FloatArray:
     """I⁻¹ (Σ s_g s_gᵀ) I⁻¹ · G ÷ (G − 1), the scores centred: what the coefficients do when clusters are drawn anew.
 
     ``scores``: one row for each cluster that has a comparison, two or more (Liang and Zeger 1986).

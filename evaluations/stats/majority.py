@@ -1,4 +1,4 @@
-"""The majority of votes: the choice made most often, where one choice alone is."""
+"""The majority of votes: the choice made most often, where there is a single one."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain import SplitRule
-from evaluations.stats.coding import CHOICES, MISSING, TIE, BoolArray, IntArray
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.reports import SplitRule
+from evaluations.stats.coding import MISSING, TIE, BoolArray, IntArray
 
 MOST_CODES: Final = 2**16  # of tallies: up to fifteen votes for a choice
 
 
 @dataclass(frozen=True)
 class Majority:
-    """One entry per unit: MISSING where nobody voted, and where a split was dropped."""
+    """The majority by unit: MISSING without votes, and where a split was dropped."""
 
     choice: IntArray
     split: BoolArray
@@ -24,7 +25,7 @@ class Majority:
         return Majority(self.choice[places], self.split[places])
 
 
-def split_rule_of(rule: SplitRule, offered: Collection[int]) -> SplitRule:
+def effective_split_rule(rule: SplitRule, offered: Collection[int]) -> SplitRule:
     """A split majority cannot count as a tie where the rubric offers none: it is dropped.
 
     Every coefficient of a block is then of the same items, and of the choices that were offered.
@@ -32,27 +33,27 @@ def split_rule_of(rule: SplitRule, offered: Collection[int]) -> SplitRule:
     return SplitRule.DROP if rule is SplitRule.TIE and TIE not in offered else rule
 
 
-def majority(unit: IntArray, choice: IntArray, units: int, rule: SplitRule = SplitRule.TIE) -> Majority:
-    """The majority in each unit of votes that stand in the order in which they were cast; MISSING is no vote."""
-    votes = tally(unit, choice, units)
-    found = leading(votes, rule)
+def majority_of_votes(unit: IntArray, choice: IntArray, units: int, rule: SplitRule = SplitRule.TIE) -> Majority:
+    """The majority in each unit; votes are in the order in which they were cast, MISSING is no vote."""
+    votes = tally_votes(unit, choice, units)
+    found = leading_choice(votes, rule)
     if rule is SplitRule.FIRST:
-        found.choice[found.split] = first_of_the_leading(unit, choice, votes)[found.split]
+        found.choice[found.split] = earliest_leading_choice(unit, choice, votes)[found.split]
     return found
 
 
-def tally(unit: IntArray, choice: IntArray, units: int) -> IntArray:
+def tally_votes(unit: IntArray, choice: IntArray, units: int) -> IntArray:
     """How many votes each choice has in each unit: choices × units."""
     given = choice != MISSING
     if not given.all():
         unit, choice = unit[given], choice[given]
-    found = np.empty((len(CHOICES), units), dtype=np.int32)
+    found = np.empty((len(PACKED_CHOICES), units), dtype=np.int32)
     for code, votes in enumerate(found):
         votes[:] = np.bincount(unit[choice == code], minlength=units)
     return found
 
 
-def leading(votes: IntArray, rule: SplitRule) -> Majority:
+def leading_choice(votes: IntArray, rule: SplitRule) -> Majority:
     """The majority of votes counted by choice and unit; a split is left MISSING by every rule but that of ties."""
     most = votes.max(axis=0)
     leads = votes == most
@@ -66,18 +67,18 @@ def leading(votes: IntArray, rule: SplitRule) -> Majority:
 
 
 @lru_cache(maxsize=4)
-def every_tally(most: int) -> IntArray:
-    """Choices × codes: all tallies of up to so many votes for each choice. The place of a tally is its code."""
-    codes = np.arange((most + 1) ** len(CHOICES))
-    return np.stack([codes // weight % (most + 1) for weight in code_weights(most)])
+def enumerate_tallies(most: int) -> IntArray:
+    """All tallies of up to ``most`` votes for each choice, indexed by code: choices × codes."""
+    codes = np.arange((most + 1) ** len(PACKED_CHOICES))
+    return np.stack([codes // weight % (most + 1) for weight in tally_code_weights(most)])
 
 
-def code_weights(most: int) -> list[int]:
+def tally_code_weights(most: int) -> list[int]:
     """What a vote for each choice adds to the code of a tally."""
-    return [(most + 1) ** place for place in range(len(CHOICES))]
+    return [(most + 1) ** place for place in range(len(PACKED_CHOICES))]
 
 
-def first_of_the_leading(unit: IntArray, choice: IntArray, votes: IntArray) -> IntArray:
+def earliest_leading_choice(unit: IntArray, choice: IntArray, votes: IntArray) -> IntArray:
     """Per unit the leading choice whose first vote came earliest."""
     leads = votes == votes.max(axis=0)
     counted = (choice != MISSING) & leads[choice, unit]

@@ -1,4 +1,4 @@
-"""Who met whom: comparisons put together by the pair of candidates that they are about, and by each candidate."""
+"""Comparisons grouped by the pair of candidates that they are about, or by each candidate."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.coding import BOTH_BAD, CHOICES, MISSING, TIE, A, B, BoolArray, IntArray
-from evaluations.stats.contributions import FloatArray
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
 from evaluations.stats.items import Items
 
 HalfArray = npt.NDArray[np.uint8]
@@ -16,14 +17,14 @@ HalfArray = npt.NDArray[np.uint8]
 # What a choice is worth to the candidate on side A, in halves: a win two, a tie and both bad one.
 LOST, TIED, WON, UNKNOWN = range(4)
 TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
-CODES: Final = len(CHOICES) + 1
+CODES: Final = len(PACKED_CHOICES) + 1
 # Of places of comparisons, sides and pairs, of which there are never 2³¹: half the memory of whole numbers.
 PLACE: Final = np.int32
 MOST_MARKED: Final = 1 << 22  # pairs that could meet: of more, those that did are sorted
 
 
 @dataclass(frozen=True)
-class Groups:
+class MatchGroups:
     """Comparisons in groups, as entries sorted by group and within it by cluster.
 
     ``side``: of each entry 2 × the comparison's place, plus 1 where its group is about B. ``cell``: of each entry its
@@ -140,23 +141,23 @@ class Matches:
     @cached_property
     def number_by_cluster(self) -> IntArray:
         """The clusters of the comparisons by cluster, numbered from 0."""
-        return numbered(self.items.cluster[self.order])
+        return number_sorted_clusters(self.items.cluster[self.order])
 
     def of_first(self, halves: HalfArray, items: IntArray) -> FloatArray:
         """What the earlier candidate of each of these comparisons has of it, from `halves_by_side`."""
         return halves[2 * items + self.turned[items]] / 2
 
     @cached_property
-    def pairs(self) -> Groups:
+    def pairs(self) -> MatchGroups:
         """One group for each pair that met, about the earlier candidate."""
-        return groups(self.pair[self.order], 2 * self.order + self.turned[self.order], self.items, len(self.met))
+        return group_matches(self.pair[self.order], 2 * self.order + self.turned[self.order], self.items, len(self.met))
 
     @cached_property
-    def candidates(self) -> Groups:
+    def candidates(self) -> MatchGroups:
         """One group for each candidate, with all its comparisons."""
         both = np.stack([self.items.candidate_a, self.items.candidate_b], axis=1)[self.order]
         sides = np.stack([2 * self.order, 2 * self.order + 1], axis=1)
-        return groups(both.ravel(), sides.ravel(), self.items, len(self.items.candidates))
+        return group_matches(both.ravel(), sides.ravel(), self.items, len(self.items.candidates))
 
     @cached_property
     def codes(self) -> IntArray:
@@ -169,13 +170,14 @@ class Matches:
         for code, worth in TO_A.items():
             straight, turned = counts.reshape(-1, 2, CODES)[:, :, code - MISSING].T
             found[:, worth] += straight
-            found[:, other_way(worth)] += turned
+            found[:, opposite_outcome(worth)] += turned
         return found
 
     def tally_of_candidates(self, pairs: IntArray) -> IntArray:
         """The same for each candidate, from the pairs'."""
         return np.stack(
-            [self.over_pairs(pairs[:, worth], pairs[:, other_way(worth)]) for worth in range(UNKNOWN + 1)], axis=1
+            [self.over_pairs(pairs[:, worth], pairs[:, opposite_outcome(worth)]) for worth in range(UNKNOWN + 1)],
+            axis=1,
         )
 
     def over_pairs(self, of_first: IntArray, of_second: IntArray | None = None) -> IntArray:
@@ -186,12 +188,12 @@ class Matches:
         return found
 
 
-def other_way(worth: int) -> int:
+def opposite_outcome(worth: int) -> int:
     return worth if worth == UNKNOWN else WON - worth
 
 
-def groups(group: IntArray, side: IntArray, items: Items, count: int) -> Groups:
-    """Entries that stand by cluster and query, sorted into their groups."""
+def group_matches(group: IntArray, side: IntArray, items: Items, count: int) -> MatchGroups:
+    """The groups of entries that are sorted by cluster and query."""
     # Sorting small numbers in place of whole ones is ten times as quick.
     side = side[np.argsort(group.astype(np.min_scalar_type(max(count - 1, 0))), kind="stable")]
     sizes = np.bincount(group, minlength=count)
@@ -202,18 +204,18 @@ def groups(group: IntArray, side: IntArray, items: Items, count: int) -> Groups:
     begins[entries[:-1][sizes > 0]] = True
     cell = np.cumsum(begins, dtype=PLACE) - 1
     cells = np.append(cell, cell[-1:] + 1)[entries] if len(cell) else entries
-    return Groups(side, cell, entries, cells, shares(cell, items.query[side >> 1]))
+    return MatchGroups(side, cell, entries, cells, query_weights(cell, items.query[side >> 1]))
 
 
-def shares(cell: IntArray, query: IntArray) -> FloatArray | None:
-    """1 ÷ how many entries of its query each cell has; None where that is the same everywhere. A query is in a cell."""
+def query_weights(cell: IntArray, query: IntArray) -> FloatArray | None:
+    """1 ÷ the number of entries of a query in its cell; None where that is constant."""
     begins = np.ones(len(cell), dtype=np.bool_)
     begins[1:] = (cell[1:] != cell[:-1]) | (query[1:] != query[:-1])
     sizes = np.diff(np.append(np.flatnonzero(begins), len(cell)))
     return None if not len(sizes) or sizes.min() == sizes.max() else 1 / np.repeat(sizes, sizes)
 
 
-def numbered(cluster: IntArray) -> IntArray:
+def number_sorted_clusters(cluster: IntArray) -> IntArray:
     """Clusters in order, numbered from 0."""
     begins = np.zeros(len(cluster), dtype=np.bool_)
     begins[1:] = cluster[1:] != cluster[:-1]
@@ -222,6 +224,8 @@ def numbered(cluster: IntArray) -> IntArray:
 
 def halves_by_side(choice: IntArray) -> HalfArray:
     """What each comparison's A and B, one after the other, have of it in halves; a missing choice counts as a tie."""
-    worth = np.array([TO_A[code] if code != MISSING else TIED for code in range(MISSING, len(CHOICES))], dtype=np.uint8)
+    worth = np.array(
+        [TO_A[code] if code != MISSING else TIED for code in range(MISSING, len(PACKED_CHOICES))], dtype=np.uint8
+    )
     to_a = worth[choice - MISSING]
     return np.stack([to_a, WON - to_a], axis=1).ravel()

@@ -1,20 +1,20 @@
-"""What people and what a judge say of the matches, on one aspect."""
+"""The outcomes of the matches on one aspect, as people and as a judge decided them."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.evidence import Evidence
-from evaluations.stats.matches import Groups, HalfArray, Matches, halves_by_side, numbered
-from evaluations.stats.means import Judged, Sample
+from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample
+from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_by_side, number_sorted_clusters
+from evaluations.stats.ranking_evidence import RankingEvidence
 
 
 @dataclass(frozen=True)
-class Reviewed:
-    """What people say. Made once for an aspect; all judges are held against it.
+class ReviewedMatches:
+    """The outcomes that people reviewed on one aspect, shared by all judges.
 
     ``choice``: the majority of the votes that count on each comparison, MISSING where there is none. ``undrawn``:
     which comparisons have votes that do not count, for they were not drawn.
@@ -24,10 +24,10 @@ class Reviewed:
     choice: IntArray
     undrawn: BoolArray | None = None
 
-    def among(self, chosen: BoolArray) -> "Reviewed":
+    def among(self, chosen: BoolArray) -> "ReviewedMatches":
         """What people say of these comparisons alone."""
         undrawn = None if self.undrawn is None else self.undrawn[chosen]
-        return Reviewed(self.matches.among(chosen), self.choice[chosen], undrawn)
+        return ReviewedMatches(self.matches.among(chosen), self.choice[chosen], undrawn)
 
     @cached_property
     def counts(self) -> BoolArray:
@@ -64,29 +64,29 @@ class Reviewed:
         return halves_by_side(self.choice)
 
     @cached_property
-    def pairs(self) -> Sample:
+    def pairs(self) -> ReviewedSample:
         return self.sample(self.matches.pairs)
 
     @cached_property
-    def candidates(self) -> Sample:
+    def candidates(self) -> ReviewedSample:
         return self.sample(self.matches.candidates)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> RankingEvidence:
         matches, items = self.matches, self.items
-        cluster, outcome = numbered(matches.items.cluster[items]), matches.of_first(self.halves, items)
-        return Evidence(matches, items, matches.pair[items], cluster, self.weight, outcome)
+        cluster, outcome = number_sorted_clusters(matches.items.cluster[items]), matches.of_first(self.halves, items)
+        return RankingEvidence(matches, items, matches.pair[items], cluster, self.weight, outcome)
 
-    def sample(self, groups: Groups) -> Sample:
+    def sample(self, groups: MatchGroups) -> ReviewedSample:
         entry = groups.where(self.counts)
         side = groups.side[entry]
         share = 1.0 if groups.share is None else groups.share[entry]
-        return Sample(groups, entry, share / self.probability[side >> 1], self.halves[side] / 2)
+        return ReviewedSample(groups, entry, share / self.probability[side >> 1], self.halves[side] / 2)
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What a judge says. ``choice``: its one verdict on each comparison, MISSING where it has none."""
+class JudgedMatches:
+    """The outcomes by one judge. ``choice``: its one verdict on each comparison, or MISSING."""
 
     matches: Matches
     choice: IntArray
@@ -105,25 +105,25 @@ class Judgement:
         return halves_by_side(self.choice)
 
     @cached_property
-    def pairs(self) -> Judged:
-        return Judged(self.matches.pairs, self.tally, self.halves)
+    def pairs(self) -> JudgedOutcomes:
+        return JudgedOutcomes(self.matches.pairs, self.tally, self.halves)
 
     @cached_property
-    def candidates(self) -> Judged:
-        return Judged(self.matches.candidates, self.matches.tally_of_candidates(self.tally), self.halves)
+    def candidates(self) -> JudgedOutcomes:
+        return JudgedOutcomes(self.matches.candidates, self.matches.tally_of_candidates(self.tally), self.halves)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> RankingEvidence:
         """A comparison without a verdict is no tie here: it says nothing."""
         matches, order = self.matches, self.matches.order
         said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
-        return Evidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
+        return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
 
 
-def on_judged(reviewed: Reviewed, judgement: Judgement) -> tuple[Reviewed, Judgement]:
-    """What both say of the comparisons that the judge has a verdict on."""
+def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> tuple[ReviewedMatches, JudgedMatches]:
+    """Both outcomes, restricted to comparisons with a verdict of the judge."""
     judged = judgement.judged
     if judged.all():
         return reviewed, judgement
     among = reviewed.among(judged)
-    return among, Judgement(among.matches, judgement.choice[judged])
+    return among, JudgedMatches(among.matches, judgement.choice[judged])

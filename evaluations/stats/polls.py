@@ -1,25 +1,26 @@
-"""A poll: the votes on one aspect, item by item, and what follows from them for everyone who is held against them."""
+"""The votes on one aspect by item, with the majority of the others for each vote."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from evaluations.domain import SplitRule
-from evaluations.stats.coding import CHOICES, IntArray
-from evaluations.stats.contributions import Contributions, narrow
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.reports import SplitRule
+from evaluations.stats.cluster_totals import Contributions, FloatArray, narrow_codes
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.majority import (
     MOST_CODES,
     Majority,
-    code_weights,
-    every_tally,
-    first_of_the_leading,
-    leading,
-    majority,
-    tally,
+    earliest_leading_choice,
+    enumerate_tallies,
+    leading_choice,
+    majority_of_votes,
+    tally_code_weights,
+    tally_votes,
 )
-from evaluations.stats.turnout import Turnout
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import RatingDesign, Votes
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Poll:
     Clusters are numbered from 0 among those that somebody voted in.
     """
 
-    turnout: Turnout
+    turnout: RatingDesign
     choice: IntArray
     cluster: IntArray
 
@@ -49,7 +50,7 @@ class Poll:
     @cached_property
     def tally(self) -> IntArray:
         """How many votes each choice has on each item: choices × items."""
-        return tally(self.turnout.unit, self.choice, len(self.items))
+        return tally_votes(self.turnout.unit, self.choice, len(self.items))
 
     @cached_property
     def each(self) -> "Poll":
@@ -57,7 +58,7 @@ class Poll:
         seats = self.turnout.seats
         if seats is self.turnout:
             return self
-        chosen = majority(self.turnout.seat, self.choice, len(seats.item)).choice
+        chosen = majority_of_votes(self.turnout.seat, self.choice, len(seats.item)).choice
         cluster = np.empty(len(seats.item), dtype=self.cluster.dtype)
         cluster[self.turnout.seat] = self.cluster
         return Poll(seats, chosen, cluster)
@@ -70,21 +71,21 @@ class Poll:
     @property
     def is_coded(self) -> bool:
         """Whether tallies are few enough to be counted by their codes."""
-        return bool((self.most + 1) ** len(CHOICES) <= MOST_CODES)
+        return bool((self.most + 1) ** len(PACKED_CHOICES) <= MOST_CODES)
 
     @cached_property
     def code(self) -> IntArray:
         """That of the tally of each item, `every_tally`."""
-        added = [votes * weight for votes, weight in zip(self.tally, code_weights(self.most), strict=True)]
+        added = [votes * weight for votes, weight in zip(self.tally, tally_code_weights(self.most), strict=True)]
         return np.asarray(sum(added))
 
     def majority(self, rule: SplitRule) -> Majority:
         """One entry for each item."""
         if self.is_coded and rule is not SplitRule.FIRST:
-            return leading(every_tally(self.most), rule).at(self.code)
-        found = leading(self.tally, rule)
+            return leading_choice(enumerate_tallies(self.most), rule).at(self.code)
+        found = leading_choice(self.tally, rule)
         if rule is SplitRule.FIRST:
-            first = first_of_the_leading(self.turnout.unit, self.choice, self.tally)
+            first = earliest_leading_choice(self.turnout.unit, self.choice, self.tally)
             found.choice[found.split] = first[found.split]
         return found
 
@@ -93,16 +94,16 @@ class Poll:
         if rule is SplitRule.FIRST:
             return self.first_of_the_others()
         if self.is_coded and self.each is self:
-            own = np.array([*code_weights(self.most), 0])[self.choice]  # MISSING is the last place
-            return leading(every_tally(self.most), rule).at(self.code[self.turnout.unit] - own)
+            own = np.array([*tally_code_weights(self.most), 0])[self.choice]  # MISSING is the last place
+            return leading_choice(enumerate_tallies(self.most), rule).at(self.code[self.turnout.unit] - own)
         votes = self.tally[:, self.each.turnout.unit]
         votes -= self.own
-        return leading(votes, rule)
+        return leading_choice(votes, rule)
 
     @property
     def own(self) -> IntArray:
         """How many votes each choice has from each person on an item: choices × entries of ``each``."""
-        return tally(self.turnout.seat, self.choice, len(self.each.choice))
+        return tally_votes(self.turnout.seat, self.choice, len(self.each.choice))
 
     def first_of_the_others(self) -> Majority:
         """The same where a split goes to the choice that was made first: every vote of every other is looked at."""
@@ -112,11 +113,70 @@ class Poll:
         seat, vote = self.turnout.seat[facing[0]], facing[1]
         _, once = np.unique(seat * len(self.choice) + vote, return_index=True)
         # Sorted by seat and then by vote, which is the order in which votes on an item were cast.
-        return majority(seat[once], self.choice[vote[once]], len(self.each.choice), SplitRule.FIRST)
+        return majority_of_votes(seat[once], self.choice[vote[once]], len(self.each.choice), SplitRule.FIRST)
 
 
-def poll(votes: Votes, cluster: IntArray) -> Poll:
+def make_poll(votes: Votes, cluster: IntArray) -> Poll:
     """``cluster``: the cluster of every item."""
     found = votes.turnout
     in_order = Contributions(cluster[found.item], found.item, 1)
-    return Poll(found, narrow(votes.choice[found.order]), in_order.numbered)
+    return Poll(found, narrow_codes(votes.choice[found.order]), in_order.numbered)
+
+
+@dataclass(frozen=True)
+class PersonVotes:
+    """One entry for each person and item with a vote; two votes of a person on an item count once.
+
+    ``kept``: the entries among those of ``poll.each``. ``item``: the place among the poll's. ``cast``: among the votes
+    as they came, of the first one. ``others``: choices × entries, the votes of other people on the item.
+    """
+
+    poll: Poll
+    kept: IntArray
+    item: IntArray
+    rater: IntArray
+    cast: IntArray
+    choice: IntArray
+    cluster: IntArray
+    others: IntArray
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @cached_property
+    def others_voted(self) -> BoolArray:
+        return np.asarray(self.others.any(axis=0))
+
+    @cached_property
+    def alike(self) -> FloatArray:
+        """The share of the other votes on the item that are the same; 0 where there are none."""
+        same = self.others[self.choice, np.arange(len(self))]
+        return np.asarray(same / np.maximum(self.others.sum(axis=0), 1))
+
+    def majority_of_the_others(self, rule: SplitRule) -> IntArray:
+        """MISSING where nobody else voted, and where a split is dropped."""
+        if rule is SplitRule.FIRST:
+            return self.poll.majority_of_the_others(rule).choice[self.kept].astype(np.int64)
+        return leading_choice(self.others, rule).choice.astype(np.int64)
+
+
+def person_votes(poll: Poll) -> PersonVotes:
+    each = poll.each
+    kept = np.flatnonzero(each.choice != MISSING)
+    item = each.turnout.unit[kept]
+    return PersonVotes(
+        poll=poll,
+        kept=kept,
+        item=item,
+        rater=each.turnout.rater[kept],
+        cast=each.turnout.order[kept],
+        choice=each.choice[kept].astype(np.int64),
+        cluster=each.cluster[kept],
+        others=poll.tally[:, item] - poll.own[:, kept],
+    )
+
+
+def match_judge_choices(judge: Choices, found: PersonVotes) -> tuple[BoolArray, BoolArray]:
+    """For each entry, whether the judge made the same choice, and whether it made any."""
+    judged = judge[found.item]
+    return judged == found.choice, judged != MISSING

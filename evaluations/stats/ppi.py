@@ -1,13 +1,13 @@
-"""Prediction-powered inference: a judge's mean over all comparisons, corrected by people's sample of them.
+"""Prediction-powered inference (PPI++): a judge's means corrected by people's sample.
 
-PPI++ (Angelopoulos, Duchi and Zrnic 2023), with inclusion weights, for a sample that is part of what it is a
-sample of, and with clusters. With F̂ the judge's mean over all and Hájek's means over the sample, all of them over
-queries (`means`, which says what a is),
+PPI++ (Angelopoulos, Duchi and Zrnic 2023), with inclusion weights, for a sample that is part of what it samples, and
+with clusters. With F̂ the judge's mean over all and Hájek's means over the sample, all of them over queries
+(`group_means` defines a),
 
     θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
     y_g = Σ w (Y − Ȳ) ÷ Σ w,    d_g = Σ w (F − F̄) ÷ Σ w − Σ a (F − F̂) ÷ Σ a.
 
-A reviewed comparison stands in both halves of d_g, so their covariance is in the sum over clusters.
+A reviewed comparison is in both halves of d_g, so the sum over clusters includes their covariance.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from typing import Final
 
 import numpy as np
 
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.means import Judged, Sample, form, products, spare
+from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample, bessel_factors, quadratic_form, slice_products
 
 NOTHING: Final = 1e-12  # of d_g: all that is left by rounding where everything was reviewed, or the judge never varies
 
 
 @dataclass(frozen=True)
-class Corrected:
+class PpiMeans:
     """One entry for each group; NaN where undefined.
 
     ``judge_weight``: λ. ``differing``: the reviewed clusters in which judge and people differ on a comparison.
@@ -37,11 +37,11 @@ class Corrected:
 
 
 @dataclass(frozen=True)
-class Together:
-    """People's sample, and what the judge says of all and so of the sample."""
+class SampleWithJudge:
+    """People's sample, with the judge's outcomes on all entries."""
 
-    sample: Sample
-    judged: Judged
+    sample: ReviewedSample
+    judged: JudgedOutcomes
 
     @cached_property
     def among_reviewed(self) -> FloatArray:
@@ -62,7 +62,7 @@ class Together:
         with np.errstate(invalid="ignore", divide="ignore"):
             share = 1 / self.sample.by_group(self.sample.weight)
             influence = np.stack([none, none, -value * share, -share, share], axis=1)
-            variance = form(self.products, influence, influence) * spare(self.sample.means.clusters)
+            variance = quadratic_form(self.products, influence, influence) * bessel_factors(self.sample.means.clusters)
         return value, variance
 
     @cached_property
@@ -75,15 +75,19 @@ class Together:
             y = share * np.stack([none, none, -self.sample.means.value, one, none], axis=1)
             reviewed = share * np.stack([none, none, -self.mean, none, one], axis=1)
             # Clusters that nobody reviewed have the last part of d alone.
-            over_all = form(self.judged.products, everywhere[:, :2], everywhere[:, :2])
-            dd = form(self.products, reviewed, reviewed) - 2 * form(self.products, reviewed, everywhere) + over_all
-            return form(self.products, y, y), form(self.products, y, reviewed - everywhere), dd
+            over_all = quadratic_form(self.judged.products, everywhere[:, :2], everywhere[:, :2])
+            dd = (
+                quadratic_form(self.products, reviewed, reviewed)
+                - 2 * quadratic_form(self.products, reviewed, everywhere)
+                + over_all
+            )
+            return quadratic_form(self.products, y, y), quadratic_form(self.products, y, reviewed - everywhere), dd
 
     @cached_property
     def products(self) -> FloatArray:
         """Σ v vᵀ over the reviewed clusters of each group, v = (Σ a, Σ aF, Σ w, Σ wY, Σ wF): groups × 5 × 5."""
         sample, w = self.sample, self.sample.weight
-        return products(
+        return slice_products(
             sample.starts,
             self.judged.groups.sizes[sample.cells],
             self.judged.at_cells(sample),
@@ -93,27 +97,27 @@ class Together:
         )
 
 
-def corrected(together: Together, judge_weight: FloatArray | None = None) -> Corrected:
+def ppi_means(together: SampleWithJudge, judge_weight: FloatArray | None = None) -> PpiMeans:
     """The mean with the least variance among 0 ≤ λ ≤ 1, or with the λ given, one for each group.
 
     One reviewed cluster has no variance: λ is 0 there.
     """
     sample, judge, (yy, yd, dd) = together.sample, together.judged.means, together.spreads
     with np.errstate(invalid="ignore"):
-        best = np.where(sample.means.clusters > 1, best_weight(yy, yd, dd), 0.0)
+        best = np.where(sample.means.clusters > 1, optimal_lambda(yy, yd, dd), 0.0)
         chosen = best if judge_weight is None else judge_weight
-        variance = (yy - 2 * chosen * yd + chosen**2 * dd) * spare(sample.means.clusters)
+        variance = (yy - 2 * chosen * yd + chosen**2 * dd) * bessel_factors(sample.means.clusters)
         value = sample.means.value + chosen * (judge.value - together.mean)
-    return Corrected(value, variance, chosen, sample.clusters_where(together.among_reviewed != sample.outcome))
+    return PpiMeans(value, variance, chosen, sample.clusters_where(together.among_reviewed != sample.outcome))
 
 
-def common_weight(together: Together) -> float:
+def common_lambda(together: SampleWithJudge) -> float:
     """The one λ with which the variances of all groups that people reviewed have the least sum."""
     found = np.array(together.spreads)[:, together.sample.means.clusters > 0].sum(axis=1, keepdims=True)
-    return float(best_weight(*found)[0])
+    return float(optimal_lambda(*found)[0])
 
 
-def best_weight(yy: FloatArray, yd: FloatArray, dd: FloatArray) -> FloatArray:
-    """Where yy − 2λ yd + λ² dd is least for 0 ≤ λ ≤ 1; 0 where the judge adds nothing."""
+def optimal_lambda(yy: FloatArray, yd: FloatArray, dd: FloatArray) -> FloatArray:
+    """The λ in [0, 1] that minimises yy − 2λ yd + λ² dd; 0 where the judge adds nothing."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.clip(np.where(dd > NOTHING * np.maximum(yy, 0.0), yd / dd, 0.0), 0.0, 1.0)  # yy may round below 0

@@ -1,4 +1,4 @@
-"""Values as places among each other: for everything that asks for their order alone."""
+"""Values as ranks among each other."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
 
 PARTS: Final = 2_520  # of a whole number: halves to tenths are among them
 STEPS: Final = 65_536
@@ -16,7 +16,7 @@ BITS: Final = 16  # numpy sorts numbers of so many bits by radix
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedValues:
     """``code``: the place of each entry's value among the distinct ones, from 0. ``count``: how often each occurs."""
 
     code: IntArray
@@ -38,12 +38,12 @@ class Ranked:
         return np.asarray((of_value.sum() - np.cumsum(of_value) + of_value / 2)[self.code])
 
 
-def ranked(value: FloatArray) -> Ranked:
-    step = places_on_a_grid(value)
-    return by_sorting(value) if step is None else by_counting(step)
+def rank_values(value: FloatArray) -> RankedValues:
+    step = grid_positions(value)
+    return rank_by_sorting(value) if step is None else rank_by_counting(step)
 
 
-def places_on_a_grid(value: FloatArray) -> IntArray | None:
+def grid_positions(value: FloatArray) -> IntArray | None:
     """Steps above the lowest value, where all are parts of whole numbers and the grid is no finer than needed.
 
     Scores, and means of a few of them, are: counting them is many times quicker than sorting.
@@ -55,23 +55,23 @@ def places_on_a_grid(value: FloatArray) -> IntArray | None:
     return np.asarray((scaled - low).astype(np.int64))
 
 
-def by_counting(step: IntArray) -> Ranked:
+def rank_by_counting(step: IntArray) -> RankedValues:
     count = np.bincount(step)
     occurs = count > 0
-    return Ranked((np.cumsum(occurs) - 1)[step], count[occurs])
+    return RankedValues((np.cumsum(occurs) - 1)[step], count[occurs])
 
 
-def by_sorting(value: FloatArray) -> Ranked:
+def rank_by_sorting(value: FloatArray) -> RankedValues:
     order = np.argsort(value)
     in_order = value[order]
     starts = np.append(True, in_order[1:] != in_order[:-1])[: len(value)]
     code = np.empty(len(value), dtype=np.int64)
     code[order] = np.cumsum(starts) - 1
-    return Ranked(code, np.diff(np.append(np.flatnonzero(starts), len(value))))
+    return RankedValues(code, np.diff(np.append(np.flatnonzero(starts), len(value))))
 
 
-def stable_order(code: IntArray) -> IntArray:
-    """The order that sorts whole numbers from 0, those that are equal as they come. By radix: many times quicker."""
+def radix_order(code: IntArray) -> IntArray:
+    """The stable order that sorts whole numbers from 0, by radix."""
     order = np.argsort(code.astype(np.uint16), kind="stable")
     higher = code >> BITS
     while higher.max(initial=0):

@@ -1,4 +1,4 @@
-"""How far two sides give the same scores to the same responses."""
+"""Agreement of two raters on scores of the same responses."""
 
 from dataclasses import dataclass, replace
 from math import floor, sqrt
@@ -6,13 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_sums import numbered
-from evaluations.stats.coding import IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.correlation import CONSTANT, Orders, kendall_tau_b, spearman
-from evaluations.stats.distributions import t_975
-from evaluations.stats.intervals import (
-    CORRELATION,
+from evaluations.stats.agreement_coefficients import icc_agreement, icc_consistency
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.confidence_intervals import (
+    CORRELATION_BOUNDS,
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
     NOISE,
@@ -20,27 +18,70 @@ from evaluations.stats.intervals import (
     Bounds,
     Spread,
     Statistic,
-    too_few_of,
+    why_counts_withhold_interval,
 )
-from evaluations.stats.numbers import NO_INTERVAL, Number, undefined
-from evaluations.stats.ranks import ranked
-from evaluations.stats.score_sums import (
-    DIFFERS,
-    OF_TWO_ICC_AGREEMENT,
-    OF_TWO_ICC_CONSISTENCY,
-    alpha_of_two,
-    mean_absolute_difference,
-    mean_difference,
-    mean_squared_difference,
-    pearson,
-    score_sums,
-)
+from evaluations.stats.distributions import t_975
+from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
+from evaluations.stats.rank_correlation import CONSTANT, RankedPair, kendall_tau_b, spearman
+from evaluations.stats.ranks import rank_values
+
+# The cells of two sides x and y. The first five are those of `icc.mean_squares`.
+N, SUMMED_SQUARED, SQUARES, X, Y, SQUARES_OF_X, DIFFERENCE, DIFFERENCE_SQUARED = range(8)
+
+OF_VARIANCE: Final = slice(N, Y + 1)
+
+DIFFERS: Final[BoolArray] = np.arange(DIFFERENCE_SQUARED + 1) == DIFFERENCE
+
+
+def score_pair_totals(x: FloatArray, y: FloatArray, clusters: Clusters) -> ClusterSums:
+    """Best of scores that are centred and of about unit size, so that no total dwarfs another."""
+    return sum_by_cluster(clusters, (x + y) ** 2, x**2 + y**2, x, y, x**2, np.abs(x - y), (x - y) ** 2)
+
+
+def pearson(totals: FloatArray) -> FloatArray:
+    """Pearson's product-moment correlation (1896)."""
+    n, x, y = totals[..., N], totals[..., X], totals[..., Y]
+    of_x = totals[..., SQUARES_OF_X] - x**2 / n
+    of_y = totals[..., SQUARES] - totals[..., SQUARES_OF_X] - y**2 / n
+    of_both = (totals[..., SUMMED_SQUARED] - totals[..., SQUARES]) / 2 - x * y / n
+    return np.asarray(of_both / np.sqrt(of_x * of_y))
+
+
+def icc_if_scores_vary(icc: Statistic) -> Statistic:
+    return lambda totals: icc(totals[..., OF_VARIANCE])
+
+
+def interval_alpha_of_two(totals: FloatArray) -> FloatArray:
+    """Krippendorff's alpha (2004), interval, of two raters without gaps."""
+    values, summed = 2 * totals[..., N], totals[..., X] + totals[..., Y]
+    expected = values * totals[..., SQUARES] - summed**2
+    return np.asarray(1 - (values - 1) * totals[..., DIFFERENCE_SQUARED] / expected)
+
+
+def mean_score_difference(totals: FloatArray) -> FloatArray:
+    return np.asarray((totals[..., X] - totals[..., Y]) / totals[..., N])
+
+
+def mean_absolute_difference(totals: FloatArray) -> FloatArray:
+    return np.asarray(totals[..., DIFFERENCE] / totals[..., N])
+
+
+def mean_squared_difference(totals: FloatArray) -> FloatArray:
+    return np.asarray(totals[..., DIFFERENCE_SQUARED] / totals[..., N])
+
+
+OF_TWO_ICC_AGREEMENT: Final = icc_if_scores_vary(icc_agreement)
+
+OF_TWO_ICC_CONSISTENCY: Final = icc_if_scores_vary(icc_consistency)
 
 NOTHING_SHARED: Final = "No response has a score on both sides."
+
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
+
 NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
 
 ANY: Final[Bounds] = (-np.inf, np.inf)
+
 NOT_NEGATIVE: Final[Bounds] = (0.0, np.inf)
 
 
@@ -49,15 +90,15 @@ class ScoreAgreement:
     """Two sides on the responses that both scored. Differences are first − second, in the units of the scale."""
 
     n: int
-    pearson: Number
-    spearman: Number
-    kendall_tau_b: Number
-    mean_difference: Number
-    mean_absolute_difference: Number
-    root_mean_square_difference: Number
-    icc_agreement: Number
-    icc_consistency: Number
-    krippendorff_alpha: Number
+    pearson: Estimate
+    spearman: Estimate
+    kendall_tau_b: Estimate
+    mean_difference: Estimate
+    mean_absolute_difference: Estimate
+    root_mean_square_difference: Estimate
+    icc_agreement: Estimate
+    icc_consistency: Estimate
+    krippendorff_alpha: Estimate
 
 
 def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) -> ScoreAgreement:
@@ -67,8 +108,8 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
     the mean differences below 40 clusters.
     """
     if not len(first):
-        return ScoreAgreement(0, *(undefined(NOTHING_SHARED) for _ in range(9)))
-    sides = sides_of(first, second, cluster)
+        return ScoreAgreement(0, *(undefined_estimate(NOTHING_SHARED) for _ in range(9)))
+    sides = pair_scores(first, second, cluster)
     orders = sides.orders
     constant = CONSTANT if orders.x.is_constant or orders.y.is_constant else None
     return ScoreAgreement(
@@ -76,44 +117,44 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
         pearson=sides.correlation(pearson, constant),
         spearman=sides.unless_few(spearman(orders)),
         kendall_tau_b=sides.unless_few(kendall_tau_b(orders)),
-        mean_difference=sides.mean(mean_difference, ANY),
+        mean_difference=sides.mean(mean_score_difference, ANY),
         mean_absolute_difference=sides.mean(mean_absolute_difference, NOT_NEGATIVE),
         root_mean_square_difference=sides.root_mean_square(),
         icc_agreement=sides.correlation(OF_TWO_ICC_AGREEMENT, constant),
         icc_consistency=sides.correlation(OF_TWO_ICC_CONSISTENCY, constant),
-        krippendorff_alpha=sides.correlation(alpha_of_two, constant if sides.scale else ONE_VALUE),
+        krippendorff_alpha=sides.correlation(interval_alpha_of_two, constant if sides.scale else ONE_VALUE),
     )
 
 
 @dataclass(frozen=True)
-class Sides:
+class ScoredPair:
     """Two sides as ranks and as totals, these of scores that are centred and divided by ``scale``, their common sd.
 
     ``few``: why an interval would promise too much, where it would. ``alike``: the same, however many the clusters.
     """
 
-    orders: Orders
+    orders: RankedPair
     spread: Spread
     scale: float
     few: str | None
     alike: str | None
 
-    def number(self, statistic: Statistic) -> Number:
-        return Number(float(statistic(self.spread.contributions.totals)), len(self.orders.x.code))
+    def number(self, statistic: Statistic) -> Estimate:
+        return Estimate(float(statistic(self.spread.contributions.totals)), len(self.orders.x.code))
 
-    def unless_few(self, number: Number) -> Number:
+    def unless_few(self, number: Estimate) -> Estimate:
         return number if self.few is None or number.value is None else number.without_interval(self.few)
 
-    def correlation(self, statistic: Statistic, why: str | None) -> Number:
+    def correlation(self, statistic: Statistic, why: str | None) -> Estimate:
         """``why``: the reason why it is undefined, where there is one."""
         with np.errstate(all="ignore"):
             found = self.number(statistic)
         if why is not None or found.value is None or not np.isfinite(found.value):
-            return undefined(why or NO_DENOMINATOR, found.n)
+            return undefined_estimate(why or NO_DENOMINATOR, found.n)
         found = replace(found, value=min(found.value, 1.0))  # rounding may bring it above
-        return self.unless_few(found) if self.few else self.spread.interval(found, statistic, CORRELATION)
+        return self.unless_few(found) if self.few else self.spread.interval(found, statistic, CORRELATION_BOUNDS)
 
-    def mean(self, statistic: Statistic, bounds: Bounds) -> Number:
+    def mean(self, statistic: Statistic, bounds: Bounds) -> Estimate:
         """A mean of clusters' sums: from few of them it has the interval of t."""
 
         def in_units(totals: FloatArray) -> FloatArray:
@@ -124,9 +165,9 @@ class Sides:
             return found.without_interval(self.alike)
         if self.few is None:
             return self.spread.interval(found, in_units, bounds)
-        return by_t(found, self.spread, in_units, bounds)
+        return t_interval_by_effective_clusters(found, self.spread, in_units, bounds)
 
-    def root_mean_square(self) -> Number:
+    def root_mean_square(self) -> Estimate:
         """The root of a mean, and of its interval's bounds."""
         found = self.number(mean_squared_difference)
         assert found.value is not None
@@ -140,24 +181,26 @@ class Sides:
         return replace(spread, value=root.value, ci95=(low, high))
 
 
-def sides_of(first: FloatArray, second: FloatArray, cluster: IntArray) -> Sides:
-    clusters = numbered(cluster)
+def pair_scores(first: FloatArray, second: FloatArray, cluster: IntArray) -> ScoredPair:
+    clusters = number_clusters(cluster)
     centre = (first.mean() + second.mean()) / 2
     x, y = first - centre, second - centre
     scale = sqrt(float((x * x + y * y).mean()) / 2)
     unit = scale or 1.0
-    spread = Spread(score_sums(x / unit, y / unit, clusters))
+    spread = Spread(score_pair_totals(x / unit, y / unit, clusters))
     differing = spread.contributions.clusters_with(DIFFERS, LEAST_DISAGREEING)
-    return Sides(
-        orders=Orders(ranked(first), ranked(second), clusters),
+    return ScoredPair(
+        orders=RankedPair(rank_values(first), rank_values(second), clusters),
         spread=spread,
         scale=scale,
-        few=too_few_of(clusters.effective, differing, clusters=clusters.count),
-        alike=too_few_of(LEAST_CLUSTERS, differing),
+        few=why_counts_withhold_interval(clusters.effective, differing, clusters=clusters.count),
+        alike=why_counts_withhold_interval(LEAST_CLUSTERS, differing),
     )
 
 
-def by_t(number: Number, spread: Spread, statistic: Statistic, bounds: Bounds) -> Number:
+def t_interval_by_effective_clusters(
+    number: Estimate, spread: Spread, statistic: Statistic, bounds: Bounds
+) -> Estimate:
     """Linearised, with the t of effective clusters − 1 degrees of freedom."""
     assert number.value is not None
     clusters = spread.contributions.clusters

@@ -1,19 +1,158 @@
-"""Votes of several people on the same comparisons."""
+"""The votes of several people on the same comparisons, with the design of who rated what."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
-from evaluations.stats.majority import majority
-from evaluations.stats.turnout import Turnout, in_order, pairs_within, turnout
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.majority import majority_of_votes
+
+
+@dataclass(frozen=True)
+class RatingDesign:
+    """One entry for each vote, those on an item side by side in the order cast. `turnout` makes it.
+
+    ``order``: where each entry stands among the votes as they came.
+    """
+
+    order: IntArray
+    item: IntArray
+    rater: IntArray
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first entry of each item."""
+        return np.flatnonzero(is_first_of_item(self.item))
+
+    @cached_property
+    def items(self) -> IntArray:
+        """The items that anybody voted on."""
+        return self.item[self.starts]
+
+    @cached_property
+    def unit(self) -> IntArray:
+        """The place of each entry's item among ``items``."""
+        return np.cumsum(is_first_of_item(self.item)) - 1
+
+    @cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Every two entries of an item, the earlier and the later one, by item."""
+        return pairs_within_items(self.item)
+
+    @cached_property
+    def seats(self) -> "RatingDesign":
+        """One entry for each person on an item: who voted there twice has two entries here and one seat."""
+        one, other = self.pairs
+        if not (self.rater[one] == self.rater[other]).any():
+            return self
+        _, first = np.unique(self.person_on_item, return_index=True)
+        return RatingDesign(self.order[first], self.item[first], self.rater[first])
+
+    @cached_property
+    def seat(self) -> IntArray:
+        """The place of each entry's person and item among ``seats``."""
+        if self.seats is self:
+            return np.arange(len(self.item))
+        return np.unique(self.person_on_item, return_inverse=True)[1]
+
+    @property
+    def person_on_item(self) -> IntArray:
+        return self.unit * (int(self.rater.max(initial=0)) + 1) + self.rater
+
+    @cached_property
+    def by_rater(self) -> dict[int, IntArray]:
+        """The entries of each rater who voted at all."""
+        return dict(group_places(self.rater))
+
+    @cached_property
+    def met(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Of every two entries of an item that of the rater with the lower number, the other, and a number for both."""
+        one, other = self.pairs
+        turned = self.rater[one] > self.rater[other]
+        first, second = np.where(turned, other, one), np.where(turned, one, other)
+        return first, second, self.rater[first] * self.raters + self.rater[second]
+
+    @property
+    def raters(self) -> int:
+        return int(self.rater.max(initial=0)) + 1
+
+    @cached_property
+    def meetings(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """For each two raters who share an item the entries of the first and of the second, item by item."""
+        first, second, both = self.met
+        return {divmod(key, self.raters): (first[places], second[places]) for key, places in group_places(both)}
+
+    @cached_property
+    def pair_sizes(self) -> tuple[IntArray, IntArray]:
+        """The numbers of those two raters who share an item, and how many they share."""
+        numbers, sizes = np.unique(self.met[2], return_counts=True)
+        return numbers, sizes
+
+    def largest_meetings(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """The same of so many: those who share most items first, of equal ones those with the lower numbers."""
+        numbers, sizes = self.pair_sizes
+        chosen = numbers[np.argsort(-sizes, kind="stable")[:most]]
+        first, second, both = self.met
+        kept = np.flatnonzero(np.isin(both, chosen))
+        of = {key: (first[kept[places]], second[kept[places]]) for key, places in group_places(both[kept])}
+        return {divmod(key, self.raters): of[key] for key in chosen.tolist()}
+
+
+def rating_design(item: IntArray, rater: IntArray) -> RatingDesign:
+    """The rating design, from item and rater of each vote in the order in which they were cast."""
+    order = order_of_small_keys(item)
+    return RatingDesign(order, item[order], rater[order])
+
+
+def order_of_small_keys(key: IntArray) -> IntArray:
+    """The stable order that sorts whole numbers from 0.
+
+    By sixteen bits at a time, lowest first: numpy sorts such numbers in linear time.
+    """
+    if (key[1:] >= key[:-1]).all():
+        return np.arange(len(key))
+    order = np.argsort(key.astype(np.uint16), kind="stable")
+    for shift in range(16, int(key.max()).bit_length(), 16):
+        order = order[np.argsort((key >> shift).astype(np.uint16)[order], kind="stable")]
+    return order
+
+
+def is_first_of_item(item: IntArray) -> BoolArray:
+    """Whether an entry is the first of its item, items side by side."""
+    return np.concatenate([np.ones(len(item[:1]), dtype=bool), item[1:] != item[:-1]])
+
+
+def pairs_within_items(item: IntArray) -> tuple[IntArray, IntArray]:
+    """Every unordered pair of entries of the same item, items side by side: the earlier and the later place."""
+    earlier = [np.empty(0, dtype=np.int64)]
+    later = [np.empty(0, dtype=np.int64)]
+    apart = 1
+    while len(same := np.flatnonzero(item[apart:] == item[:-apart])):
+        earlier.append(same)
+        later.append(same + apart)
+        apart += 1
+    if apart == 2:
+        return earlier[1], later[1]
+    one, other = np.concatenate(earlier), np.concatenate(later)
+    by_item = order_of_small_keys(one)
+    return one[by_item], other[by_item]
+
+
+def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Each key with the positions of its entries."""
+    order = order_of_small_keys(key)
+    starts = np.flatnonzero(is_first_of_item(key[order]))
+    for places in np.split(order, starts[1:]):
+        if len(places):
+            yield int(key[places[0]]), places
 
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes on one aspect in the order in which they were cast: the comparison's place, rater, order shown, choice.
+    """Votes on one aspect in the order in which they were cast: comparison, rater, order shown, choice.
 
     A choice is MISSING where the person said nothing on this aspect. ``known``: the turnout, where another aspect
     has found it already.
@@ -23,7 +162,7 @@ class Votes:
     rater: IntArray
     shown: IntArray
     choice: IntArray
-    known: Turnout | None = field(default=None, kw_only=True)
+    known: RatingDesign | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.choice != MISSING))
@@ -38,12 +177,12 @@ class Votes:
         return replace(self, choice=choice, known=self.turnout)
 
     @cached_property
-    def turnout(self) -> Turnout:
-        return self.known or turnout(self.item, self.rater)
+    def turnout(self) -> RatingDesign:
+        return self.known or rating_design(self.item, self.rater)
 
 
-def with_turnout_of(votes: Votes, others: Iterable[Votes]) -> Votes:
-    """The same votes; their turnout is that of others, where the same people voted on the same items in the same order.
+def with_shared_design(votes: Votes, others: Iterable[Votes]) -> Votes:
+    """The votes with the rating design of others, where the same people voted on the same items in the same order.
 
     It is found once then, which for a million votes is worth more than looking whether they are the same.
     """
@@ -53,23 +192,23 @@ def with_turnout_of(votes: Votes, others: Iterable[Votes]) -> Votes:
     return votes
 
 
-def each_choice_once(votes: Votes) -> Votes:
-    """Each choice on an item counts once, however many made it: no majority outvotes another choice."""
-    _, first = np.unique(votes.item * len(CHOICES) + votes.choice, return_index=True)
+def distinct_choices(votes: Votes) -> Votes:
+    """One vote for each distinct choice on an item, so that no majority outvotes another choice."""
+    _, first = np.unique(votes.item * len(PACKED_CHOICES) + votes.choice, return_index=True)
     kept = np.zeros(len(votes.item), dtype=bool)
     kept[first] = True
     return votes.where(kept & (votes.choice != MISSING))
 
 
-def one_vote_each(votes: Votes) -> Votes:
+def one_vote_per_person(votes: Votes) -> Votes:
     """A person who voted twice on a comparison counts once, with the choice made more often, else a tie."""
     seats, order = votes.turnout.seats, votes.turnout.order
-    chosen = majority(votes.turnout.seat, votes.choice[order], len(seats.item)).choice
+    chosen = majority_of_votes(votes.turnout.seat, votes.choice[order], len(seats.item)).choice
     return Votes(seats.item, seats.rater, votes.shown[seats.order], chosen).where(chosen != MISSING)
 
 
-def pairs_on_an_item(item: IntArray) -> tuple[IntArray, IntArray]:
+def vote_pairs(item: IntArray) -> tuple[IntArray, IntArray]:
     """Every unordered pair of entries of the same item, as the places of the earlier and the later one."""
-    order = in_order(item)
-    one, other = pairs_within(item[order])
+    order = order_of_small_keys(item)
+    one, other = pairs_within_items(item[order])
     return order[one], order[other]

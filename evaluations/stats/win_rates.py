@@ -1,7 +1,7 @@
-"""Win rates of candidates and of pairs: from people, from a judge alone, and from the judge corrected by people.
+"""Win rates of candidates and of pairs: from people, from a judge, and corrected by PPI++.
 
-A win rate is the mean, over all queries, of the mean of what the candidate had of the query's comparisons that it
-is about: 1 for a win, ½ for a tie or both bad, 0 for a loss. What a judge has no verdict on says nothing.
+A win rate is the mean, over all queries, of the mean outcome of the candidate in the query's comparisons: 1 for a win,
+½ for a tie or both bad, 0 for a loss. Comparisons without a verdict of the judge are excluded.
 """
 
 from dataclasses import dataclass, replace
@@ -12,15 +12,21 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.coverage import why_partial
-from evaluations.stats.distributions import t_975, t_of_many_degrees
-from evaluations.stats.intervals import LEAST_CLUSTERS, LEAST_DISAGREEING, NOISE, ONE_CLUSTER, wilson_of
+from evaluations.stats.confidence_intervals import (
+    LEAST_CLUSTERS,
+    LEAST_DISAGREEING,
+    NOISE,
+    ONE_CLUSTER,
+    wilson_from_variance,
+)
+from evaluations.stats.distributions import t_975, t_quantile_by_expansion
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.group_means import GroupMeans, ReviewedSample
+from evaluations.stats.judge_verdicts import why_coverage_too_low
 from evaluations.stats.matches import Matches
-from evaluations.stats.means import Means, Sample
-from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.outcomes import Judgement, Reviewed, on_judged
-from evaluations.stats.ppi import Corrected, Together, corrected
-from evaluations.stats.simultaneous import LEVEL, Claim, claim_of
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
+from evaluations.stats.ppi import PpiMeans, SampleWithJudge, ppi_means
+from evaluations.stats.simultaneous_intervals import LEVEL, Claim, claim_from_interval
 
 NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that was drawn at random."
 NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
@@ -47,9 +53,9 @@ class WinRate:
     report at once; of a rate that cannot be corrected nothing is.
     """
 
-    people: Number
-    judge: Number
-    corrected: Number
+    people: Estimate
+    judge: Estimate
+    corrected: Estimate
     comparisons: int
     missing: int
     excluded: int
@@ -60,7 +66,7 @@ class WinRate:
 
 @dataclass(frozen=True)
 class PairWinRate:
-    """Of ``first`` over ``second``."""
+    """The win rate of ``first`` over ``second``."""
 
     first: str
     second: str
@@ -76,7 +82,7 @@ class WinRates:
 
 
 @dataclass(frozen=True)
-class Counted:
+class GroupCounts:
     """How many comparisons each group has: all, ``missing`` a verdict, ``lacking`` one that was to be given.
 
     ``excluded``: those with votes that were not drawn at random.
@@ -87,28 +93,28 @@ class Counted:
     lacking: IntArray
     excluded: IntArray
 
-    def over_candidates(self, matches: Matches) -> "Counted":
+    def over_candidates(self, matches: Matches) -> "GroupCounts":
         """From those of pairs those of candidates."""
         columns = (self.comparisons, self.missing, self.lacking, self.excluded)
-        return Counted(*map(matches.over_pairs, columns))
+        return GroupCounts(*map(matches.over_pairs, columns))
 
 
-def win_rates(
-    reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None = None, *, claims: int = 1
+def estimate_win_rates(
+    reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None, *, claims: int = 1
 ) -> WinRates:
     """``selected``: the comparisons that the judge was to judge; None: all.
 
     ``claims``: of how many candidates, on all aspects and of all judges, the report may say that a judge errs.
     """
     matches = reviewed.matches
-    names, counted = matches.items.candidates, counts_of(reviewed, judgement, selected)
-    shared, judged = on_judged(reviewed, judgement)
-    pairs = rates(reviewed.pairs, Together(shared.pairs, judged.pairs), counted)
-    together = Together(shared.candidates, judged.candidates)
-    alone = rates(reviewed.candidates, together, counted.over_candidates(matches))
+    names, counted = matches.items.candidates, count_groups(reviewed, judgement, selected)
+    shared, judged = restrict_to_judged(reviewed, judgement)
+    pairs = group_win_rates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted)
+    together = SampleWithJudge(shared.candidates, judged.candidates)
+    alone = group_win_rates(reviewed.candidates, together, counted.over_candidates(matches))
     candidates = [
         replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
-        for rate, claim in zip(alone, claims_of(together, claims), strict=True)
+        for rate, claim in zip(alone, win_rate_claims(together, claims), strict=True)
     ]
     return WinRates(
         candidates=dict(zip(names, candidates, strict=True)),
@@ -119,43 +125,45 @@ def win_rates(
     )
 
 
-def counts_of(reviewed: Reviewed, judgement: Judgement, selected: BoolArray | None) -> Counted:
+def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:
     matches, missing = reviewed.matches, ~judgement.judged
     lacking = missing if selected is None else missing & selected
     every, unjudged, lacked = (
         np.bincount(pairs, minlength=len(matches.met))
         for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
     )
-    return Counted(every, unjudged, lacked, reviewed.excluded)
+    return GroupCounts(every, unjudged, lacked, reviewed.excluded)
 
 
-def claims_of(together: Together, claims: int) -> list[Claim]:
-    """Of each group, where judge and people differ on enough clusters: by t at the level of one of so many claims."""
+def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
+    """For each group, the claim that judge and people differ, by t at the level of one of so many claims."""
     means, z = together.sample.means, NormalDist().inv_cdf(1 - LEVEL / (2 * claims))
     differing = together.sample.clusters_where(together.among_reviewed != together.sample.outcome)
     columns = *together.lead, means.effective, differing
     found = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
         known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
-        margin = t_of_many_degrees(z, effective - 1) * sqrt(variance) if known else inf
-        found.append(claim_of(value - margin, value + margin) if known else Claim.NONE)
+        margin = t_quantile_by_expansion(z, effective - 1) * sqrt(variance) if known else inf
+        found.append(claim_from_interval(value - margin, value + margin) if known else Claim.NONE)
     return found
 
 
-def rates(sample: Sample, together: Together, counted: Counted) -> list[WinRate]:
+def group_win_rates(sample: ReviewedSample, together: SampleWithJudge, counted: GroupCounts) -> list[WinRate]:
     """The three estimates in each group. ``sample``: all that people reviewed, judged or not."""
-    correction = corrected(together)
-    return [rate(group, sample.means, together, correction, counted) for group in range(len(sample.groups))]
+    correction = ppi_means(together)
+    return [win_rate(group, sample.means, together, correction, counted) for group in range(len(sample.groups))]
 
 
-def rate(group: int, people: Means, together: Together, correction: Corrected, counted: Counted) -> WinRate:
+def win_rate(
+    group: int, people: GroupMeans, together: SampleWithJudge, correction: PpiMeans, counted: GroupCounts
+) -> WinRate:
     comparisons, missing = int(counted.comparisons[group]), int(counted.missing[group])
-    alone = mean(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
-    by_judge = mean(together.judged.means, group, NOT_JUDGED)
+    alone = mean_estimate(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
+    by_judge = mean_estimate(together.judged.means, group, NOT_JUDGED)
     shared, judged = together.sample.means, comparisons - missing
-    why = alone.why or by_judge.why or why_partial(judged, judged + int(counted.lacking[group]))
+    why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(counted.lacking[group]))
     why = why or (None if shared.n[group] else NOT_SHARED)
-    found = undefined(why) if why else of_correction(correction, shared, group)
+    found = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
     return WinRate(
         people=alone,
         judge=by_judge,
@@ -164,43 +172,47 @@ def rate(group: int, people: Means, together: Together, correction: Corrected, c
         missing=missing,
         excluded=int(counted.excluded[group]),
         judge_weight=None if why else float(correction.judge_weight[group]),
-        width_ratio=ratio(float(correction.variance[group]), float(people.variance[group]))
+        width_ratio=standard_error_ratio(float(correction.variance[group]), float(people.variance[group]))
         if found.ci95 and alone.ci95
         else None,
     )
 
 
-def mean(means: Means, group: int, empty: str) -> Number:
-    """With t where enough clusters differ, with Wilson's interval where there are few or they hardly do."""
+def mean_estimate(means: GroupMeans, group: int, empty: str) -> Estimate:
+    """The mean with a t interval where enough clusters differ, else with Wilson's."""
     n = int(means.n[group])
     if not n:
-        return undefined(empty)
-    number = Number(float(means.value[group]), n)
-    return within(number, means, group, float(means.variance[group]), means.varied[group] >= LEAST_DISAGREEING)
+        return undefined_estimate(empty)
+    number = Estimate(float(means.value[group]), n)
+    return t_interval_of_mean(
+        number, means, group, float(means.variance[group]), means.varied[group] >= LEAST_DISAGREEING
+    )
 
 
-def of_correction(correction: Corrected, people: Means, group: int) -> Number:
-    """Where enough differs among the reviewed for the variance to be known; cut off at 0 and 1."""
-    number = Number(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
+def ppi_estimate(correction: PpiMeans, people: GroupMeans, group: int) -> Estimate:
+    """The corrected mean, with an interval where enough reviewed clusters differ, cut off at 0 and 1."""
+    number = Estimate(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
     if people.clusters[group] < 2:
         return number.without_interval(ONE_CLUSTER)
     if people.varied[group] < LEAST_DISAGREEING:
         return number.without_interval(HARDLY_VARIED.format(people.varied[group], LEAST_DISAGREEING))
     if correction.judge_weight[group] and correction.differing[group] < LEAST_DISAGREEING:
         return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], LEAST_DISAGREEING))
-    return within(number, people, group, float(correction.variance[group]))
+    return t_interval_of_mean(number, people, group, float(correction.variance[group]))
 
 
-def within(number: Number, means: Means, group: int, variance: float, enough_differ: bool = True) -> Number:
+def t_interval_of_mean(
+    number: Estimate, means: GroupMeans, group: int, variance: float, enough_differ: bool = True
+) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
     assert number.value is not None
     clusters, effective = int(means.clusters[group]), float(means.effective[group])
     if effective < LEAST_CLUSTERS or not enough_differ:
-        return wilson_of(number, clusters, variance if clusters > 1 else 0.0, effective)
+        return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
     rule = f"t over {clusters:,} clusters"
     return number.within(max(number.value - margin, 0.0), min(number.value + margin, 1.0), rule)
 
 
-def ratio(variance: float, of_people: float) -> float | None:
+def standard_error_ratio(variance: float, of_people: float) -> float | None:
     return sqrt(max(variance, 0.0) / of_people) if of_people > 0 else None

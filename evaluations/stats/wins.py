@@ -1,28 +1,28 @@
-"""Who wins on one aspect: as people say, as each judge says, and as each judge says once people correct it."""
+"""The win rates, rankings and length-controlled win rates of one aspect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluations.stats.coding import BoolArray, IntArray
-from evaluations.stats.corrected_ranking import corrected_ranking
-from evaluations.stats.coverage import Coverage, coverage
+from evaluations.stats.corrected_ranking import rank_by_corrected_judge
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.judge_verdicts import JudgeCoverage, judge_coverage
 from evaluations.stats.length_control import (
     LengthControlled,
-    Lengths,
-    length_controlled_by_judge,
-    length_controlled_by_people,
+    LengthDifferences,
+    control_judge_for_length,
+    control_people_for_length,
 )
-from evaluations.stats.numbers import Number
-from evaluations.stats.outcomes import Judgement, Reviewed, on_judged
-from evaluations.stats.ranking import Ranking, ranking_of_judge, ranking_of_people
-from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, mean, win_rates
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
+from evaluations.stats.ranking import Ranking, rank_by_judge, rank_by_people
+from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, estimate_win_rates, mean_estimate
 
 
 @dataclass(frozen=True)
 class JudgeWins:
-    """``rates`` holds those from people and from this judge, alone and corrected, side by side."""
+    """The win rates from people and from this judge, alone and corrected."""
 
-    coverage: Coverage
+    coverage: JudgeCoverage
     rates: WinRates
     ranking: Ranking
     corrected_ranking: Ranking
@@ -33,14 +33,18 @@ class JudgeWins:
 class Wins:
     """``people``: the win rate of each candidate as people alone have it. ``at_equal_length``: by their votes."""
 
-    people: Mapping[str, Number]
+    people: Mapping[str, Estimate]
     ranking: Ranking
     at_equal_length: LengthControlled
     judges: Mapping[str, JudgeWins]
 
 
-def wins(
-    reviewed: Reviewed, lengths: Lengths, judges: Mapping[str, tuple[IntArray, BoolArray]], *, claims: int = 1
+def estimate_wins(
+    reviewed: ReviewedMatches,
+    lengths: LengthDifferences,
+    judges: Mapping[str, tuple[IntArray, BoolArray]],
+    *,
+    claims: int = 1,
 ) -> Wins:
     """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge.
 
@@ -48,25 +52,25 @@ def wins(
     """
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
-        people={name: mean(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
-        ranking=ranking_of_people(reviewed),
-        at_equal_length=length_controlled_by_people(reviewed, lengths),
+        people={name: mean_estimate(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
+        ranking=rank_by_people(reviewed),
+        at_equal_length=control_people_for_length(reviewed, lengths),
         judges={
-            name: judge_wins(reviewed, Judgement(matches, choice), selected, lengths, claims)
+            name: estimate_judge_wins(reviewed, JudgedMatches(matches, choice), selected, lengths, claims)
             for name, (choice, selected) in judges.items()
         },
     )
 
 
-def judge_wins(
-    reviewed: Reviewed, judgement: Judgement, selected: BoolArray, lengths: Lengths, claims: int
+def estimate_judge_wins(
+    reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray, lengths: LengthDifferences, claims: int
 ) -> JudgeWins:
-    covered = coverage(judgement.choice, selected)
+    covered = judge_coverage(judgement.choice, selected)
     partial = Ranking({}, covered.why, covered.judged, judgement.evidence.clusters) if covered.why else None
     return JudgeWins(
         coverage=covered,
-        rates=win_rates(reviewed, judgement, selected, claims=claims),
-        ranking=partial or ranking_of_judge(judgement),
-        corrected_ranking=partial or corrected_ranking(*on_judged(reviewed, judgement)),
-        at_equal_length=length_controlled_by_judge(judgement, lengths),
+        rates=estimate_win_rates(reviewed, judgement, selected, claims=claims),
+        ranking=partial or rank_by_judge(judgement),
+        corrected_ranking=partial or rank_by_corrected_judge(*restrict_to_judged(reviewed, judgement)),
+        at_equal_length=control_judge_for_length(judgement, lengths),
     )

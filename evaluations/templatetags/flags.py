@@ -5,7 +5,7 @@ from typing import Final
 
 from django import template
 
-from evaluations.domain import Flag
+from evaluations.domain.texts import Flag
 
 register = template.Library()
 

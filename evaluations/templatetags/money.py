@@ -5,11 +5,11 @@ from typing import Final
 
 from django import template
 
-from evaluations.domain import NANO, exact_usd
+from evaluations.domain.money import NANO_PER_USD, format_exact_usd
 
 register = template.Library()
 
-DIME: Final = NANO // 10
+DIME: Final = NANO_PER_USD // 10
 
 
 @register.filter
@@ -18,12 +18,12 @@ def usd(nano: int | None) -> str:
     if nano is None:
         return "unknown"
     if nano == 0 or abs(nano) >= DIME:
-        return f"${nano / NANO:,.2f}"
-    places = 1 - floor(log10(abs(nano) / NANO))
-    return f"${nano / NANO:.{places}f}"
+        return f"${nano / NANO_PER_USD:,.2f}"
+    places = 1 - floor(log10(abs(nano) / NANO_PER_USD))
+    return f"${nano / NANO_PER_USD:.{places}f}"
 
 
 @register.filter
 def in_usd(nano: int | None) -> str:
     """The exact amount for a field: every figure of it, no sign of dollars; empty where there is none."""
-    return "" if nano is None else exact_usd(nano)
+    return "" if nano is None else format_exact_usd(nano)

@@ -2,20 +2,20 @@
 
 from django import template
 
-from evaluations.domain import PICKED_IN_WORDS, STRATEGIES, PickedBy
+from evaluations.domain.reviews import SELECTION_STRATEGIES, SELECTION_TEXTS, SelectionMethod
 
 register = template.Library()
 
 
 @register.filter
 def picked_in_words(picked_by: str) -> str:
-    return PICKED_IN_WORDS[PickedBy(picked_by)]
+    return SELECTION_TEXTS[SelectionMethod(picked_by)]
 
 
 @register.filter
 def is_deterministic(strategy: str) -> bool:
     """Whether no chance decides: what it picks tells of such comparisons only."""
-    return strategy in STRATEGIES and strategy not in (PickedBy.RANDOM, PickedBy.STRATIFIED)
+    return strategy in SELECTION_STRATEGIES and strategy not in (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
 
 
 @register.filter

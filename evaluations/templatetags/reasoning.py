@@ -2,8 +2,8 @@
 
 from django import template
 
-from evaluations.judge.thoughts import cut, thoughts_in
-from evaluations.models import Attempt
+from evaluations.models.runs import Attempt
+from evaluations.replies.think_tags import extract_reasoning, split_reasoning
 
 register = template.Library()
 
@@ -11,10 +11,10 @@ register = template.Library()
 @register.filter
 def reasoning(attempt: Attempt) -> str:
     """What the server told apart as reasoning, else the thoughts that stand in the reply itself."""
-    return attempt.reasoning or thoughts_in(attempt.raw)
+    return attempt.reasoning or extract_reasoning(attempt.raw)
 
 
 @register.filter
 def reply_alone(attempt: Attempt) -> str:
     """The reply without thoughts that stand in it; all of it where nothing follows them."""
-    return cut(attempt.raw).spoken.strip() or attempt.raw
+    return split_reasoning(attempt.raw).spoken.strip() or attempt.raw

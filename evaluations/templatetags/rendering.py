@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from evaluations.rendering.markdown import rendered as to_html
-from evaluations.rendering.plain import words_of
+from evaluations.rendering.markdown import render_markdown
+from evaluations.rendering.plain_text import text_content
 
 register = template.Library()
 
@@ -14,7 +14,7 @@ register = template.Library()
 @register.filter
 def rendered(text: str | None) -> SafeString:
     """``{{ message.content|rendered }}``: Markdown as HTML that is safe on any page."""
-    return mark_safe(to_html(text or ""))
+    return mark_safe(render_markdown(text or ""))
 
 
 @register.filter
@@ -30,4 +30,4 @@ def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
 @register.filter
 def words(html: SafeString) -> str:
     """``{{ html|of:comment.text|words|truncatechars:280 }}``: what is read of a text, where it is told in a line."""
-    return words_of(html).strip()
+    return text_content(html).strip()

@@ -2,9 +2,10 @@
 
 import pytest
 
-from evaluations.models import Evaluation, User
-from tests.asking import Asking, token_for
-from tests.making import make_evaluation, make_user
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from tests.factories.evaluations import make_evaluation, make_user
+from tests.helpers.api_client import ApiClient, token_for
 
 
 @pytest.fixture
@@ -18,9 +19,9 @@ def evaluation(owner: User) -> Evaluation:
 
 
 @pytest.fixture
-def asking(owner: User, evaluation: Evaluation) -> Asking:
+def asking(owner: User, evaluation: Evaluation) -> ApiClient:
     """The owner's program, with a token for everything."""
-    return Asking(token_for(owner))
+    return ApiClient(token_for(owner))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evaluations.models import Evaluation
-from tests.asking import V1, Asking
+from evaluations.models.evaluations import Evaluation
+from tests.helpers.api_client import API_ROOT, ApiClient
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ def problem(answer: Any) -> tuple[int, str]:
     return told["status"], told["code"]
 
 
-def test_addresses_and_methods_that_there_are_not(asking: Asking) -> None:
+def test_addresses_and_methods_that_there_are_not(asking: ApiClient) -> None:
     assert problem(Client().get("/api/v1/nowhere")) == (404, "not_found")
     assert problem(Client().get("/api")) == (404, "not_found")
     assert problem(asking.get("/evaluations/other")) == (404, "not_found")
@@ -30,10 +30,10 @@ def test_addresses_and_methods_that_there_are_not(asking: Asking) -> None:
     assert answer["Allow"] == "GET"
 
 
-def test_a_body_that_is_not_json_is_refused_and_named(asking: Asking) -> None:
+def test_a_body_that_is_not_json_is_refused_and_named(asking: ApiClient) -> None:
     for sent in ('{"name": NaN}', '{"name": Infinity}', "{", "[" * 100_000, "\xff"):
         answer = asking.client.post(
-            f"{V1}/evaluations", sent, "application/json", headers={"Authorization": f"Bearer {asking.token}"}
+            f"{API_ROOT}/evaluations", sent, "application/json", headers={"Authorization": f"Bearer {asking.token}"}
         )
         assert problem(answer) == (400, "malformed")
     assert problem(asking.post("/evaluations", {"name": "a\x00b"})) == (400, "malformed")
@@ -42,17 +42,19 @@ def test_a_body_that_is_not_json_is_refused_and_named(asking: Asking) -> None:
     assert Evaluation.objects.count() == 1
 
 
-def test_another_kind_of_body_is_refused(asking: Asking) -> None:
+def test_another_kind_of_body_is_refused(asking: ApiClient) -> None:
     headers = {"Authorization": f"Bearer {asking.token}"}
-    answer = asking.client.post(f"{V1}/evaluations", "name=x", "application/x-www-form-urlencoded", headers=headers)
+    answer = asking.client.post(
+        f"{API_ROOT}/evaluations", "name=x", "application/x-www-form-urlencoded", headers=headers
+    )
     assert problem(answer) == (415, "unsupported_media_type")
 
 
-def test_a_body_that_is_too_large_is_refused(asking: Asking) -> None:
+def test_a_body_that_is_too_large_is_refused(asking: ApiClient) -> None:
     assert problem(asking.post("/evaluations", {"name": "x" * 6_000_000})) == (413, "too_large")
 
 
-def test_every_fault_is_named_with_its_place(asking: Asking) -> None:
+def test_every_fault_is_named_with_its_place(asking: ApiClient) -> None:
     answer = asking.post("/evaluations", {"nome": "x", "slug": 3})
     assert problem(answer) == (422, "invalid")
     assert {one["field"] for one in answer.json()["errors"]} == {"body.name", "body.slug", "body.nome"}
@@ -62,17 +64,17 @@ def test_every_fault_is_named_with_its_place(asking: Asking) -> None:
     assert [one["field"] for one in answer.json()["errors"]] == ["query.cursor"]
 
 
-def test_what_a_service_refuses_is_said_in_its_sentence(asking: Asking) -> None:
+def test_what_a_service_refuses_is_said_in_its_sentence(asking: ApiClient) -> None:
     answer = asking.post("/evaluations", {"name": "Study", "slug": "study"})
     assert problem(answer) == (422, "refused")
     assert answer.json()["detail"] == "There is an evaluation at “study” already: choose another address."
 
 
-def test_a_fault_of_ours_is_a_problem_too(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_is_a_problem_too(asking: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("evaluations.api.evaluations.standings", broken)
+    monkeypatch.setattr("evaluations.overview.api.count_evaluation_progress", broken)
     asking.client.raise_request_exception = False
     answer = asking.get("/evaluations/study")
     assert problem(answer) == (500, "server_error")

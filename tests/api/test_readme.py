@@ -12,9 +12,10 @@ from typing import Final
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from evaluations.models import Comparison, Import
-from tests.asking import token_for
-from tests.making import make_evaluation, make_user
+from evaluations.models.comparisons import Comparison
+from evaluations.models.imports import Import
+from tests.factories.evaluations import make_evaluation, make_user
+from tests.helpers.api_client import token_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -23,10 +23,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from evaluations.models import User
+from evaluations.models.users import User
 from judgeweb.wsgi import application
-from tests.asking import token_for
-from tests.everything import make_everything
+from tests.factories.full_evaluation import make_full_evaluation
+from tests.helpers.api_client import token_for
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def test_nothing_that_is_made_up_breaks_an_operation(
     mode: GenerationMode, settings: LazySettings, nudged: list[Any]
 ) -> None:
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
-    owner = make_everything(NUMBER).owner
+    owner = make_full_evaluation(NUMBER).owner
     User.objects.filter(pk=owner.pk).update(is_superuser=True)
     headers = {"Authorization": f"Bearer {token_for(owner)}"}
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", app=application)

@@ -7,17 +7,19 @@ from django.conf import LazySettings
 from django.http.multipartparser import MultiPartParser
 
 from evaluations.api import operations
-from evaluations.domain import Role
-from evaluations.models import Evaluation, Import, KeptAnswer
-from tests.asking import V1, Asking, token_for
-from tests.making import make_member, make_user
+from evaluations.domain.roles import Role
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.users import KeptAnswer
+from tests.factories.evaluations import make_member, make_user
+from tests.helpers.api_client import API_ROOT, ApiClient, token_for
 
 pytestmark = pytest.mark.django_db
 
-IMPORTS = f"{V1}/evaluations/study/imports"
+IMPORTS = f"{API_ROOT}/evaluations/study/imports"
 
 
-def sent(asking: Asking, body: BytesIO, length: int, kind: str = "application/octet-stream", key: str = "") -> int:
+def sent(asking: ApiClient, body: BytesIO, length: int, kind: str = "application/octet-stream", key: str = "") -> int:
     headers = {"Authorization": f"Bearer {asking.token}", **({"Idempotency-Key": key} if key else {})}
     extra = {"wsgi.input": body, "CONTENT_LENGTH": str(length), "CONTENT_TYPE": kind}
     return asking.client.generic("POST", IMPORTS, headers=headers, **extra).status_code  # type: ignore[arg-type]
@@ -33,17 +35,17 @@ def test_who_may_not_bring_in_files_is_told_before_one_is_kept(
     def kept(*_: object) -> None:
         raise AssertionError("The file was kept.")
 
-    monkeypatch.setattr(operations, "spooled", kept)
+    monkeypatch.setattr(operations, "spool_body", kept)
     monkeypatch.setattr(MultiPartParser, "parse", kept)
     reviewing, strange = (
-        Asking(token_for(one)) for one in (make_member(evaluation, Role.REVIEWER), make_user("stranger"))
+        ApiClient(token_for(one)) for one in (make_member(evaluation, Role.REVIEWER), make_user("stranger"))
     )
     assert sent(reviewing, BytesIO(b"x" * 100), 100, kind, key) == 403
     assert sent(strange, BytesIO(b"x" * 100), 100, kind, key) == 404
 
 
 def test_a_file_that_is_too_long_leaves_nothing_and_its_key_free(
-    asking: Asking, evaluation: Evaluation, settings: LazySettings
+    asking: ApiClient, evaluation: Evaluation, settings: LazySettings
 ) -> None:
     settings.MAX_UPLOAD_BYTES = 100
     assert sent(asking, BytesIO(b"x" * 101), 101, key="one") == 413

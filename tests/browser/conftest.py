@@ -17,7 +17,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 FLAGS = [
     "--no-sandbox",

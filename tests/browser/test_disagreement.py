@@ -10,27 +10,27 @@ from playwright.sync_api import Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage, sign_in
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 PHONE = {"width": 390, "height": 844}
 DIFFER = """
 import json
-from evaluations.domain import Role
+from evaluations.domain.roles import Role
 from evaluations.models import Comparison, Evaluation, Review, Span
-from evaluations.services.reviewing.tallying import tally
-from tests.making import make_human, make_member
-from tests.saying import person_says
+from evaluations.verdicts.label_counts import update_labels
+from tests.factories.evaluations import make_human, make_member
+from tests.factories.verdicts import make_review
 study = Evaluation.objects.get(slug="differing")
 pat, quin = make_human(study, "pat"), make_human(study, "quin")
 made = list(Comparison.objects.filter(evaluation=study).order_by("query__key"))
 for place, comparison in enumerate(made):
-    person_says(pat, comparison, {"clarity": "A", "depth": "A"})
-    person_says(quin, comparison, {"clarity": "B", "depth": "B" if place == 1 else "A"})
+    make_review(pat, comparison, {"clarity": "A", "depth": "A"})
+    make_review(quin, comparison, {"clarity": "B", "depth": "B" if place == 1 else "A"})
 review = Review.objects.get(comparison=made[0], rater=pat)
 Span.objects.create(review=review, response=made[0].response_b, start=3, end=11, quote="reflects", comment="Does it?")
-tally([one.pk for one in made])
+update_labels([one.pk for one in made])
 for name in ("ada", "adam.k", "beate"):
     make_member(study, Role.ADJUDICATOR, name)
 make_member(study, Role.REVIEWER, "adele")

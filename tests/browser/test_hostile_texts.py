@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.browser.conftest import NewPage, too_wide
-from tests.browser.reviewing import expect_revealed
-from tests.product import Product
+from tests.browser.review_study import expect_revealed
+from tests.helpers.running_product import Product
 from tests.rendering import payloads
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -27,7 +27,7 @@ for (const one of ["alert", "prompt", "confirm"]) window[one] = (what) => window
 """
 WRITE_EVERYWHERE: Final = """
 import json, sys
-from evaluations.domain import Choice
+from evaluations.domain.choices import Choice
 from evaluations.models import *
 payloads = json.load(open({file!r}))
 study = Evaluation.objects.get(slug="hostile")

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.conftest import sign_in
-from tests.browser.reviewing import expect_revealed
-from tests.product import Product
+from tests.browser.review_study import expect_revealed
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.data, pytest.mark.worker]
 

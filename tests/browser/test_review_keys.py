@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.reviewing import ASPECTS, Study, choose_all, expect_other_than, expect_revealed, make_study, shown
-from tests.product import Product
+from tests.browser.review_study import ASPECTS, Study, choose_all, expect_other_than, expect_revealed, make_study, shown
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 

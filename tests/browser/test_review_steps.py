@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.reviewing import (
+from tests.browser.review_study import (
     ASPECTS,
     Study,
     choose_all,
@@ -19,7 +19,7 @@ from tests.browser.reviewing import (
     shown,
     unsent,
 )
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
@@ -27,12 +27,13 @@ PHONE = {"width": 390, "height": 844}
 REWORD = """
 from dataclasses import replace
 from evaluations.models import Evaluation
-from evaluations.services.preparing.preparing import change_evaluation, next_version
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.rubrics.services import create_next_version
 evaluation = Evaluation.objects.get(slug="{slug}")
 version = evaluation.review_rubric
 spec = version.spec()
 aspects = tuple(replace(aspect, definition="Which is worse?") for aspect in spec.aspects)
-changed = next_version(version.rubric, replace(spec, aspects=aspects), user=None)
+changed = create_next_version(version.rubric, replace(spec, aspects=aspects), user=None)
 change_evaluation(evaluation, {{"review_rubric": changed}}, user=None)
 """
 

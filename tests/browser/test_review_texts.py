@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage
-from tests.browser.reviewing import wait_until
-from tests.product import Product
+from tests.browser.review_study import wait_until
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 

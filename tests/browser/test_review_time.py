@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import NewPage
-from tests.browser.reviewing import (
+from tests.browser.review_study import (
     Study,
     choose_all,
     expect_all_sent,
@@ -15,7 +15,7 @@ from tests.browser.reviewing import (
     make_study,
     shown,
 )
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 

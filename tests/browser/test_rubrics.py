@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 

@@ -11,23 +11,26 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluations.domain import Dialect, exact_usd
-from evaluations.judge.builtin import BUILTIN_RUBRICS
-from evaluations.judge.retrying import Patience
-from evaluations.models import Attempt, Call, Endpoint, Judge, Price, Run, Score, Verdict
-from evaluations.outside.dialects import SPECIFIC
-from evaluations.services.judging.judging import create_judge
-from evaluations.services.judging.running import start_run
-from evaluations.services.preparing.preparing import begin_builtin
-from tests.conformance.replay import Replay, replaying
-from tests.judges import work_off
-from tests.making import make_comparison, make_evaluation
+from evaluations.domain.judges import Dialect
+from evaluations.domain.money import format_exact_usd
+from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS
+from evaluations.judges.runs.services import start_run
+from evaluations.judges.services import create_judge
+from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.judges import Endpoint, Judge, Price
+from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.verdicts import Score, Verdict
+from evaluations.rubrics.services import create_builtin_rubric
+from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.judges import work_run_here
+from tests.helpers.replay_server import ReplayServer, replay_answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PROVIDERS = Path(__file__).parent / "providers"
 IN, CACHED, OUT = 1_000_000_000, 500_000_000, 10_000_000_000  # nano-USD for a million tokens
-IMPATIENT = Patience(first_seconds=0.01, most_seconds=0.02, tries=3, tries_when_busy=3, tries_unreachable=2)
+IMPATIENT = RetryPolicy(first_seconds=0.01, most_seconds=0.02, tries=3, tries_when_busy=3, tries_unreachable=2)
 KNOWN = {
     *("state", "run", "requests", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd"),
     *("sentence", "sent_as", "shape", "reasoning", "paused_seconds"),
@@ -46,7 +49,7 @@ def test_a_providers_answers_become_what_its_file_says(dialect: str, case: Mappi
     expect = case["expect"]
     assert set(expect) <= KNOWN
     assert {"state", "run"} & set(expect)
-    with replaying(case["answers"]) as replay:
+    with replay_answers(case["answers"]) as replay:
         run, judge = run_against(replay, dialect, case)
     assert not replay.faults
     assert told(run, judge, replay, set(expect)) == {name: value for name, value in expect.items() if name in EQUAL}
@@ -57,13 +60,15 @@ def test_a_providers_answers_become_what_its_file_says(dialect: str, case: Mappi
     assert_no_verdict_without_an_answer()
 
 
-def run_against(replay: Replay, dialect: str, case: Mapping[str, Any]) -> tuple[Run, Judge]:
+def run_against(replay: ReplayServer, dialect: str, case: Mapping[str, Any]) -> tuple[Run, Judge]:
     settings = {"max_tokens": 1000, **case.get("judge", {})}
     evaluation = make_evaluation()
     make_comparison(evaluation, response_a="one", response_b="two")
     rubric = settings.pop("rubric", "")
     version = (
-        begin_builtin(evaluation, builtin=rubric, user=None) if rubric in BUILTIN_RUBRICS else evaluation.review_rubric
+        create_builtin_rubric(evaluation, builtin=rubric, user=None)
+        if rubric in BUILTIN_RUBRICS
+        else evaluation.review_rubric
     )
     endpoint = Endpoint.objects.create(
         name="provider", base_url=f"{replay.address}{case.get('base_path', '/v1')}", dialect=dialect
@@ -73,7 +78,7 @@ def run_against(replay: Replay, dialect: str, case: Mapping[str, Any]) -> tuple[
         evaluation, name="judge", model="model", version=version, endpoint=endpoint, user=None, **settings
     )
     options = {} if judge.is_pointwise else {"orders": "as-stored"}
-    run = work_off(start_run(judge, user=None, limit=1, **options), patience=IMPATIENT, seconds=20)  # type: ignore[arg-type]
+    run = work_run_here(start_run(judge, user=None, limit=1, **options), patience=IMPATIENT, seconds=20)  # type: ignore[arg-type]
     judge.refresh_from_db()
     return run, judge
 
@@ -81,7 +86,7 @@ def run_against(replay: Replay, dialect: str, case: Mapping[str, Any]) -> tuple[
 EQUAL = KNOWN - {"sentence", "reasoning", "paused_seconds"}
 
 
-def told(run: Run, judge: Judge, replay: Replay, names: set[str]) -> dict[str, Any]:
+def told(run: Run, judge: Judge, replay: ReplayServer, names: set[str]) -> dict[str, Any]:
     """What came of it, as far as the file speaks of it."""
     last = Attempt.objects.order_by("pk").last()
     assert last is not None
@@ -90,7 +95,7 @@ def told(run: Run, judge: Judge, replay: Replay, names: set[str]) -> dict[str, A
         "run": run.state,
         "requests": len(replay.asked),
         **{name: getattr(last, name) for name in ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")},
-        "cost_usd": float(exact_usd(run.spent)),
+        "cost_usd": float(format_exact_usd(run.spent)),
         "sent_as": {name: value for name, value in (judge.sent_as or {}).items() if value},
         "shape": judge.asked_as,
     }
@@ -116,7 +121,7 @@ def assert_no_verdict_without_an_answer() -> None:
 
 def test_every_dialect_has_a_file_of_its_providers_answers() -> None:
     told_of = {json.loads(file.read_text())["dialect"] for file in PROVIDERS.glob("*.json")}
-    assert {one.dialect for one in SPECIFIC} | {Dialect.GENERIC} <= {Dialect(name) for name in told_of}
+    assert {one.dialect for one in PROVIDER_ADAPTERS} | {Dialect.GENERIC} <= {Dialect(name) for name in told_of}
 
 
 def test_every_case_names_its_source_and_no_name_stands_twice() -> None:

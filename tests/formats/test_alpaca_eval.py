@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import ComparisonRow, RaterKind, ResponseRow, VerdictRow
-from tests.reading import contents, only, reason, rows
+from evaluations.domain.files import ComparisonRow, ResponseRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 
 OUTPUT: dict[str, Any] = {"instruction": "Add 1 and 1.", "output": "2", "generator": "gpt4", "dataset": "koala"}
 ANNOTATION: dict[str, Any] = {
@@ -23,10 +24,10 @@ ANNOTATION: dict[str, Any] = {
 
 
 def test_outputs_are_responses_of_which_pairs_are_made_and_meet_their_annotations() -> None:
-    assert contents([OUTPUT]).format.pairs
-    (response,) = only(ResponseRow, rows(OUTPUT))
+    assert read_contents([OUTPUT]).format.pairs
+    (response,) = rows_of_kind(ResponseRow, import_rows(OUTPUT))
     assert (response.candidate, response.response[0]["content"], response.query.category) == ("gpt4", "2", "koala")
-    (comparison,) = only(ComparisonRow, rows(ANNOTATION))
+    (comparison,) = rows_of_kind(ComparisonRow, import_rows(ANNOTATION))
     assert comparison.query == response.query
     assert (comparison.candidate_b, comparison.response_b) == ("gpt4", response.response)
 
@@ -44,7 +45,9 @@ def test_outputs_are_responses_of_which_pairs_are_made_and_meet_their_annotation
     ],
 )
 def test_a_preference_is_a_choice_and_none_is_a_failure(preference: object, choice: str, note: str) -> None:
-    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "generator_1": "davinci", "preference": preference}))
+    (verdict,) = rows_of_kind(
+        VerdictRow, import_rows({**ANNOTATION, "generator_1": "davinci", "preference": preference})
+    )
     assert (verdict.choice, verdict.note) == (choice, note)
     assert (verdict.rater, verdict.rater_kind) == ("alpaca_eval_gpt4", RaterKind.JUDGE)
     assert verdict.rationale == "Output (b)"
@@ -52,16 +55,16 @@ def test_a_preference_is_a_choice_and_none_is_a_failure(preference: object, choi
 
 @pytest.mark.parametrize(("preference", "note"), [(2.0, "output_1: zeta"), (1.9, "preference 1.9; output_1: zeta")])
 def test_the_first_output_is_noted_where_names_alone_would_put_it_second(preference: float, note: str) -> None:
-    (verdict,) = only(VerdictRow, rows({**ANNOTATION, "generator_1": "zeta", "preference": preference}))
+    (verdict,) = rows_of_kind(VerdictRow, import_rows({**ANNOTATION, "generator_1": "zeta", "preference": preference}))
     assert verdict.note == note
 
 
 def test_people_are_counted_where_the_file_does_not_name_them() -> None:
     unnamed = {name: value for name, value in ANNOTATION.items() if "generator" not in name and name != "annotator"}
-    found = rows({**unnamed, "annotator_index": 7})
-    (verdict,) = only(VerdictRow, found)
+    found = import_rows({**unnamed, "annotator_index": 7})
+    (verdict,) = rows_of_kind(VerdictRow, found)
     assert (verdict.rater, verdict.rater_kind) == ("annotator 7", RaterKind.HUMAN)
-    (comparison,) = only(ComparisonRow, found)
+    (comparison,) = rows_of_kind(ComparisonRow, found)
     assert {comparison.candidate_a, comparison.candidate_b} == {"response 1", "response 2"}
 
 
@@ -79,4 +82,4 @@ def test_people_are_counted_where_the_file_does_not_name_them() -> None:
     ],
 )
 def test_a_bad_annotation_says_why(change: dict[str, Any], because: str) -> None:
-    assert reason({**ANNOTATION, **change}).startswith(because)
+    assert refusal_reason({**ANNOTATION, **change}).startswith(because)

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import ComparisonRow, RaterKind, Shown, VerdictRow
-from tests.reading import only, reason, rows
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.files import ComparisonRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from tests.formats.imported_rows import import_rows, refusal_reason, rows_of_kind
 
 
 def talk(*texts: str) -> list[dict[str, str]]:
@@ -40,7 +42,7 @@ VOTE = {**BATTLE, "question_id": 81, "judge": "expert_3", "tstamp": None}
 
 
 def test_a_battle_is_a_comparison_of_what_followed_the_first_question_and_a_persons_vote() -> None:
-    comparison, vote = rows(BATTLE)
+    comparison, vote = import_rows(BATTLE)
     assert isinstance(comparison, ComparisonRow)
     assert isinstance(vote, VerdictRow)
     assert comparison.query.messages == talk("Why?")
@@ -50,7 +52,12 @@ def test_a_battle_is_a_comparison_of_what_followed_the_first_question_and_a_pers
         {"role": "assistant", "content": "Yes."},
     ]
     assert (comparison.query.key, comparison.metadata) == ("9f0a", {"language": "English"})
-    assert (vote.rater, vote.rater_kind, vote.choice, vote.shown) == ("arena_user_17", "human", "A", Shown.AS_STORED)
+    assert (vote.rater, vote.rater_kind, vote.choice, vote.shown) == (
+        "arena_user_17",
+        "human",
+        "A",
+        ShownOrder.AS_STORED,
+    )
     assert vote.created_at == "2023-04-24T15:53:11.500000+00:00"
 
 
@@ -59,29 +66,29 @@ def test_a_battle_is_a_comparison_of_what_followed_the_first_question_and_a_pers
     [("model_b", "B"), ("tie", "tie"), ("tie (bothbad)", "both_bad"), ("both_bad", "both_bad")],
 )
 def test_two_bad_responses_are_not_a_tie(winner: str, choice: str) -> None:
-    (vote,) = only(VerdictRow, rows({**BATTLE, "winner": winner}))
+    (vote,) = rows_of_kind(VerdictRow, import_rows({**BATTLE, "winner": winner}))
     assert vote.choice == choice
 
 
 def test_votes_on_mt_bench_are_on_its_first_turn_or_on_both_and_share_the_cluster() -> None:
-    found = rows({**VOTE, "turn": 1}, VOTE)
-    first, both = only(ComparisonRow, found)
+    found = import_rows({**VOTE, "turn": 1}, VOTE)
+    first, both = rows_of_kind(ComparisonRow, found)
     assert (first.query.key, both.query.key) == ("81", "81-2")
     assert (first.query.cluster, both.query.cluster) == ("81", "81")
     assert [len(first.response_a), len(both.response_a)] == [1, 3]
     # Which side model_a stood on was not published.
-    assert {vote.shown for vote in only(VerdictRow, found)} == {Shown.UNKNOWN}
+    assert {vote.shown for vote in rows_of_kind(VerdictRow, found)} == {ShownOrder.UNKNOWN}
 
 
 def test_a_judges_votes_come_from_both_orders_and_may_be_inconsistent() -> None:
-    (vote,) = only(VerdictRow, rows({**VOTE, "judge": "gpt4_pair", "winner": "tie (inconsistent)"}))
+    (vote,) = rows_of_kind(VerdictRow, import_rows({**VOTE, "judge": "gpt4_pair", "winner": "tie (inconsistent)"}))
     assert (vote.rater, vote.rater_kind, vote.choice) == ("gpt4_pair", RaterKind.JUDGE, "inconsistent")
-    assert vote.shown == Shown.FOLDED
-    assert "can be a judge's only" in reason({**VOTE, "winner": "tie (inconsistent)"})
+    assert vote.shown == ShownOrder.FOLDED
+    assert "can be a judge's only" in refusal_reason({**VOTE, "winner": "tie (inconsistent)"})
 
 
 def test_a_table_of_battles_holds_lists_in_its_cells() -> None:
-    comparison, vote = rows(TABLE)
+    comparison, vote = import_rows(TABLE)
     assert isinstance(comparison, ComparisonRow)
     assert isinstance(vote, VerdictRow)
     assert comparison.query.messages == talk("Why?")
@@ -95,10 +102,10 @@ def test_parts_of_text_are_joined_and_an_image_is_refused() -> None:
         both = [asked, {"role": "assistant", "content": [{"type": "output_text", "text": ""}]}]
         return {**BATTLE, "conversation_a": both, "conversation_b": both, "turn": 1}
 
-    (comparison,) = only(ComparisonRow, rows(said("text")))
+    (comparison,) = rows_of_kind(ComparisonRow, import_rows(said("text")))
     assert comparison.query.messages == talk("Why?")
     assert comparison.response_a == [{"role": "assistant", "content": ""}]
-    assert reason(said("image")) == "conversation_a, turn 1 holds an image: only text can be imported so far"
+    assert refusal_reason(said("image")) == "conversation_a, turn 1 holds an image: only text can be imported so far"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +122,10 @@ def test_parts_of_text_are_joined_and_an_image_is_refused() -> None:
     ],
 )
 def test_a_bad_battle_says_why(change: dict[str, Any], because: str) -> None:
-    assert reason({**BATTLE, **change}) == because
+    assert refusal_reason({**BATTLE, **change}) == because
 
 
 def test_exactly_one_of_the_three_winners_is_told() -> None:
     because = "one of winner_model_a, winner_model_b and winner_tie must be 1"
-    assert reason({**TABLE, "winner_model_a": 1}) == because
-    assert reason({**TABLE, "winner_tie": 0}) == because
+    assert refusal_reason({**TABLE, "winner_model_a": 1}) == because
+    assert refusal_reason({**TABLE, "winner_tie": 0}) == because

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.domain import ComparisonRow, InputRefused, RaterKind, VerdictRow
-from tests.reading import contents, only, reason, rows
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ComparisonRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 
 PLAIN: dict[str, Any] = {"prompt": "Add 1 and 1.", "chosen": "2", "rejected": "3"}
 USER = {"role": "user", "content": "Add 1 and 1."}
@@ -19,8 +21,8 @@ def says(text: str) -> dict[str, str]:
 
 
 def pair(record: dict[str, Any], **reading: Any) -> tuple[ComparisonRow, VerdictRow, dict[str, str]]:
-    found = rows(record, **reading)
-    (comparison,), (verdict,) = only(ComparisonRow, found), only(VerdictRow, found)
+    found = import_rows(record, **reading)
+    (comparison,), (verdict,) = rows_of_kind(ComparisonRow, found), rows_of_kind(VerdictRow, found)
     text = {
         comparison.candidate_a: comparison.response_a[-1]["content"],
         comparison.candidate_b: comparison.response_b[-1]["content"],
@@ -112,15 +114,15 @@ def test_the_split_of_a_data_set_is_metadata_and_that_of_an_export_is_not() -> N
 
 
 def test_many_pairs_of_one_prompt_are_queries_of_one_cluster() -> None:
-    first, second = only(ComparisonRow, rows(PLAIN, {**PLAIN, "rejected": "4"}))
+    first, second = rows_of_kind(ComparisonRow, import_rows(PLAIN, {**PLAIN, "rejected": "4"}))
     assert first.query.key != second.query.key
     assert first.query.cluster == second.query.cluster
 
 
 def test_of_several_chosen_and_rejected_texts_every_two_are_a_pair() -> None:
-    found = rows({**PLAIN, "id": "7", "chosen": ["2", "two"], "rejected": ["3", "4", "5"]})
-    comparisons = only(ComparisonRow, found)
-    assert len({one.query.key for one in comparisons}) == len(only(VerdictRow, found)) == 6
+    found = import_rows({**PLAIN, "id": "7", "chosen": ["2", "two"], "rejected": ["3", "4", "5"]})
+    comparisons = rows_of_kind(ComparisonRow, found)
+    assert len({one.query.key for one in comparisons}) == len(rows_of_kind(VerdictRow, found)) == 6
     assert len({one.query.cluster for one in comparisons}) == 1
 
 
@@ -132,7 +134,7 @@ def test_a_system_turn_and_earlier_turns_belong_to_the_prompt() -> None:
 
 
 def test_it_is_said_what_candidates_without_names_are_called() -> None:
-    assert "response 1 and response 2, by their texts alone" in contents([PLAIN]).format.note
+    assert "response 1 and response 2, by their texts alone" in read_contents([PLAIN]).format.note
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_it_is_said_what_candidates_without_names_are_called() -> None:
     ],
 )
 def test_a_bad_preference_says_why(record: dict[str, Any], because: str) -> None:
-    assert reason(record) == because
+    assert refusal_reason(record) == because
 
 
 # ---- what LLaMA-Factory, OpenAI and TRL have beside -----------------------------------------------------
@@ -194,8 +196,11 @@ def test_tools_of_a_request_make_a_bad_row() -> None:
         "preferred_output": [],
         "non_preferred_output": [],
     }
-    assert reason(record) == "tools holds tools: only text can be imported so far"
-    assert reason({"input": "1 + 1?", "preferred_output": [], "non_preferred_output": []}) == "input must hold messages"
+    assert refusal_reason(record) == "tools holds tools: only text can be imported so far"
+    assert (
+        refusal_reason({"input": "1 + 1?", "preferred_output": [], "non_preferred_output": []})
+        == "input must hold messages"
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,7 @@ def test_a_prompt_that_two_texts_begin_with_ends_where_trl_ends_it(
     ],
 )
 def test_where_the_prompt_is_not_clear_nothing_is_guessed(record: dict[str, Any], because: str) -> None:
-    assert reason(record).startswith(because)
+    assert refusal_reason(record).startswith(because)
 
 
 @pytest.mark.parametrize("column", ["input", "query"])
@@ -244,8 +249,8 @@ def test_a_prompt_is_read_under_every_name_that_trainers_give_it(column: str) ->
 def test_columns_that_repeat_one_response_or_name_the_chosen_one_are_no_metadata() -> None:
     record = {"prompt": "Pets?", "chosen": "A cat.", "rejected": "A dog.", "response": " A cat.", "both": "A pet."}
     telling = {"order": ["rejected", "chosen"], "better": "chosen", "kept": ["A dog.", "A cat."]}
-    (entry,) = contents([{**record, **telling}]).entries
-    comparison = only(ComparisonRow, entry.rows)[0]  # type: ignore[union-attr]
+    (entry,) = read_contents([{**record, **telling}]).entries
+    comparison = rows_of_kind(ComparisonRow, entry.rows)[0]  # type: ignore[union-attr]
     assert comparison.metadata == {"both": "A pet.", "kept": ["A dog.", "A cat."]}
     assert [one.what for one in entry.notices] == ["response", "order", "better"]  # type: ignore[union-attr]
 
@@ -265,7 +270,7 @@ def test_one_turn_may_be_json_in_the_cells_of_a_table() -> None:
 def test_chat_messages_as_python_prints_them_are_refused_by_column(between: str) -> None:
     printed = between.join(["[{'role': 'user', 'content': 'Q'}", "{'role': 'assistant', 'content': 'x'}]"])
     with pytest.raises(InputRefused, match=r"The column “chosen” of rows\.jsonl holds chat messages as Python prints"):
-        contents([{"prompt": "Q", "chosen": printed, "rejected": printed}])
+        read_contents([{"prompt": "Q", "chosen": printed, "rejected": printed}])
 
 
 def test_a_dialogue_that_was_asked_for_is_a_text() -> None:

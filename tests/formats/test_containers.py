@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.domain import BadRow, InputRefused, Limits
-from evaluations.formats.folders import pack
-from evaluations.formats.parquet_pages import dictionary_bytes
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BadRow, FileLimits
+from evaluations.formats.archives import pack_folder
+from evaluations.formats.columnar_reader import dictionary_bytes
+from evaluations.formats.record_streams import Record
 from evaluations.formats.sources import open_source
-from evaluations.formats.streams import Record
-from tests.packing import (
+from tests.helpers.packed_files import (
     FLAT,
     NESTED,
     PACKED,
@@ -235,7 +236,7 @@ def test_how_long_a_dictionary_is_stands_in_its_page() -> None:
 def test_what_unpacks_to_more_than_is_allowed_is_refused(packed: Callable[[bytes], bytes]) -> None:
     content = packed(as_jsonl([{"a": number} for number in range(90_000)]))
     with pytest.raises(InputRefused, match=r"^rows\.file holds more than 1 MB when it is unpacked, the most that is"):
-        list(open_source(io.BytesIO(content), "rows.file", Limits(unpacked_bytes=1024 * 1024)).records)
+        list(open_source(io.BytesIO(content), "rows.file", FileLimits(unpacked_bytes=1024 * 1024)).records)
 
 
 @pytest.mark.parametrize("letter", [b" ", b"\n", b"0"])
@@ -255,9 +256,9 @@ def test_a_compressed_file_of_equal_rows_is_no_bomb() -> None:
 
 def test_a_file_of_more_rows_than_are_allowed_is_refused() -> None:
     content = as_jsonl([{"a": 1}] * 11)
-    assert len(list(open_source(io.BytesIO(content), "rows.file", Limits(rows=11)).records)) == 11
+    assert len(list(open_source(io.BytesIO(content), "rows.file", FileLimits(rows=11)).records)) == 11
     with pytest.raises(InputRefused, match=r"^rows\.file has more than 10 rows, the most that are read here"):
-        list(open_source(io.BytesIO(content), "rows.file", Limits(rows=10)).records)
+        list(open_source(io.BytesIO(content), "rows.file", FileLimits(rows=10)).records)
 
 
 def test_cells_of_ten_megabytes_are_read() -> None:
@@ -275,7 +276,7 @@ def test_a_cell_longer_than_a_row_may_be_is_refused() -> None:
 
 def test_nothing_is_left_of_a_packed_parquet_file(tmp_path: Path) -> None:
     content = zipped({"rows.parquet": as_parquet([{"a": 1}])})
-    source = open_source(io.BytesIO(content), "rows.zip", Limits(scratch=str(tmp_path)))
+    source = open_source(io.BytesIO(content), "rows.zip", FileLimits(scratch=str(tmp_path)))
     assert [record.values for record in source.records if isinstance(record, Record)] == [{"a": 1}]
     assert list(tmp_path.iterdir()) == []
 
@@ -293,9 +294,9 @@ def test_a_folder_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     first, second = io.BytesIO(), io.BytesIO()
-    pack(folder, first)
+    pack_folder(folder, first)
     os.utime(folder / "train/data-0.arrow", (1, 1))
-    pack(folder, second)
+    pack_folder(folder, second)
     assert first.getvalue() == second.getvalue()
     with zipfile.ZipFile(first) as archive:
         assert archive.namelist() == ["dataset_dict.json", "train/state.json", "train/data-0.arrow"]
@@ -305,4 +306,4 @@ def test_a_folder_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
 def test_a_folder_with_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").symlink_to("/etc/passwd")
     with pytest.raises(InputRefused, match=r"holds a link \(“rows.jsonl”\): copy it with the files themselves"):
-        pack(tmp_path, io.BytesIO())
+        pack_folder(tmp_path, io.BytesIO())

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.domain import ColumnsUnknown, RaterKind, ResponseRow, ScoreRow, deciding
-from evaluations.formats import kto_out
-from evaluations.formats.layouts import Layout, prompt_of, turns_of
-from evaluations.formats.preferred import Account
-from tests.exported_rows import label, row
-from tests.reading import contents, only, reason, rows
+from evaluations.domain.errors import ColumnsUnknown
+from evaluations.domain.files import ResponseRow, ScoreRow
+from evaluations.domain.preferences import parse_preference_rule
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.kto_export import kto_lines
+from evaluations.formats.preferences import ExportCounts
+from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
+from tests.formats.exported_rows import exported_label, exported_row
+from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 
 TRL: dict[str, Any] = {"prompt": "1 + 1?", "completion": "2", "label": True}
 USER = {"role": "user", "content": "1 + 1?"}
@@ -20,8 +23,8 @@ ANSWER = {"role": "assistant", "content": "2"}
 
 
 def parts(record: dict[str, Any], **reading: Any) -> tuple[ResponseRow, ScoreRow]:
-    found = rows(record, **reading)
-    (response,), (score,) = only(ResponseRow, found), only(ScoreRow, found)
+    found = import_rows(record, **reading)
+    (response,), (score,) = rows_of_kind(ResponseRow, found), rows_of_kind(ScoreRow, found)
     assert (score.query_key, score.candidate) == (response.query.key, response.candidate)
     return response, score
 
@@ -43,7 +46,7 @@ def test_every_layout_is_a_response_with_a_score(record: dict[str, Any]) -> None
     response, score = parts(record, candidate="mine")
     assert (response.query.messages, response.response, response.candidate) == ([USER], [ANSWER], "mine")
     assert (score.aspect, score.value, score.rater, score.rater_kind) == ("desirable", 1, "gold", RaterKind.GOLD)
-    assert contents([record]).format.pairs
+    assert read_contents([record]).format.pairs
 
 
 def test_a_bad_response_scores_0_and_who_labelled_it_may_be_named() -> None:
@@ -61,13 +64,13 @@ def test_the_input_and_the_history_of_an_instruction_are_part_of_the_query() -> 
 @pytest.mark.parametrize("labels", [(0, 1), ("0", "1"), ("good", "bad"), (-1, 1)])
 def test_labels_that_are_not_true_or_false_are_not_guessed(labels: tuple[Any, Any]) -> None:
     with pytest.raises(ColumnsUnknown):
-        contents([{**TRL, "label": one} for one in labels])
+        read_contents([{**TRL, "label": one} for one in labels])
 
 
 def test_one_label_that_is_neither_is_a_bad_row() -> None:
-    (*_, bad) = contents([*[TRL] * 9, {**TRL, "label": "?"}], candidate="mine").entries
+    (*_, bad) = read_contents([*[TRL] * 9, {**TRL, "label": "?"}], candidate="mine").entries
     assert bad.reason == "label is “?” where true or false is expected"  # type: ignore[union-attr]
-    assert reason({**TRL, "completion": None}, candidate="mine").startswith("completion is missing")
+    assert refusal_reason({**TRL, "completion": None}, candidate="mine").startswith("completion is missing")
 
 
 @pytest.mark.parametrize("layout", [Layout.CHAT, Layout.PLAIN])
@@ -79,13 +82,15 @@ def test_what_is_written_for_kto_is_read_back(layout: Layout, choice: str, texts
     question, a, b = texts
     if not question.strip() or a == b or "Human:" in question or "Assistant:" in question:
         return
-    one = row(query=question, messages=None, response_a=a, response_b=b, labels={"safety": label(choice)})
-    how = deciding(aspect="safety", aspects=("safety",))
-    written = [json.loads(line) for line in kto_out.lines([one], ("safety",), how, Account(), layout)]
+    one = exported_row(
+        query=question, messages=None, response_a=a, response_b=b, labels={"safety": exported_label(choice)}
+    )
+    how = parse_preference_rule(aspect="safety", aspects=("safety",))
+    written = [json.loads(line) for line in kto_lines([one], ("safety",), how, ExportCounts(), layout)]
     found = [parts(record) for record in written]
     assert [response.query.key for response, _ in found] == [one["query_id"]] * 2
-    assert [response.query.messages for response, _ in found] == [prompt_of(one)] * 2
+    assert [response.query.messages for response, _ in found] == [prompt_messages(one)] * 2
     answers = {response.candidate: response.response for response, _ in found}
-    assert answers == {one["candidate_a"]: turns_of(a), one["candidate_b"]: turns_of(b)}
+    assert answers == {one["candidate_a"]: response_messages(a), one["candidate_b"]: response_messages(b)}
     assert [score.value for _, score in found] == {"A": [1, 0], "B": [0, 1], "both_bad": [0, 0]}[choice]
     assert all(response.metadata == {} for response, _ in found)

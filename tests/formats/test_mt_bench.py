@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import QueryRow, RaterKind, ResponseRow, ScoreRow, Shown, VerdictRow
-from tests.reading import only, reason, rows
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.files import QueryRow, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from tests.formats.imported_rows import import_rows, refusal_reason, rows_of_kind
 
 PAIR: dict[str, Any] = {
     "question_id": 81,
@@ -44,7 +46,7 @@ ANSWER: dict[str, Any] = {
 
 
 def test_a_question_of_two_turns_is_two_queries_of_one_cluster() -> None:
-    first, second = (row.query for row in only(QueryRow, rows(QUESTION)))
+    first, second = (row.query for row in rows_of_kind(QueryRow, import_rows(QUESTION)))
     assert (first.key, first.cluster, first.category, first.reference) == ("111", "111", "math", "3")
     assert (second.key, second.cluster, second.reference) == ("111-2", "111", "3\n\n18π")
     # Both are asked by the first question; to the second query a response holds the second one too.
@@ -53,7 +55,7 @@ def test_a_question_of_two_turns_is_two_queries_of_one_cluster() -> None:
 
 
 def test_an_answer_is_a_response_to_each_turn_and_leaves_room_for_the_questions() -> None:
-    first, second = only(ResponseRow, rows(ANSWER))
+    first, second = rows_of_kind(ResponseRow, import_rows(ANSWER))
     assert (first.candidate, first.response, first.lacks_questions) == (
         "alpaca-13b",
         [{"role": "assistant", "content": "It is 3."}],
@@ -64,24 +66,24 @@ def test_an_answer_is_a_response_to_each_turn_and_leaves_room_for_the_questions(
 
 
 def test_a_judgment_is_two_verdicts_one_of_each_order() -> None:
-    first, second = only(VerdictRow, rows(PAIR, id_prefix="mt-"))
+    first, second = rows_of_kind(VerdictRow, import_rows(PAIR, id_prefix="mt-"))
     assert (first.query_key, first.candidate_a, first.candidate_b) == ("mt-81", "alpaca-13b", "vicuna-13b")
-    assert (first.choice, first.shown, first.rationale) == ("B", Shown.AS_STORED, "B is better. [[B]]")
-    assert (second.choice, second.shown) == ("tie", Shown.SWAPPED)
+    assert (first.choice, first.shown, first.rationale) == ("B", ShownOrder.AS_STORED, "B is better. [[B]]")
+    assert (second.choice, second.shown) == ("tie", ShownOrder.SWAPPED)
     assert (first.rater, first.rater_kind) == ("gpt-4", RaterKind.JUDGE)
     assert first.created_at == "2023-06-20T00:55:52.500000+00:00"
 
 
 def test_an_error_is_a_failure_and_no_verdict() -> None:
     failed = {**PAIR, "g1_winner": "error", "g2_winner": "error", "g2_judgment": "$ERROR$", "turn": 2}
-    assert [(row.query_key, row.choice, row.rationale) for row in only(VerdictRow, rows(failed))] == [
+    assert [(row.query_key, row.choice, row.rationale) for row in rows_of_kind(VerdictRow, import_rows(failed))] == [
         ("81-2", "unreadable", "B is better. [[B]]"),
         ("81-2", "failed", ""),
     ]
 
 
 def test_a_score_is_of_one_turn_of_one_answer() -> None:
-    (score,) = only(ScoreRow, rows(SINGLE))
+    (score,) = rows_of_kind(ScoreRow, import_rows(SINGLE))
     assert (score.query_key, score.candidate, score.value, score.aspect) == ("81-2", "alpaca-13b", 7.0, "overall")
     assert (score.rater, score.rationale) == ("gpt-4", "Rating: [[7]]")
 
@@ -91,7 +93,7 @@ def test_a_score_is_of_one_turn_of_one_answer() -> None:
     [("I will not rate this.", "unreadable", "I will not rate this."), ("$ERROR$", "failed", "")],
 )
 def test_a_score_of_minus_1_is_a_failure_and_no_score(judgment: str, failure: str, rationale: str) -> None:
-    (score,) = only(ScoreRow, rows({**SINGLE, "score": -1, "judgment": judgment}))
+    (score,) = rows_of_kind(ScoreRow, import_rows({**SINGLE, "score": -1, "judgment": judgment}))
     assert (score.value, score.failure, score.rationale) == (None, failure, rationale)
 
 
@@ -105,4 +107,4 @@ def test_a_score_of_minus_1_is_a_failure_and_no_score(judgment: str, failure: st
     ],
 )
 def test_a_bad_judgment_says_why(record: dict[str, Any], because: str) -> None:
-    assert reason(record) == because
+    assert refusal_reason(record) == because

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain import BadRow, ComparisonRow, NoticeKind, ScoreRow, VerdictRow
-from evaluations.formats.notices import Notices
-from evaluations.formats.reading import Entry
-from tests.importing import comparison, verdict
-from tests.reading import contents, only, reason, rows
+from evaluations.domain.files import BadRow, ComparisonRow, NoticeKind, ScoreRow, VerdictRow
+from evaluations.formats.file_reader import FileEntry
+from evaluations.formats.notices import ImportNotices
+from tests.factories.imports import comparison_row, verdict_row
+from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 
 
 def told(*records: dict[str, Any], **reading: Any) -> list[str]:
     """The lines that a preview has of these records."""
-    notices = Notices()
-    for entry in contents(records, **reading).entries:
-        assert isinstance(entry, Entry), entry
+    notices = ImportNotices()
+    for entry in read_contents(records, **reading).entries:
+        assert isinstance(entry, FileEntry), entry
         notices.count(entry.rows, entry.notices)
     return notices.sentences()
 
@@ -48,21 +48,23 @@ def test_labels_that_are_not_understood_are_listed_with_their_words() -> None:
     assert told(*tasks) == [
         "4 labels of “preference” not understood and not stored: “A更差” 2, “B更差” 1, “A 👎” 1 (lines 1, 2, 3, …)."
     ]
-    assert [row.choice for row in only(VerdictRow, rows(*tasks))] == ["A"]
+    assert [row.choice for row in rows_of_kind(VerdictRow, import_rows(*tasks))] == ["A"]
 
 
 def test_what_a_label_means_can_be_said_of_the_whole_file() -> None:
-    found = rows(task(chose("A更差")), choices={"a更差": "B"})
-    assert [row.choice for row in only(VerdictRow, found)] == ["B"]
+    found = import_rows(task(chose("A更差")), choices={"a更差": "B"})
+    assert [row.choice for row in rows_of_kind(VerdictRow, found)] == ["B"]
 
 
 def test_a_model_s_name_never_means_the_other_model_whatever_was_said_of_an_earlier_file() -> None:
     one = task(chose("gpt"))
     one["data"] |= {"model_1": "llama", "model_2": "gpt"}
-    assert not only(VerdictRow, rows(one, choices={"gpt": "A"}))
+    assert not rows_of_kind(VerdictRow, import_rows(one, choices={"gpt": "A"}))
     vote = {"query_id": "q", "candidate_a": "llama", "candidate_b": "gpt", "choice": "GPT", **SAID}
-    assert reason(vote, choices={"gpt": "A"}) == "choice “GPT” is the name of candidate B, and was said to mean A"
-    (found,) = only(VerdictRow, rows({**vote, "candidate_b": "A", "choice": "A"}, choices={"a": "A"}))
+    assert (
+        refusal_reason(vote, choices={"gpt": "A"}) == "choice “GPT” is the name of candidate B, and was said to mean A"
+    )
+    (found,) = rows_of_kind(VerdictRow, import_rows({**vote, "candidate_b": "A", "choice": "A"}, choices={"a": "A"}))
     assert found.choice == "A"  # a word for a side that is a name too means what was said
 
 
@@ -70,8 +72,8 @@ def test_choices_under_each_text_apart_compare_nothing() -> None:
     under = [{**chose("A"), "to_name": side, "from_name": f"grade of {side}"} for side in ("answer1", "answer2")]
     (line,) = told(task(*under))
     assert line.startswith("Not stored: choices of “grade of answer1” about one response (1); choices of")
-    assert not only(VerdictRow, rows(task(*under)))
-    assert len(only(VerdictRow, rows(task(under[0])))) == 1
+    assert not rows_of_kind(VerdictRow, import_rows(task(*under)))
+    assert len(rows_of_kind(VerdictRow, import_rows(task(under[0])))) == 1
 
 
 def test_an_annotator_s_notes_on_an_answer_are_named() -> None:
@@ -111,13 +113,13 @@ def test_annotations_that_are_cancelled_empty_or_of_another_type_are_counted() -
     ],
 )
 def test_stars_are_scores_by_the_name_of_the_tag_too(question: str, to_name: str, candidate: str, aspect: str) -> None:
-    (score,) = only(ScoreRow, rows(task(result({"rating": 4}, question, to_name, "rating"))))
+    (score,) = rows_of_kind(ScoreRow, import_rows(task(result({"rating": 4}, question, to_name, "rating"))))
     assert (score.candidate, score.aspect, score.value) == (candidate, aspect, 4.0)
 
 
 def test_questions_in_another_script_have_aspects_of_their_own_and_the_line_says_which() -> None:
     one = task(chose("A", question="质量"), chose("B", question="风格"))
-    quality, style = only(VerdictRow, rows(one))
+    quality, style = rows_of_kind(VerdictRow, import_rows(one))
     assert quality.aspect != style.aspect
     assert told(one) == [
         f"A question is stored as the aspect “{quality.aspect}”: “质量” 1.",
@@ -128,7 +130,7 @@ def test_questions_in_another_script_have_aspects_of_their_own_and_the_line_says
 def test_other_fields_of_a_task_are_metadata_and_a_third_response_is_not_compared() -> None:
     one = task(chose("A"))
     one["data"] |= {"topic": "physics", "answer3": "Dunno."}
-    (found,) = only(ComparisonRow, rows(one))
+    (found,) = rows_of_kind(ComparisonRow, import_rows(one))
     assert found.metadata == {"topic": "physics"}
     assert told(one) == ["Not stored: a further response, “answer3” (1) (line 1)."]
 
@@ -155,7 +157,7 @@ def test_answers_of_json_min_that_are_not_understood_are_listed_by_question() ->
 def test_two_fields_of_any_script_that_differ_in_their_endings_are_the_responses() -> None:
     one = task(chose("B"))
     one["data"] = {"prompt": "Why?", "回答A": "Because.", "回答B": "?", "评分": "5"}
-    (found,) = only(ComparisonRow, rows(one))
+    (found,) = rows_of_kind(ComparisonRow, import_rows(one))
     assert (found.candidate_a, found.candidate_b) == ("回答A", "回答B")
 
 
@@ -174,7 +176,7 @@ def argilla(*responses: dict[str, Any], **columns: Any) -> dict[str, Any]:
 
 def test_responses_without_a_status_count_and_a_line_says_which_export_has_it() -> None:
     one = argilla({"value": "response_a", "user_id": "u1"})
-    assert [row.choice for row in only(VerdictRow, rows(one))] == ["A"]
+    assert [row.choice for row in rows_of_kind(VerdictRow, import_rows(one))] == ["A"]
     (line,) = told(one)
     assert line.startswith("1 response without a status: drafts and discarded responses may be among them.")
     assert "to_datasets()" in line
@@ -197,7 +199,7 @@ def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
         "1 annotation without an answer (line 1).",
         "Columns not stored: “vectors” 1 (line 1).",
     ]
-    (found,) = only(ComparisonRow, rows(one))
+    (found,) = rows_of_kind(ComparisonRow, import_rows(one))
     assert found.metadata == {"topic": "physics", "query_id": 7, "answer1": "x", "answer2": "y"}
     assert (found.query.key, found.candidate_a) == ("r1", "response_a")
 
@@ -206,7 +208,7 @@ def test_a_ranking_is_read_by_exact_names_even_where_they_are_words_for_the_othe
     said = {"value": ["response_b", "response_a"], "user_id": "u", "status": "submitted"}
     one = argilla(said)
     one["fields"] |= {"model_a": "B", "model_b": "A"}
-    (found,) = only(VerdictRow, rows(one))
+    (found,) = rows_of_kind(VerdictRow, import_rows(one))
     assert (found.choice, found.candidate_b) == ("B", "A")
 
 
@@ -217,7 +219,9 @@ SAID = {"rater": "ann", "rater_kind": "human"}
 
 @pytest.mark.parametrize("column", ["choice", "winner", "preference", "label", "vote"])
 def test_a_choice_beside_a_comparison_is_a_verdict(column: str) -> None:
-    material, found = rows(comparison(**{column: "slightly prefer B"}, **SAID, rationale="So.", topic="physics"))
+    material, found = import_rows(
+        comparison_row(**{column: "slightly prefer B"}, **SAID, rationale="So.", topic="physics")
+    )
     assert isinstance(material, ComparisonRow)
     assert isinstance(found, VerdictRow)
     assert material.metadata == {"topic": "physics"}
@@ -226,8 +230,8 @@ def test_a_choice_beside_a_comparison_is_a_verdict(column: str) -> None:
 
 def test_the_annotator_may_be_called_otherwise_and_kind_and_name_may_be_said_of_the_file() -> None:
     (_, first), (_, second) = (
-        rows(comparison(winner="alpha", annotator="ann"), rater_kind="human"),
-        rows(comparison(choice="tie"), rater="bo", rater_kind="gold"),
+        import_rows(comparison_row(winner="alpha", annotator="ann"), rater_kind="human"),
+        import_rows(comparison_row(choice="tie"), rater="bo", rater_kind="gold"),
     )
     assert isinstance(first, VerdictRow)
     assert isinstance(second, VerdictRow)
@@ -235,27 +239,27 @@ def test_the_annotator_may_be_called_otherwise_and_kind_and_name_may_be_said_of_
 
 
 def test_a_choice_of_nobody_is_metadata_and_the_line_says_how_to_import_it() -> None:
-    assert rows(comparison(choice="A", rater="ann"))[0].metadata == {"choice": "A", "rater": "ann"}  # type: ignore[union-attr]
-    assert told(comparison(choice="A", rater="ann"), comparison("q2", choice="B", rater="ann")) == [
+    assert import_rows(comparison_row(choice="A", rater="ann"))[0].metadata == {"choice": "A", "rater": "ann"}  # type: ignore[union-attr]
+    assert told(comparison_row(choice="A", rater="ann"), comparison_row("q2", choice="B", rater="ann")) == [
         "The column “choice” looks like labels and is kept as metadata: “A” 1, “B” 1. "
         "To import it, map it to “choice”, “choice:ASPECT” or “value”, and name the rater and the rater kind."
     ]
 
 
 def test_a_label_beside_a_comparison_that_is_not_understood_is_counted_and_an_empty_one_is_none() -> None:
-    records = [comparison(f"q{key}", choice=word, **SAID) for key, word in enumerate(["A更差", "", "A"])]
+    records = [comparison_row(f"q{key}", choice=word, **SAID) for key, word in enumerate(["A更差", "", "A"])]
     assert told(*records) == ["1 label of “choice” not understood and not stored: “A更差” 1 (line 1)."]
-    assert len(only(VerdictRow, rows(*records))) == 1
+    assert len(rows_of_kind(VerdictRow, import_rows(*records))) == 1
 
 
 def test_a_name_that_is_also_a_side_is_not_understood_beside_a_comparison() -> None:
-    record = comparison(candidate_a="B", candidate_b="C", choice="B", **SAID)
+    record = comparison_row(candidate_a="B", candidate_b="C", choice="B", **SAID)
     assert told(record) == ["1 label of “choice” not understood and not stored: “B” 1 (line 1)."]
 
 
 def test_columns_that_are_called_like_labels_or_hold_nothing_but_labels_are_named() -> None:
     records = [
-        comparison(f"q{key}", choice_helpfulness="A", style=style, best=best, topic=topic)
+        comparison_row(f"q{key}", choice_helpfulness="A", style=style, best=best, topic=topic)
         for key, (style, best, topic) in enumerate([("tie", "alpha", "A"), ("A>>B", "beta", "physics")])
     ]
     assert [line.partition(" looks")[0] for line in told(*records)] == [
@@ -267,14 +271,14 @@ def test_columns_that_are_called_like_labels_or_hold_nothing_but_labels_are_name
 
 def test_a_score_beside_a_response_is_a_score() -> None:
     record = {"query_id": "q", "query": "Why?", "candidate": "m", "response": "So.", "value": 4, **SAID, "topic": "x"}
-    material, found = rows(record)
+    material, found = import_rows(record)
     assert isinstance(found, ScoreRow)
     assert (found.value, found.rater) == (4.0, "ann")
     assert material.metadata == {"topic": "x"}  # type: ignore[union-attr]
 
 
 def test_columns_of_verdicts_that_no_verdict_has_are_named() -> None:
-    assert told(verdict(turn=2, final_choice="B")) == ["Columns not stored: “turn” 1, “final_choice” 1 (line 1)."]
+    assert told(verdict_row(turn=2, final_choice="B")) == ["Columns not stored: “turn” 1, “final_choice” 1 (line 1)."]
 
 
 @pytest.mark.parametrize(
@@ -286,13 +290,13 @@ def test_columns_of_verdicts_that_no_verdict_has_are_named() -> None:
     ],
 )
 def test_a_verdict_row_takes_labels_and_keeps_their_strength_in_the_note(choice: str, meant: str, note: str) -> None:
-    (found,) = only(VerdictRow, rows(verdict(choice=choice, note="Short.")))
+    (found,) = rows_of_kind(VerdictRow, import_rows(verdict_row(choice=choice, note="Short.")))
     assert (found.choice, found.note) == (meant, note)
 
 
 def test_words_of_a_scale_that_mean_the_same_choice_are_kept_as_its_strength() -> None:
     choices = {"-2": "A", "-1": "A", "0": "tie", "1": "B", "2": "B"}
-    found = only(VerdictRow, rows(*(verdict(choice=int(word)) for word in choices), choices=choices))
+    found = rows_of_kind(VerdictRow, import_rows(*(verdict_row(choice=int(word)) for word in choices), choices=choices))
     assert [(row.choice, row.note) for row in found] == [
         ("A", "strength: -2"),
         ("A", "strength: -1"),
@@ -303,8 +307,10 @@ def test_words_of_a_scale_that_mean_the_same_choice_are_kept_as_its_strength() -
 
 
 def test_words_for_a_missing_value_and_cells_as_long_as_a_spreadsheet_has_are_named() -> None:
-    odd = comparison("q1", candidate_a="nan", response_a="NaN", response_b="#NAME?")
-    assert told(odd, comparison("q2", response_a="None of them."), comparison("q3", response_b="x" * 32_767)) == [
+    odd = comparison_row("q1", candidate_a="nan", response_a="NaN", response_b="#NAME?")
+    assert told(
+        odd, comparison_row("q2", response_a="None of them."), comparison_row("q3", response_b="x" * 32_767)
+    ) == [
         "1 value of “response_b” as long as can be kept, and cut off if longer (line 3).",
         *(
             f"1 value of “{field}” kept as text: “{word}” 1 (line 1). "
@@ -316,19 +322,21 @@ def test_words_for_a_missing_value_and_cells_as_long_as_a_spreadsheet_has_are_na
 
 @pytest.mark.parametrize("column", ["Bewertung", "Präferenz", "Évaluación", "Оценка", "评价", "評価"])
 def test_columns_that_are_called_like_labels_in_other_languages_are_named(column: str) -> None:
-    (line,) = told(comparison(**{column: "A besser"}, **SAID))
+    (line,) = told(comparison_row(**{column: "A besser"}, **SAID))
     assert line.startswith(f"The column “{column}” looks like labels and is kept as metadata: “A besser” 1.")
 
 
 def test_equal_responses_are_counted() -> None:
-    assert told(comparison(response_a="Same.", response_b="Same.")) == ["1 comparison of two equal responses (line 1)."]
+    assert told(comparison_row(response_a="Same.", response_b="Same.")) == [
+        "1 comparison of two equal responses (line 1)."
+    ]
 
 
 def test_labels_of_an_export_are_said_not_to_come_with_its_comparisons() -> None:
     labels = {"gold": [], "judges": [], "labels": {"overall": {"choice": "A"}}, "people": []}
-    (line,) = told({**comparison(), **labels})
+    (line,) = told({**comparison_row(), **labels})
     assert line == "Not stored: labels and reviews of an export, which “verdicts” brings (1) (line 1)."
-    assert told({**comparison(), **labels, "labels": {}}) == []
+    assert told({**comparison_row(), **labels, "labels": {}}) == []
 
 
 def test_long_lists_of_things_say_how_many_more_there_are() -> None:
@@ -370,7 +378,7 @@ ANNOTATION: dict[str, Any] = {
     ],
 )
 def test_the_rationale_of_an_annotator_is_kept_in_every_form(columns: dict[str, Any], rationale: str) -> None:
-    material, found, *_ = rows({**ANNOTATION, **columns})
+    material, found, *_ = import_rows({**ANNOTATION, **columns})
     assert isinstance(material, ComparisonRow)
     assert isinstance(found, VerdictRow)
     assert (found.rationale, found.note, material.metadata) == (rationale, "preference 1.9", {})
@@ -387,7 +395,7 @@ def test_how_far_a_score_of_llm_comparator_is_from_a_tie_is_kept() -> None:
     ratings = [{"score": 1.5}, {"score": -0.5, "is_flipped": True}, {"score": 1}, {"score": 0}, {"score": None}]
     example = {"input_text": "Why?", "tags": ["x", "y"], "output_text_a": "1", "output_text_b": "2"}
     record = {**example, "individual_rater_scores": ratings}
-    assert [(row.choice, row.note) for row in only(VerdictRow, rows(record))] == [
+    assert [(row.choice, row.note) for row in rows_of_kind(VerdictRow, import_rows(record))] == [
         ("A", "strength: 1.5"),
         ("B", "strength: 0.5"),
         ("A", ""),
@@ -401,7 +409,7 @@ def test_how_far_a_score_of_llm_comparator_is_from_a_tie_is_kept() -> None:
 
 def test_a_margin_is_a_strength_and_other_columns_that_tell_who_was_chosen_are_named() -> None:
     record = {"prompt": "Why?", "chosen": "So.", "rejected": "No.", "margin": 2.5, "score_chosen": 9, "topic": "x"}
-    (found,) = only(VerdictRow, rows(record))
+    (found,) = rows_of_kind(VerdictRow, import_rows(record))
     assert found.note == "strength: 2.5"
     assert told(record) == ["Columns not stored: “score_chosen” 1 (line 1)."]
 
@@ -425,7 +433,7 @@ BATTLE: dict[str, Any] = {
     [("gpt-35", "B", ""), ("GPT-3.5", "A", ""), ("A>>B", "A", "strength: >>"), ("tie (bothbad)", "both_bad", "")],
 )
 def test_a_winner_may_be_a_model_or_any_label(winner: str, choice: str, note: str) -> None:
-    (found,) = only(VerdictRow, rows({**BATTLE, "winner": winner}))
+    (found,) = rows_of_kind(VerdictRow, import_rows({**BATTLE, "winner": winner}))
     assert (found.choice, found.note) == (choice, note)
 
 
@@ -437,7 +445,7 @@ def test_a_winner_may_be_a_model_or_any_label(winner: str, choice: str, note: st
     ],
 )
 def test_a_judge_is_one_that_is_called_like_a_model(judge: str, kind: str) -> None:
-    (found,) = only(VerdictRow, rows({**BATTLE, "judge": judge}))
+    (found,) = rows_of_kind(VerdictRow, import_rows({**BATTLE, "judge": judge}))
     assert found.rater_kind == kind
 
 
@@ -450,7 +458,7 @@ def test_a_judge_is_one_that_is_called_like_a_model(judge: str, kind: str) -> No
     ],
 )
 def test_the_time_of_a_vote_is_kept_in_every_form(column: str, value: object, when: str) -> None:
-    (found,) = only(VerdictRow, rows({**BATTLE, column: value}))
+    (found,) = rows_of_kind(VerdictRow, import_rows({**BATTLE, column: value}))
     assert found.created_at == when
     assert told({**BATTLE, column: "yesterday"}) == [f"Columns not stored: “{column}” 1 (line 1)."]
 
@@ -464,13 +472,15 @@ def test_scores_and_decisions_of_a_judge_that_are_not_understood_are_counted() -
 
 
 def test_a_conversation_without_a_turn_is_kept_whole() -> None:
-    (found,) = only(ComparisonRow, rows(BATTLE))
+    (found,) = rows_of_kind(ComparisonRow, import_rows(BATTLE))
     assert [turn["content"] for turn in found.response_a] == ["So.", "Really?", "Yes."]
 
 
 def test_the_second_turn_of_a_question_is_a_query_of_its_own_whatever_its_id() -> None:
     pair = {"question_id": "writing-1", "model_1": "m", "model_2": "n", "g1_winner": "tie", "g2_winner": "model_1"}
-    found = only(VerdictRow, rows({**pair, "judge": ["gpt-4"], "turn": 1}, {**pair, "judge": ["gpt-4"], "turn": 2}))
+    found = rows_of_kind(
+        VerdictRow, import_rows({**pair, "judge": ["gpt-4"], "turn": 1}, {**pair, "judge": ["gpt-4"], "turn": 2})
+    )
     assert [(row.query_key, row.sample) for row in found] == [
         ("writing-1", 0),
         ("writing-1", 0),
@@ -523,12 +533,12 @@ def of_argilla(chance: random.Random) -> Made:
 def of_comparisons(chance: random.Random) -> Made:
     for key in range(40):
         word = chance.choice(LABELS)
-        yield comparison(f"q{key}", choice=word, **SAID), int(bool(word))
+        yield comparison_row(f"q{key}", choice=word, **SAID), int(bool(word))
 
 
 def of_verdicts(chance: random.Random) -> Made:
     for key in range(40):
-        yield verdict(f"q{key}", choice=chance.choice(LABELS)), 1
+        yield verdict_row(f"q{key}", choice=chance.choice(LABELS)), 1
 
 
 def of_the_arena(chance: random.Random) -> Made:
@@ -587,11 +597,11 @@ def of_pandalm(chance: random.Random) -> Made:
 def test_every_label_of_every_record_is_stored_or_accounted_for(made: Callable[[random.Random], Made]) -> None:
     records, numbers = zip(*made(random.Random(7)), strict=True)
     seen: Counter[str] = Counter()
-    for entry, number in zip(contents(records).entries, numbers, strict=True):
+    for entry, number in zip(read_contents(records).entries, numbers, strict=True):
         if isinstance(entry, BadRow):
             seen["bad"] += 1
             continue
-        stored = len(only(VerdictRow, entry.rows)) + len(only(ScoreRow, entry.rows))
+        stored = len(rows_of_kind(VerdictRow, entry.rows)) + len(rows_of_kind(ScoreRow, entry.rows))
         # What just-eval does not understand is stored too, as a failure of the judge.
         noticed = sum(notice.kind in OF_LABELS for notice in entry.notices) if made is not of_just_eval else 0
         assert stored + noticed == number, (json.dumps(records[entry.line - 1], ensure_ascii=False), entry)

@@ -10,28 +10,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import Choice, ComparisonRow, Reading, Shown, VerdictRow, deciding
-from evaluations.formats import (
-    alpaca_eval_out,
-    csv_out,
-    dpo_out,
-    hugging_face_folder,
-    jsonl_out,
-    llm_comparator_out,
-    mt_bench_out,
-    parquet_table,
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.files import ComparisonRow, ReadOptions, VerdictRow
+from evaluations.domain.preferences import parse_preference_rule
+from evaluations.formats.alpaca_eval_export import alpaca_eval_lines
+from evaluations.formats.csv_export import csv_export_lines
+from evaluations.formats.dataset_card import CardFacts
+from evaluations.formats.dpo_export import dpo_lines
+from evaluations.formats.export_format import ExportTally
+from evaluations.formats.exported_rows import ExportedRow
+from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.hugging_face_export import dataset_folder_zip
+from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.formats.llm_comparator_export import llm_comparator_lines
+from evaluations.formats.mt_bench_export import mt_bench_judgment_lines, mt_bench_vote_lines
+from evaluations.formats.parquet_export import parquet_bytes
+from evaluations.formats.preferences import ExportCounts
+from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
+from evaluations.formats.seen_index import SeenIndex
+from tests.formats.exported_rows import (
+    CHOICES,
+    RATERS,
+    SPOKEN,
+    WORDS,
+    any_exported_row,
+    exported_judge,
+    exported_label,
+    exported_person,
+    exported_row,
 )
-from evaluations.formats.card import Facts
-from evaluations.formats.exported import ExportedRow
-from evaluations.formats.layouts import Layout, prompt_of, turns_of
-from evaluations.formats.leaving import Tally
-from evaluations.formats.preferred import Account
-from evaluations.formats.reading import Entry, read_rows
-from evaluations.formats.seen import Seen
-from tests.exported_rows import CHOICES, RATERS, SPOKEN, WORDS, judge, label, materials, person, row
 
 ASPECTS = ("safety", "clarity")
-SAFETY = deciding(aspect="safety", aspects=ASPECTS)
+SAFETY = parse_preference_rule(aspect="safety", aspects=ASPECTS)
 KEYS = st.text(string.ascii_letters + string.digits + "-", min_size=1, max_size=8).filter(lambda key: key.strip("-"))
 
 
@@ -47,29 +57,32 @@ def rows(draw: Any, choices: st.SearchStrategy[str] = CHOICES) -> ExportedRow:
     orders = {"as_stored": [draw(choices)], "swapped": [draw(choices)]}
     said = {"safety": {"choice": choice, "inconsistent": False, "orders": orders}}
     wrote = {order: [draw(WORDS)] for order in orders}
-    return row(
+    return exported_row(
         query_id=draw(KEYS),
         **query,
         response_a=draw(WORDS),
         response_b=draw(WORDS),
-        labels={"safety": label(choice)},
-        judges=[judge(None, choices=said, rationales=wrote)],
-        people=[person(draw(choices), shown=draw(st.sampled_from(["as_stored", "swapped", "unknown"])))],
+        labels={"safety": exported_label(choice)},
+        judges=[exported_judge(None, choices=said, rationales=wrote)],
+        people=[exported_person(draw(choices), shown=draw(st.sampled_from(["as_stored", "swapped", "unknown"])))],
     )
 
 
 def read(lines: Iterator[bytes], name: str) -> list[Any]:
-    with Seen() as seen:
-        entries = list(read_rows(io.BytesIO(b"".join(lines)), name, Reading(), seen).entries)
-    assert all(isinstance(entry, Entry) for entry in entries), entries
-    return [row for entry in entries if isinstance(entry, Entry) for row in entry.rows]
+    with SeenIndex() as seen:
+        entries = list(read_file_rows(io.BytesIO(b"".join(lines)), name, ReadOptions(), seen).entries)
+    assert all(isinstance(entry, FileEntry) for entry in entries), entries
+    return [row for entry in entries if isinstance(entry, FileEntry) for row in entry.rows]
 
 
 def is_comparison(found: ComparisonRow, one: ExportedRow, *, as_text: bool = False) -> None:
     """Whichever side each candidate stands on."""
-    query = prompt_of(one)
+    query = prompt_messages(one)
     assert as_text or found.query.messages == query
-    responses = {one["candidate_a"]: turns_of(one["response_a"]), one["candidate_b"]: turns_of(one["response_b"])}
+    responses = {
+        one["candidate_a"]: response_messages(one["response_a"]),
+        one["candidate_b"]: response_messages(one["response_b"]),
+    }
     assert {found.candidate_a: found.response_a, found.candidate_b: found.response_b} == responses
 
 
@@ -77,9 +90,12 @@ def is_material(found: ComparisonRow, one: ExportedRow) -> None:
     """The same in everything, side by side."""
     query = found.query
     assert (query.key, query.cluster, query.category) == (one["query_id"], one["cluster"], one["category"])
-    assert (query.messages, query.context, query.reference) == (prompt_of(one), one["context"], one["reference"])
+    assert (query.messages, query.context, query.reference) == (prompt_messages(one), one["context"], one["reference"])
     assert (found.candidate_a, found.candidate_b) == (one["candidate_a"], one["candidate_b"])
-    assert (found.response_a, found.response_b) == (turns_of(one["response_a"]), turns_of(one["response_b"]))
+    assert (found.response_a, found.response_b) == (
+        response_messages(one["response_a"]),
+        response_messages(one["response_b"]),
+    )
     assert found.metadata == one["metadata"]
 
 
@@ -90,21 +106,21 @@ def choice_of(found: VerdictRow) -> str:
 
 
 def as_parquet(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return parquet_table.lines(rows, Tally())
+    return parquet_bytes(rows, ExportTally())
 
 
 def as_csv(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return csv_out.lines(rows, RATERS)
+    return csv_export_lines(rows, RATERS)
 
 
 def as_jsonl(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return jsonl_out.lines(rows, RATERS)
+    return jsonl_export_lines(rows, RATERS)
 
 
 @pytest.mark.parametrize("written", [as_jsonl, as_csv, as_parquet])
 def test_whole_comparisons(written: Callable[[list[ExportedRow]], Iterator[bytes]]) -> None:
     @settings(max_examples=30)
-    @given(given_rows=st.lists(materials(), min_size=1, max_size=3))
+    @given(given_rows=st.lists(any_exported_row(), min_size=1, max_size=3))
     def check(given_rows: list[ExportedRow]) -> None:
         found = read(written(given_rows), "export")
         assert len(found) == len(given_rows)
@@ -115,10 +131,10 @@ def test_whole_comparisons(written: Callable[[list[ExportedRow]], Iterator[bytes
 
 
 @settings(max_examples=30)
-@given(given_rows=st.lists(materials(), min_size=1, max_size=3))
+@given(given_rows=st.lists(any_exported_row(), min_size=1, max_size=3))
 def test_both_tables_of_a_data_set_for_the_hub(given_rows: list[ExportedRow]) -> None:
     folder = b"".join(
-        hugging_face_folder.lines(given_rows, ASPECTS, SAFETY, Account(), lambda: Facts("study"), dict[str, Any])
+        dataset_folder_zip(given_rows, ASPECTS, SAFETY, ExportCounts(), lambda: CardFacts("study"), dict[str, Any])
     )
     with zipfile.ZipFile(io.BytesIO(folder)) as archive:
         tables = {name: archive.read(name) for name in archive.namelist() if name.endswith(".parquet")}
@@ -140,7 +156,7 @@ def test_both_tables_of_a_data_set_for_the_hub(given_rows: list[ExportedRow]) ->
 @given(one=rows())
 def test_preferences_as_plain_texts(one: ExportedRow) -> None:
     asked = one["query"]
-    lines = list(dpo_out.lines([one], ASPECTS, SAFETY, Account(), Layout.PLAIN))
+    lines = list(dpo_lines([one], ASPECTS, SAFETY, ExportCounts(), Layout.PLAIN))
     if asked is None or not lines:
         return
     compared, verdict = read(iter(lines), "dpo.jsonl")
@@ -151,8 +167,8 @@ def test_preferences_as_plain_texts(one: ExportedRow) -> None:
 @settings(max_examples=60)
 @given(one=rows(), layout=st.sampled_from([Layout.CHAT, Layout.IMPLICIT]))
 def test_preferences(one: ExportedRow, layout: Layout) -> None:
-    account = Account()
-    lines = list(dpo_out.lines([one], ASPECTS, SAFETY, account, layout))
+    account = ExportCounts()
+    lines = list(dpo_lines([one], ASPECTS, SAFETY, account, layout))
     if not lines:
         assert sum(account.excluded.values()) == 1
         return
@@ -165,7 +181,7 @@ def test_preferences(one: ExportedRow, layout: Layout) -> None:
 @settings(max_examples=60)
 @given(one=rows())
 def test_annotations_of_alpaca_eval(one: ExportedRow) -> None:
-    found = read(alpaca_eval_out.lines([one], "safety", "", Account()), "annotations.json")
+    found = read(alpaca_eval_lines([one], "safety", "", ExportCounts()), "annotations.json")
     said = [one["judges"][0]["choices"]["safety"]["choice"], one["people"][0]["choices"]["safety"]["final"]]
     assert [choice_of(verdict) for verdict in found[1::2]] == said
     assert [verdict.rater for verdict in found[1::2]] == ["gpt", "ann"]
@@ -177,11 +193,11 @@ def test_annotations_of_alpaca_eval(one: ExportedRow) -> None:
 @settings(max_examples=60)
 @given(one=rows())
 def test_judgments_of_mt_bench(one: ExportedRow) -> None:
-    found = read(mt_bench_out.judges_lines([one], "safety", Account()), "gpt-4_pair.jsonl")
+    found = read(mt_bench_judgment_lines([one], "safety", ExportCounts()), "gpt-4_pair.jsonl")
     said = one["judges"][0]["choices"]["safety"]["orders"]
     assert [(verdict.shown, verdict.choice) for verdict in found] == [
-        (Shown.AS_STORED, said["as_stored"][0]),
-        (Shown.SWAPPED, said["swapped"][0]),
+        (ShownOrder.AS_STORED, said["as_stored"][0]),
+        (ShownOrder.SWAPPED, said["swapped"][0]),
     ]
     assert {verdict.query_key for verdict in found} == {one["query_id"]}
     assert [verdict.rationale for verdict in found] == [text for (text,) in one["judges"][0]["rationales"].values()]
@@ -192,14 +208,14 @@ def test_judgments_of_mt_bench(one: ExportedRow) -> None:
 def test_votes_of_people_on_mt_bench(one: ExportedRow, both_bad: bool) -> None:
     if both_bad:
         one["people"][0]["choices"]["safety"]["final"] = str(Choice.BOTH_BAD)
-    compared, verdict = read(mt_bench_out.people_lines([one], "safety", Account()), "human.jsonl")
+    compared, verdict = read(mt_bench_vote_lines([one], "safety", ExportCounts()), "human.jsonl")
     # There the query is what the user said first; the conversations are the same.
     for candidate, found in ((compared.candidate_a, compared.response_a), (compared.candidate_b, compared.response_b)):
         response = one["response_a"] if candidate == one["candidate_a"] else one["response_b"]
-        assert [*compared.query.messages, *found] == [*prompt_of(one), *turns_of(response)]
+        assert [*compared.query.messages, *found] == [*prompt_messages(one), *response_messages(response)]
     assert compared.query.key == one["query_id"]
     assert choice_of(verdict) == one["people"][0]["choices"]["safety"]["final"]
-    assert verdict.shown == (Shown.UNKNOWN if one["people"][0]["shown"] == "unknown" else Shown.AS_STORED)
+    assert verdict.shown == (ShownOrder.UNKNOWN if one["people"][0]["shown"] == "unknown" else ShownOrder.AS_STORED)
     swapped = compared.candidate_a != one["candidate_a"]
     assert swapped == (one["people"][0]["shown"] == "swapped")
 
@@ -207,7 +223,7 @@ def test_votes_of_people_on_mt_bench(one: ExportedRow, both_bad: bool) -> None:
 @settings(max_examples=60)
 @given(one=rows(st.sampled_from(["A", "B", "tie", "both_bad"])))
 def test_examples_of_llm_comparator(one: ExportedRow) -> None:
-    document = llm_comparator_out.lines([one], ASPECTS, SAFETY, Account(), "judgeweb")
+    document = llm_comparator_lines([one], ASPECTS, SAFETY, ExportCounts(), "judgeweb")
     compared, *found = read(document, "comparator.json")
     is_comparison(compared, one, as_text=one["query"] is None)
     assert compared.query.key == one["query_id"]
@@ -215,7 +231,7 @@ def test_examples_of_llm_comparator(one: ExportedRow) -> None:
     person_said = one["people"][0]
     assert not any(verdict.note for verdict in found)
     assert [(verdict.rater, verdict.shown, verdict.choice) for verdict in found] == [
-        ("gpt", Shown.AS_STORED, orders["as_stored"][0]),
-        ("gpt", Shown.SWAPPED, orders["swapped"][0]),
+        ("gpt", ShownOrder.AS_STORED, orders["as_stored"][0]),
+        ("gpt", ShownOrder.SWAPPED, orders["swapped"][0]),
         ("ann", person_said["shown"], person_said["choices"]["safety"]["final"]),
     ]

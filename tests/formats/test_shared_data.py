@@ -5,19 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluations.domain import (
-    BadRow,
-    Choice,
-    ComparisonRow,
-    InputRefused,
-    QueryRow,
-    Reading,
-    ResponseRow,
-    ScoreRow,
-    VerdictRow,
-)
-from evaluations.formats.reading import read_rows
-from evaluations.formats.seen import Seen
+from evaluations.domain.choices import Choice
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BadRow, ComparisonRow, QueryRow, ReadOptions, ResponseRow, ScoreRow, VerdictRow
+from evaluations.formats.file_reader import read_file_rows
+from evaluations.formats.seen_index import SeenIndex
 
 pytestmark = pytest.mark.data
 
@@ -35,10 +27,10 @@ KINDS = {
 
 def told(path: Path) -> str:
     """The format, and how many rows of each kind it holds; failures of judges stand apart from verdicts."""
-    reading = Reading(rater="the judge") if path.name == "result.json" else Reading()
+    reading = ReadOptions(rater="the judge") if path.name == "result.json" else ReadOptions()
     counts: Counter[str] = Counter()
-    with path.open("rb") as file, Seen() as seen:
-        found = read_rows(file, path.name, reading, seen)
+    with path.open("rb") as file, SeenIndex() as seen:
+        found = read_file_rows(file, path.name, reading, seen)
         for entry in found.entries:
             assert not isinstance(entry, BadRow), entry
             for row in entry.rows:
@@ -110,5 +102,5 @@ def test_files_of_mere_statistics_hold_no_rows(acceptance_data: Path) -> None:
     paths = [path for path in sorted(acceptance_data.rglob("*.json")) if path.name.endswith(NO_ROWS)]
     assert len(paths) == 23
     for path in paths:
-        with path.open("rb") as file, Seen() as seen, pytest.raises(InputRefused, match="nothing in it is a row"):
-            read_rows(file, path.name, Reading(), seen)
+        with path.open("rb") as file, SeenIndex() as seen, pytest.raises(InputRefused, match="nothing in it is a row"):
+            read_file_rows(file, path.name, ReadOptions(), seen)

@@ -6,25 +6,18 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, transaction
 
-from evaluations.domain import ComparisonOrigin, ImportState, Shown
-from evaluations.models import (
-    Aspect,
-    Attempt,
-    Call,
-    Comparison,
-    Endpoint,
-    Evaluation,
-    Event,
-    Import,
-    Judge,
-    Membership,
-    Query,
-    Rater,
-    Review,
-    Run,
-    Verdict,
-)
-from tests.making import make_comparison, make_evaluation, make_human, make_user
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.files import ImportState
+from evaluations.domain.texts import ComparisonOrigin
+from evaluations.models.comparisons import Comparison, Query
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.imports import Import
+from evaluations.models.judges import Endpoint, Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.users import Membership
+from evaluations.models.verdicts import Review, Verdict
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -111,7 +104,7 @@ def test_a_verdict_comes_from_exactly_one_of_call_review_and_import(comparison: 
         "rater": rater,
         "comparison": comparison,
         "aspect": aspect_of(evaluation),
-        "shown": Shown.AS_STORED,
+        "shown": ShownOrder.AS_STORED,
         "choice": "A",
     }
     refused(Verdict, **common)

@@ -12,10 +12,11 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 import evaluations
-from evaluations.models import Evaluation, Label, Review, Verdict
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.migration_history import unknown_migrations
-from evaluations.services.examining import Health, of_database
-from tests.making import make_evaluation
+from evaluations.models.verdicts import Label, Review, Verdict
+from evaluations.operations.doctor import Health, check_database
+from tests.factories.evaluations import make_evaluation
 
 MIGRATIONS = Path(evaluations.__file__).parent / "migrations"
 EARLIER_EXPORT = Path(__file__).parent / "earlier_export"
@@ -61,7 +62,7 @@ def test_a_database_of_another_version_is_refused_and_left_alone(command: str) -
 
 @pytest.mark.usefixtures("database_of_another_version")
 def test_the_doctor_says_that_a_database_belongs_to_another_version() -> None:
-    (found,) = (finding for finding in of_database() if finding.health == Health.PROBLEM)
+    (found,) = (finding for finding in check_database() if finding.health == Health.PROBLEM)
     assert "belongs to another version of judgeweb" in found.says
 
 

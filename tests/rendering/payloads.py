@@ -1,7 +1,4 @@
-"""Texts that try to run, load, navigate, cover or disguise: none may do so on any page.
-
-Each that would run says so by ``alert`` or by a request to ``evil.example``.
-"""
+"""Texts that try to run, load, navigate, cover or disguise, none of which may do so on a page."""
 
 from typing import Final
 

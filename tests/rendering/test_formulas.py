@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.rendering.formulas import DEEPEST, LONGEST_FORMULA, mathml
-from evaluations.rendering.markdown import MOST_IN_FORMULAS, rendered
+from evaluations.rendering.formulas import DEEPEST, LONGEST_FORMULA, latex_to_mathml
+from evaluations.rendering.markdown import MOST_IN_FORMULAS, render_markdown
 
 
 def inner(latex: str) -> str:
     """What stands in the row of a formula."""
     found = re.fullmatch(
-        r'<math display="inline" dir="ltr"><mrow>(.*)</mrow></math>', mathml(latex, display=False) or ""
+        r'<math display="inline" dir="ltr"><mrow>(.*)</mrow></math>', latex_to_mathml(latex, display=False) or ""
     )
     assert found, f"{latex} was not read"
     return found.group(1)
@@ -87,7 +87,7 @@ def test_lines_without_an_environment_are_a_table_too() -> None:
     ],
 )
 def test_what_cannot_be_read_as_a_formula_is_none(latex: str) -> None:
-    assert mathml(latex, display=True) is None
+    assert latex_to_mathml(latex, display=True) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_as_a_formula_is_none(latex: str) -> None:
     ],
 )
 def test_nothing_of_a_formula_navigates_colours_or_covers(latex: str) -> None:
-    assert not re.search(r"href|style=|color|background|99em|9em|alert", mathml(latex, display=True) or "")
+    assert not re.search(r"href|style=|color|background|99em|9em|alert", latex_to_mathml(latex, display=True) or "")
 
 
 COMMANDS = (
@@ -113,7 +113,7 @@ LATEX = st.lists(st.sampled_from([" ", *COMMANDS.split()]), max_size=25).map("".
 
 @given(LATEX, st.booleans())
 def test_any_heap_of_commands_is_mathml_or_nothing(latex: str, display: bool) -> None:
-    html = mathml(latex, display=display)
+    html = latex_to_mathml(latex, display=display)
     assert html is None or re.fullmatch(r"(?:</?m[a-z]+(?: [a-z]+=\"[^\"<>]*\")*>|[^<>])*", html)
     assert html is None or html.encode()
 
@@ -123,12 +123,12 @@ def test_any_heap_of_commands_is_mathml_or_nothing(latex: str, display: bool) ->
 
 @pytest.mark.parametrize("written", ["$x^2$", r"\(x^2\)", "$$x^2$$", r"\[x^2\]"])
 def test_formulas_are_found_in_a_line(written: str) -> None:
-    assert "<msup><mi>x</mi><mn>2</mn></msup></mrow></math> here" in rendered(f"so {written} here")
+    assert "<msup><mi>x</mi><mn>2</mn></msup></mrow></math> here" in render_markdown(f"so {written} here")
 
 
 @pytest.mark.parametrize(("written", "display"), [("$x$", "inline"), (r"\(x\)", "inline"), ("$$x$$", "block")])
 def test_a_formula_stands_in_its_line_or_alone(written: str, display: str) -> None:
-    assert f'<math display="{display}"' in rendered(f"so {written}")
+    assert f'<math display="{display}"' in render_markdown(f"so {written}")
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_a_formula_stands_in_its_line_or_alone(written: str, display: str) -> No
 @pytest.mark.parametrize("before", ["", "so:\n", "> ", "- item\n\n  "])
 def test_a_formula_with_lines_of_its_own_is_one_formula(written: str, before: str) -> None:
     indent = "> " if before == "> " else "  " if before.startswith("-") else ""
-    html = rendered(before + written.replace("\n", "\n" + indent))
+    html = render_markdown(before + written.replace("\n", "\n" + indent))
     assert "<mi>a</mi><mo>=</mo><mi>b</mi><mo>-</mo><mi>c</mi>" in html.replace("−", "-")
     assert html.count("<math") == 1
     assert "<h" not in html
 
 
 def test_the_full_stop_after_a_formula_is_kept() -> None:
-    assert rendered("$$\nx\n$$.").endswith("</math>.</p>\n")
+    assert render_markdown("$$\nx\n$$.").endswith("</math>.</p>\n")
 
 
 @pytest.mark.parametrize(
@@ -175,23 +175,23 @@ def test_the_full_stop_after_a_formula_is_kept() -> None:
     ],
 )
 def test_money_and_variables_are_no_formulas(money: str) -> None:
-    html = rendered(money)
+    html = render_markdown(money)
     assert "<math" not in html
     assert 'class="formula"' not in html
 
 
 @pytest.mark.parametrize("words_", [r"\[sic\]", r"\[link\](https://example.org)", r"\(optional\)", r"\[not a list\]"])
 def test_brackets_that_were_only_protected_are_no_formulas(words_: str) -> None:
-    assert "<math" not in rendered(words_)
+    assert "<math" not in render_markdown(words_)
 
 
 @pytest.mark.parametrize("written", ["the $n$th", "2$x$", "$x$-axis", "$x$, $y$", "($x$)", r"$a\$b$", "$f(x)$", "$5$"])
 def test_formulas_close_to_letters_numbers_and_signs_are_found(written: str) -> None:
-    assert "<math" in rendered(written)
+    assert "<math" in render_markdown(written)
 
 
 def test_code_holds_no_formulas() -> None:
-    assert "<math" not in rendered("`$x$`\n\n```\n$$x$$\n```\n\n    $y$")
+    assert "<math" not in render_markdown("`$x$`\n\n```\n$$x$$\n```\n\n    $y$")
 
 
 @pytest.mark.parametrize(
@@ -204,15 +204,15 @@ def test_code_holds_no_formulas() -> None:
     ],
 )
 def test_a_formula_that_cannot_be_read_is_shown_as_it_was_written(written: str, shown: str) -> None:
-    html = rendered(written)
+    html = render_markdown(written)
     assert "<math" not in html
     assert shown in words(html)
 
 
 def test_only_so_many_formulas_of_a_text_are_set() -> None:
-    html = rendered("$x^2$ and " * MOST_IN_FORMULAS)
+    html = render_markdown("$x^2$ and " * MOST_IN_FORMULAS)
     assert 'class="formula"' not in html  # too long to be parsed at all
-    html = rendered("$x^2$ and " * 10_000)
+    html = render_markdown("$x^2$ and " * 10_000)
     assert 0 < html.count("<math") < 10_000
     assert html.count("<math") + html.count('<code class="formula"') == 10_000
 
@@ -220,4 +220,4 @@ def test_only_so_many_formulas_of_a_text_are_set() -> None:
 @given(st.text(alphabet="ab $\\[](){}^_1\n.>-", max_size=120))
 def test_no_letter_is_lost_beside_and_in_formulas(text: str) -> None:
     letters = [character for character in text if character in "ab"]
-    assert [character for character in words(rendered(text)) if character in "ab"] == letters
+    assert [character for character in words(render_markdown(text)) if character in "ab"] == letters

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.rendering.cleaning import TAGS
 from evaluations.rendering.formulas import VALUES
-from evaluations.rendering.markdown import DEEPEST, LONGEST_PARSED, MOST_COLOURED, rendered
+from evaluations.rendering.markdown import DEEPEST, LONGEST_PARSED, MOST_COLOURED, render_markdown
+from evaluations.rendering.sanitizer import ALLOWED_TAGS
 from tests.rendering.payloads import PAYLOADS
 
 # Tags, and what stands in them, that a page of ours may carry; all else must have become text.
@@ -55,10 +55,10 @@ ATTRIBUTES = {"aria-hidden", "class", "dir", "start", "rel", "data-address", "da
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_nothing_that_runs_loads_or_navigates_comes_through(payload: str) -> None:
-    html = rendered(payload)
+    html = render_markdown(payload)
     assert holds_only_ours(html)
     for tag, attributes in Elements(html).found:
-        assert tag in TAGS
+        assert tag in ALLOWED_TAGS
         assert set(attributes) <= ATTRIBUTES | set(VALUES.get(tag, {}))
         assert (attributes.get("data-address") or "http").lower().startswith("http")
 
@@ -70,12 +70,12 @@ def test_there_are_payloads_enough_and_none_twice() -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_payload_inside_other_markup_is_as_harmless(payload: str) -> None:
     for around in ("> {}", "- {}", "| a |\n|---|\n| {} |", "**{}**", "[{}](https://example.org)", "`{}`", "$x_{{{}}}$"):
-        assert holds_only_ours(rendered(around.format(payload)))
+        assert holds_only_ours(render_markdown(around.format(payload)))
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_rendered_and_stays_within_our_tags(text: str) -> None:
-    assert holds_only_ours(rendered(text))
+    assert holds_only_ours(render_markdown(text))
 
 
 MARKED = st.text(alphabet="ab<>&\"'`*_~[]()!#|-:> \n\t1.\\${}^\ud800\x00א漢", max_size=300)
@@ -83,27 +83,27 @@ MARKED = st.text(alphabet="ab<>&\"'`*_~[]()!#|-:> \n\t1.\\${}^\ud800\x00א漢", 
 
 @given(MARKED)
 def test_any_heap_of_markup_is_rendered_and_stays_within_our_tags(text: str) -> None:
-    assert holds_only_ours(rendered(text))
+    assert holds_only_ours(render_markdown(text))
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N"]), min_size=1, max_size=80))
 def test_no_letter_is_lost(text: str) -> None:
-    assert unescape(re.sub("<[^>]*>", "", rendered(text))).strip() == text
+    assert unescape(re.sub("<[^>]*>", "", render_markdown(text))).strip() == text
 
 
 def test_raw_html_is_shown_as_text() -> None:
-    assert rendered("<b>bold</b>") == '<p dir="auto">&lt;b&gt;bold&lt;/b&gt;</p>\n'
+    assert render_markdown("<b>bold</b>") == '<p dir="auto">&lt;b&gt;bold&lt;/b&gt;</p>\n'
 
 
 def test_an_image_is_its_words_and_its_address() -> None:
-    html = rendered("![a cat](https://example.org/cat.png)")
+    html = render_markdown("![a cat](https://example.org/cat.png)")
     assert "Image: a cat" in html
     assert "(https://example.org/cat.png)" in html
     assert "<img" not in html
 
 
 def test_a_link_shows_where_it_leads_and_leads_nowhere_by_itself() -> None:
-    html = rendered("[click me](https://example.org/a?b=1&c=2)")
+    html = render_markdown("[click me](https://example.org/a?b=1&c=2)")
     assert 'data-address="https://example.org/a?b=1&amp;c=2"' in html
     assert "(https://example.org/a?b=1&amp;c=2)" in html
     assert 'rel="noopener nofollow noreferrer"' in html
@@ -111,17 +111,17 @@ def test_a_link_shows_where_it_leads_and_leads_nowhere_by_itself() -> None:
 
 
 def test_an_address_written_out_is_not_repeated() -> None:
-    assert rendered("<https://example.org>").count("https://example.org") == 2  # the attribute and the words
+    assert render_markdown("<https://example.org>").count("https://example.org") == 2  # the attribute and the words
 
 
 def test_an_address_that_is_not_of_the_web_is_only_text() -> None:
-    assert rendered("[write](mailto:a@example.org)") == (
+    assert render_markdown("[write](mailto:a@example.org)") == (
         '<p dir="auto">write <span class="address">(mailto:a@example.org)</span></p>\n'
     )
 
 
 def test_a_table_is_aligned_by_classes() -> None:
-    html = rendered("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |")
+    html = render_markdown("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |")
     assert '<th class="left">a</th>' in html
     assert '<td class="center">2</td>' in html
     assert '<td class="right">3</td>' in html
@@ -129,32 +129,32 @@ def test_a_table_is_aligned_by_classes() -> None:
 
 
 def test_strikethrough_and_line_breaks_are_kept() -> None:
-    assert rendered("~~old~~\nnew") == '<p dir="auto"><s>old</s><br>\nnew</p>\n'
+    assert render_markdown("~~old~~\nnew") == '<p dir="auto"><s>old</s><br>\nnew</p>\n'
 
 
 @pytest.mark.parametrize(
     ("written", "shown"), [("#", "h3"), ("##", "h4"), ("###", "h5"), ("####", "h6"), ("#####", "h6")]
 )
 def test_headings_stand_below_those_of_the_page(written: str, shown: str) -> None:
-    assert rendered(f"{written} Title") == f'<{shown} dir="auto">Title</{shown}>\n'
+    assert render_markdown(f"{written} Title") == f'<{shown} dir="auto">Title</{shown}>\n'
 
 
 def test_code_is_coloured_by_classes_where_its_language_is_known() -> None:
-    assert '<span class="k">def</span> <span class="f">f</span>' in rendered("```python\ndef f(): pass\n```")
-    assert "<span" not in rendered("```klingon\ndef f(): pass\n```")
+    assert '<span class="k">def</span> <span class="f">f</span>' in render_markdown("```python\ndef f(): pass\n```")
+    assert "<span" not in render_markdown("```klingon\ndef f(): pass\n```")
 
 
 def test_code_keeps_its_lines_and_blanks() -> None:
-    assert ">\n\n  a\n\n</code>" in rendered("```python\n\n\n  a\n\n```")
+    assert ">\n\n  a\n\n</code>" in render_markdown("```python\n\n\n  a\n\n```")
 
 
 @pytest.mark.parametrize("block", ["سلام", "- سلام", "> سلام", "# سلام", "1. سلام", "| سلام |\n|---|\n| ب |"])
 def test_outer_blocks_find_their_direction_in_their_text(block: str) -> None:
-    assert rendered(block).count('dir="auto"') == 1
+    assert render_markdown(block).count('dir="auto"') == 1
 
 
 def test_code_always_runs_from_left_to_right() -> None:
-    assert '<pre dir="ltr">' in rendered("```\nسلام\n```")
+    assert '<pre dir="ltr">' in render_markdown("```\nسلام\n```")
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,22 @@ def test_code_always_runs_from_left_to_right() -> None:
     ],
 )
 def test_an_address_without_brackets_is_a_link_that_leads_nowhere_by_itself(written: str, address: str) -> None:
-    html = rendered(f"See {written}, please.")
+    html = render_markdown(f"See {written}, please.")
     assert f'<a class="link" data-address="{address}" rel="noopener nofollow noreferrer">{written}</a>,' in html
     assert 'address">(' not in html  # what is read already is not said again
 
 
 @pytest.mark.parametrize("words", ["README.md", "node.js", "me@example.org", "`https://example.org`"])
 def test_what_only_looks_like_an_address_is_no_link(words: str) -> None:
-    assert "<a" not in rendered(words)
+    assert "<a" not in render_markdown(words)
 
 
 def test_a_link_whose_words_are_another_address_shows_where_it_leads() -> None:
-    assert "(https://evil.example)" in rendered("[https://bank.example](https://evil.example)")
+    assert "(https://evil.example)" in render_markdown("[https://bank.example](https://evil.example)")
 
 
 def test_a_task_has_a_mark_and_says_in_words_whether_it_is_done() -> None:
-    html = rendered("- [ ] **wash**\n- [x] iron\n- [X] fold\n- [y] other")
+    html = render_markdown("- [ ] **wash**\n- [x] iron\n- [X] fold\n- [y] other")
     mark = (
         '<li class="task"><span class="marker" aria-hidden="true">{}</span>'
         '<span class="visually-hidden" dir="ltr">{}: </span>'
@@ -195,28 +195,28 @@ def test_a_task_has_a_mark_and_says_in_words_whether_it_is_done() -> None:
 
 
 def test_code_names_its_language() -> None:
-    assert rendered("```Python title\nx\n```").startswith('<pre dir="ltr" data-language="Python"><code>')
-    assert rendered("```\nx\n```").startswith('<pre dir="ltr"><code>')
+    assert render_markdown("```Python title\nx\n```").startswith('<pre dir="ltr" data-language="Python"><code>')
+    assert render_markdown("```\nx\n```").startswith('<pre dir="ltr"><code>')
 
 
 def test_only_so_much_code_of_a_text_is_in_colour() -> None:
     block = "```python\n" + "x = 1\n" * 1000 + "```\n\n"
-    html = rendered(block * 12)
+    html = render_markdown(block * 12)
     assert html.count("<pre") == 12
     assert 0 < html.count('<span class="m">') <= MOST_COLOURED // 6
 
 
 def test_a_word_of_code_does_not_decide_about_the_direction_of_its_paragraph() -> None:
-    assert rendered("`print` سلام") == '<p dir="auto"><code dir="ltr">print</code> سلام</p>\n'
+    assert render_markdown("`print` سلام") == '<p dir="auto"><code dir="ltr">print</code> سلام</p>\n'
 
 
 def test_half_a_character_becomes_a_question_mark() -> None:
-    assert rendered("a\ud800b") == '<p dir="auto">a?b</p>\n'
+    assert render_markdown("a\ud800b") == '<p dir="auto">a?b</p>\n'
 
 
 def test_words_nested_deeper_than_the_parser_goes_are_not_lost() -> None:
-    assert "bottom" in rendered("> " * (DEEPEST + 50) + "bottom")
+    assert "bottom" in render_markdown("> " * (DEEPEST + 50) + "bottom")
 
 
 def test_a_text_longer_than_is_parsed_is_shown_as_written() -> None:
-    assert rendered("**a** " * (LONGEST_PARSED // 5)).startswith('<pre dir="auto">**a** **a**')
+    assert render_markdown("**a** " * (LONGEST_PARSED // 5)).startswith('<pre dir="auto">**a** **a**')

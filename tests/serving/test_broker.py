@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from kombu import Connection
 
-from judgeweb import broker
+from judgeweb.broker import Channel
 
 
 @pytest.fixture
-def channel(tmp_path: Path) -> Iterator[broker.Channel]:
+def channel(tmp_path: Path) -> Iterator[Channel]:
     with connection(tmp_path) as connected:
         yield connected.channel()
 
@@ -28,7 +28,7 @@ def connection(folder: Path) -> Any:
     return Connection("filesystem://localhost", transport="judgeweb.broker:Transport", transport_options=options)
 
 
-def all_of(channel: broker.Channel, queue: str = "celery") -> list[Any]:
+def all_of(channel: Channel, queue: str = "celery") -> list[Any]:
     found = []
     while True:
         try:
@@ -37,7 +37,7 @@ def all_of(channel: broker.Channel, queue: str = "celery") -> list[Any]:
             return found
 
 
-def test_messages_come_out_once_and_in_order(channel: broker.Channel) -> None:
+def test_messages_come_out_once_and_in_order(channel: Channel) -> None:
     for number in range(3):
         channel._put("celery", {"number": number})
         threading.Event().wait(0.002)  # the order is by milliseconds
@@ -47,7 +47,7 @@ def test_messages_come_out_once_and_in_order(channel: broker.Channel) -> None:
 
 
 def test_a_message_has_its_name_only_once_it_is_whole(
-    channel: broker.Channel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    channel: Channel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[list[Any], bytes]] = []
     replace = os.replace
@@ -64,7 +64,7 @@ def test_a_message_has_its_name_only_once_it_is_whole(
 
 @pytest.mark.parametrize("content", ["", '{"half'])
 def test_a_message_that_was_cut_off_is_left_out_and_said(
-    channel: broker.Channel, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
+    channel: Channel, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
 ) -> None:
     (tmp_path / "1_cut.celery.msg").write_text(content)
     channel._put("celery", {"number": 1})
@@ -73,9 +73,7 @@ def test_a_message_that_was_cut_off_is_left_out_and_said(
 
 
 @pytest.mark.parametrize("content", ["", '[["", '])
-def test_a_table_of_queues_that_was_cut_off_is_made_again(
-    channel: broker.Channel, tmp_path: Path, content: str
-) -> None:
+def test_a_table_of_queues_that_was_cut_off_is_made_again(channel: Channel, tmp_path: Path, content: str) -> None:
     (tmp_path / "control").mkdir(exist_ok=True)
     (tmp_path / "control" / "celery.exchange").write_text(content)
     channel._queue_bind("celery", "celery", "", "celery")

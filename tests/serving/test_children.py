@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgeweb import children
-from judgeweb.children import Child, GaveUp, keep_alive, stop
+from judgeweb.children import MOST_QUICK_DEATHS, Child, GaveUp, keep_alive, stop
 
 
 def make_child(folder: Path, program: str) -> Child:
@@ -37,7 +37,7 @@ def test_a_child_that_died_is_due_again_after_a_longer_wait_each_time(tmp_path: 
 
 def test_a_child_that_keeps_dying_is_given_up_with_its_last_words(tmp_path: Path) -> None:
     child = make_child(tmp_path, "print('no such broker'); raise SystemExit(1)")
-    for _ in range(children.MOST_QUICK_DEATHS - 1):
+    for _ in range(MOST_QUICK_DEATHS - 1):
         live_through_a_death(child, [])
     with pytest.raises(GaveUp, match=r"The worker keeps dying \(exit code 1\): no such broker See .*worker.log"):
         live_through_a_death(child, [])
@@ -49,7 +49,7 @@ def test_a_child_that_lived_a_while_begins_again_with_a_short_wait(
     monkeypatch.setattr(children, "QUICK_DEATH_SECONDS", 0)
     child = make_child(tmp_path, "pass")
     said: list[str] = []
-    for _ in range(children.MOST_QUICK_DEATHS + 1):
+    for _ in range(MOST_QUICK_DEATHS + 1):
         live_through_a_death(child, said)
     assert all("again in 1 s" in line for line in said)
 

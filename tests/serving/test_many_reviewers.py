@@ -12,7 +12,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
 import pytest
 
-from tests.product import Product
+from tests.helpers.running_product import Product
 
 pytestmark = pytest.mark.worker
 
@@ -22,16 +22,16 @@ ASPECT = re.compile(r'data-aspect="([^"]+)"')
 ANSWERS = ("A", "B", "tie")
 
 MAKE_PEOPLE = f"""
-from evaluations.domain import Role
+from evaluations.domain.roles import Role
 from evaluations.models import Evaluation, User
-from evaluations.services.preparing.inviting import make_link
-from evaluations.services.preparing.preparing import set_role
+from evaluations.members.services import create_sign_in_link
+from evaluations.members.services import set_role
 study = Evaluation.objects.get(slug="crowd")
 Evaluation.objects.filter(pk=study.pk).update(reviews_wanted={WANTED})
 for number in range({PEOPLE}):
     person = User.objects.create_user(f"reviewer-{{number}}")
     set_role(study, person, Role.REVIEWER, by=None)
-    print("token", make_link(person, by=None))
+    print("token", create_sign_in_link(person, by=None))
 """
 COUNT = """
 import json

@@ -16,8 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from tests import product as products
-from tests.product import Product
+from tests.helpers.running_product import (
+    ROOT,
+    Product,
+    environment_for,
+    free_port,
+    manage,
+    own_database,
+    processes_of,
+    start,
+    stop,
+)
 
 pytestmark = [
     pytest.mark.worker,
@@ -28,8 +37,8 @@ pytestmark = [
 @pytest.fixture
 def own_product(tmp_path: Path) -> Iterator[Product]:
     """A product that this test may stop and kill."""
-    with products.own_database() as database:
-        product = products.start(products.environment_for(tmp_path, **database))
+    with own_database() as database:
+        product = start(environment_for(tmp_path, **database))
         yield product
         product.process.kill()
         product.process.wait()
@@ -48,12 +57,12 @@ def get(url: str) -> tuple[int, str]:
 
 
 def child(product: Product, word: str) -> int | None:
-    return next((pid for pid, command in products.processes_of(product.data_dir).items() if word in command), None)
+    return next((pid for pid, command in processes_of(product.data_dir).items() if word in command), None)
 
 
 def run_serving(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "judgeweb.serving"]
-    return subprocess.run(command, cwd=products.ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
 
 
 def test_it_says_in_a_handful_of_lines_where_it_is_and_answers_there(product: Product) -> None:
@@ -66,7 +75,7 @@ def test_it_says_in_a_handful_of_lines_where_it_is_and_answers_there(product: Pr
 
 
 def test_web_worker_and_beat_are_processes_of_their_own(product: Product) -> None:
-    commands = " ".join(products.processes_of(product.data_dir).values())
+    commands = " ".join(processes_of(product.data_dir).values())
     assert "gunicorn" in commands
     assert "judgeweb worker" in commands
     assert "judgeweb beat" in commands
@@ -92,16 +101,16 @@ def test_a_link_signs_in_once(product: Product) -> None:
 
 
 def test_asked_to_stop_it_leaves_no_process_behind(own_product: Product) -> None:
-    assert len(products.processes_of(own_product.data_dir)) >= 4
+    assert len(processes_of(own_product.data_dir)) >= 4
     own_product.process.send_signal(signal.SIGTERM)
     assert own_product.process.wait(timeout=30) == 0
-    assert products.processes_of(own_product.data_dir) == {}
+    assert processes_of(own_product.data_dir) == {}
 
 
 def test_killed_outright_it_takes_its_children_along(own_product: Product) -> None:
     own_product.process.kill()
     own_product.process.wait()
-    assert eventually(lambda: products.processes_of(own_product.data_dir) == {}, 10)
+    assert eventually(lambda: processes_of(own_product.data_dir) == {}, 10)
 
 
 def test_a_killed_child_is_started_again(product: Product) -> None:
@@ -115,7 +124,7 @@ def test_a_killed_child_is_started_again(product: Product) -> None:
 def test_a_taken_port_is_named_with_a_way_out(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        run = run_serving(products.environment_for(tmp_path, PORT=str(port)))
+        run = run_serving(environment_for(tmp_path, PORT=str(port)))
     assert run.returncode == 1
     assert run.stdout.startswith(f"judgeweb stopped: port {port} is taken. Choose another: PORT=")
     assert run.stdout.count("\n") == 1
@@ -123,7 +132,7 @@ def test_a_taken_port_is_named_with_a_way_out(tmp_path: Path) -> None:
 
 
 def test_a_second_instance_on_the_same_data_is_refused(product: Product) -> None:
-    run = run_serving({**product.environment, "PORT": str(products.free_port())})
+    run = run_serving({**product.environment, "PORT": str(free_port())})
     assert run.returncode == 1
     assert run.stdout == (
         f"judgeweb stopped: it runs already on {product.data_dir} "
@@ -132,18 +141,18 @@ def test_a_second_instance_on_the_same_data_is_refused(product: Product) -> None
 
 
 def test_after_ctrl_c_a_second_start_keeps_the_data_and_gives_a_fresh_link(own_product: Product) -> None:
-    products.manage(own_product.environment, "create_evaluation", "kept", "--name", "Kept", "--owner", "owner")
-    assert products.stop(own_product) == 0
-    assert products.processes_of(own_product.data_dir) == {}
-    again = products.start(own_product.environment)
+    manage(own_product.environment, "create_evaluation", "kept", "--name", "Kept", "--owner", "owner")
+    assert stop(own_product) == 0
+    assert processes_of(own_product.data_dir) == {}
+    again = start(own_product.environment)
     try:
         said = " ".join(again.said)
         assert again.link != own_product.link
         assert "example" not in said
         assert "copy" not in said
         code = "print('slugs', *Evaluation.objects.order_by('pk').values_list('slug', flat=True))"
-        listed = products.manage(again.environment, "shell", "-c", code)
+        listed = manage(again.environment, "shell", "-c", code)
         (example, kept) = listed.stdout.splitlines()[-1].split()[1:]
         assert kept == "kept", example
     finally:
-        products.stop(again)
+        stop(again)

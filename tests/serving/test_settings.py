@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from judgeweb import settings
-from tests import product as products
+from judgeweb.settings import made_once, networks, ollama_url, read_env_file, site_address, whole_number, yes_or_no
+from tests.helpers import running_product
+from tests.helpers.running_product import environment_for
 
-ROOT = products.ROOT
+ROOT = running_product.ROOT
 # Only while developing or testing, and for other people's programs.
 NOT_OURS = {"OPENAI_API_KEY"}
 
@@ -30,44 +31,44 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
 def test_a_number_out_of_range_is_named(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", given)
     with pytest.raises(ImproperlyConfigured, match="PORT must be a whole number from 1"):
-        settings.whole_number("PORT", 8000, 1, 65535)
+        whole_number("PORT", 8000, 1, 65535)
 
 
 def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_WEBHOOK_NETWORKS", "10.0.0.0/8, 10.0.0.1/8")
     with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_WEBHOOK_NETWORKS must be networks"):
-        settings.networks("JUDGEWEB_WEBHOOK_NETWORKS")
+        networks("JUDGEWEB_WEBHOOK_NETWORKS")
 
 
 def test_yes_or_no_is_one_or_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_DEBUG", "true")
     with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_DEBUG must be 0 or 1"):
-        settings.yes_or_no("JUDGEWEB_DEBUG")
+        yes_or_no("JUDGEWEB_DEBUG")
 
 
 @pytest.mark.parametrize("given", ["judge.example.org", "ftp://x", "https://x/path", "https://", "http://x:123456"])
 def test_an_address_is_scheme_host_and_port(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_ADDRESS", given)
     with pytest.raises(ImproperlyConfigured, match="must look like https://"):
-        settings.site_address("JUDGEWEB_ADDRESS", "")
+        site_address("JUDGEWEB_ADDRESS", "")
 
 
 def test_a_local_server_is_looked_for_where_it_is_said_to_be_and_nowhere_where_that_is_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("JUDGEWEB_OLLAMA_URL", raising=False)
-    assert settings.ollama_url() == "http://127.0.0.1:11434"
+    assert ollama_url() == "http://127.0.0.1:11434"
     for given, taken in (("http://gpu:8080/", "http://gpu:8080"), ("", "")):
         monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", given)
-        assert settings.ollama_url() == taken
+        assert ollama_url() == taken
     monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", "gpu:8080/v1")
     with pytest.raises(ImproperlyConfigured, match="must look like http://127"):
-        settings.ollama_url()
+        ollama_url()
 
 
 def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "")
-    assert settings.whole_number("PORT", 8000, 1, 65535) == 8000
+    assert whole_number("PORT", 8000, 1, 65535) == 8000
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("JUDGEWEB_TWO", "")  # so that it is taken away again
     monkeypatch.delenv("JUDGEWEB_TWO")
     (tmp_path / ".env").write_text("# a comment\n\nJUDGEWEB_ONE=file\nJUDGEWEB_TWO=a=b c \n")
-    settings.read_env_file(tmp_path / ".env")
+    read_env_file(tmp_path / ".env")
     assert (os.environ["JUDGEWEB_ONE"], os.environ["JUDGEWEB_TWO"]) == ("environment", "a=b c")
 
 
@@ -83,14 +84,14 @@ def test_a_line_of_the_file_that_is_no_setting_is_named_by_its_number_alone(tmp_
     """The line may hold a key."""
     (tmp_path / ".env").write_text("# fine\nexport OPENAI_API_KEY=sk-secret\n")
     with pytest.raises(ImproperlyConfigured, match="line 2: it must be NAME=value") as refused:
-        settings.read_env_file(tmp_path / ".env")
+        read_env_file(tmp_path / ".env")
     assert "sk-secret" not in str(refused.value)
 
 
 def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
-    first = settings.made_once(tmp_path / "secret_key")
+    first = made_once(tmp_path / "secret_key")
     assert len(first) >= 50
-    assert settings.made_once(tmp_path / "secret_key") == first
+    assert made_once(tmp_path / "secret_key") == first
     assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
 
@@ -117,7 +118,7 @@ def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
 def test_a_bad_value_stops_the_start_with_one_line(
     command: list[str], name: str, given: str, says: str, tmp_path: Path
 ) -> None:
-    environment = products.environment_for(tmp_path) | {name: given}
+    environment = environment_for(tmp_path) | {name: given}
     run = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True)
     (line,) = (run.stdout + run.stderr).splitlines()
     assert run.returncode == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.product import ROOT
+from tests.helpers.running_product import ROOT
 
 TOOLS = ("sh", "uname", "cat", "cmp", "rm", "mkdir", "touch")
 

@@ -9,11 +9,21 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from evaluations.stats.advantage import Advantage, Values, of_choices, of_values
-from evaluations.stats.alt_test import DEFAULT, EPSILON, AltTest, alt_test
+from evaluations.stats.alt_test import (
+    DEFAULT,
+    EPSILON,
+    LEAST_VALUES,
+    Advantage,
+    AdvantageDifferences,
+    AltTest,
+    AnnotatorScores,
+    advantage_of_choices,
+    advantage_of_scores,
+    alt_test,
+    one_sided_p,
+)
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.left_out import LEAST_VALUES, Differences, p_below
 from evaluations.stats.votes import Votes
 
 Given = dict[str, dict[int, float]]
@@ -86,7 +96,7 @@ def negative_rmse(said: float, others: Sequence[float]) -> float:
 def test_the_published_numbers_of_mt_bench_come_out(judge: int, rho: float) -> None:
     # Printed by the authors: Gemini Flash ω 0.00, ρ 0.72, Gemini Pro ω 0.00, ρ 0.76, both at ε = 0.2.
     choice, votes, question = mt_bench(judge)
-    found = alt_test(of_choices(choice, votes, question), NAMES)
+    found = alt_test(advantage_of_choices(choice, votes, question), NAMES)
     expert = found.by_skill["expert"].by_item
     assert found.rho.value == pytest.approx(rho, abs=0.005)
     assert (expert.omega.value, expert.passes) == (0, False)
@@ -95,7 +105,7 @@ def test_the_published_numbers_of_mt_bench_come_out(judge: int, rho: float) -> N
 def two_people_and_one(items: int, other: int, judged: int) -> AltTest:
     """Person 0 says A throughout, persons 1 and 2 say ``other``, the judge ``judged``; all items alone."""
     people = votes_of([[A, other, other]] * items)
-    return alt_test(of_choices(np.full(items, judged), people, np.arange(items)), ["p", "q", "r"])
+    return alt_test(advantage_of_choices(np.full(items, judged), people, np.arange(items)), ["p", "q", "r"])
 
 
 def test_what_never_varies_is_decided_without_a_t() -> None:
@@ -117,7 +127,7 @@ def test_half_of_the_people_are_enough_to_pass() -> None:
     # The judge says both bad, with nobody. Of either who says A one other does too: ahead, p = 1. Of B and of tie
     # nobody does: level with the judge, p = 0.
     people = votes_of([[A, A, B, TIE]] * 30)
-    found = alt_test(of_choices(np.full(30, BOTH_BAD), people, np.arange(30)), [*NAMES, "d"])
+    found = alt_test(advantage_of_choices(np.full(30, BOTH_BAD), people, np.arange(30)), [*NAMES, "d"])
     tested = found.by_skill[DEFAULT].by_item
     assert [one.p for one in tested.tests] == [1, 1, 0, 0]
     assert (tested.omega.value, tested.passes) == (0.5, True)
@@ -128,7 +138,7 @@ def test_a_small_case_is_what_one_works_out_by_hand() -> None:
     # d is 1 on 4 of 40: mean .1, Σ(d − .1)² = 4 − 40 · .01 = 3.6, se = √(3.6/39/40) = .0480384.
     # ε = .2: t = −.1/.0480384 = −2.08167, P(T39 ≤ t) = .0220. ε = .1: t = 0, p = .5.
     judge = np.where(np.arange(40) < 36, A, B)
-    found = alt_test(of_choices(judge, votes_of([[A, A, A]] * 40), np.arange(40)), NAMES)
+    found = alt_test(advantage_of_choices(judge, votes_of([[A, A, A]] * 40), np.arange(40)), NAMES)
     assert [(one.n, one.rho_judge, one.rho_human) for one in found.annotators] == [(40, 0.9, 1.0)] * 3
     assert found.rho.value == pytest.approx(0.9)
     assert [one.p for one in found.by_skill["expert"].by_item.tests] == pytest.approx([0.0220] * 3, abs=5e-5)
@@ -145,13 +155,13 @@ def test_a_judge_that_is_better_than_the_person_rejects_and_one_that_is_worse_do
     guessing = np.where(rng.random((200, 4)) < 0.5, truth[:, None], rng.integers(2, size=(200, 4)))
     better, worse = truth, rng.integers(2, size=200)
     for choice, omega in ((better, 1.0), (worse, 0.0)):
-        found = alt_test(of_choices(choice, votes_of(guessing.tolist()), np.arange(200)), [*NAMES, "d"])
+        found = alt_test(advantage_of_choices(choice, votes_of(guessing.tolist()), np.arange(200)), [*NAMES, "d"])
         assert found.by_skill["crowd"].by_item.omega.value == omega
 
 
 def test_a_smaller_epsilon_is_never_easier_so_the_default_is_the_strictest() -> None:
     choice, votes, question = mt_bench(1)
-    found = alt_test(of_choices(choice, votes, question), NAMES)
+    found = alt_test(advantage_of_choices(choice, votes, question), NAMES)
     smallest = {test.name: test.p for test in found.by_skill["expert"].by_item.tests}
     for skill in ("skilled", "crowd"):
         for test in found.by_skill[skill].by_item.tests:
@@ -161,7 +171,7 @@ def test_a_smaller_epsilon_is_never_easier_so_the_default_is_the_strictest() -> 
 
 def test_it_is_withheld_with_the_counts_where_too_few_people_share_thirty_items() -> None:
     people = [[A, A, A]] * 29 + [[A, A, MISSING]] * 5
-    found = alt_test(of_choices(np.full(34, A), votes_of(people), np.arange(34)), NAMES)
+    found = alt_test(advantage_of_choices(np.full(34, A), votes_of(people), np.arange(34)), NAMES)
     assert (found.by_skill, found.annotators, found.rho.value) == ({}, (), None)
     assert found.why == found.rho.why
     assert found.why is not None
@@ -170,21 +180,21 @@ def test_it_is_withheld_with_the_counts_where_too_few_people_share_thirty_items(
 
 def test_an_item_that_nobody_else_or_no_judge_has_counts_for_nothing() -> None:
     people = votes_of([[A, A], [A, MISSING], [A, B], [MISSING, B]])
-    found = of_choices(np.array([A, A, MISSING, B]), people, np.array([7, 7, 8, 9]))
+    found = advantage_of_choices(np.array([A, A, MISSING, B]), people, np.array([7, 7, 8, 9]))
     assert (found.rater.tolist(), found.cluster.tolist()) == ([0, 1], [7, 7])
 
 
 def test_a_person_with_too_few_items_is_not_tested_but_is_one_of_the_others() -> None:
     # d has only ten items; on these a, b and c have three others, elsewhere two.
     people = [[A, A, A, B]] * 10 + [[A, A, A, MISSING]] * 30
-    found = alt_test(of_choices(np.full(40, A), votes_of(people), np.arange(40)), [*NAMES, "d"])
+    found = alt_test(advantage_of_choices(np.full(40, A), votes_of(people), np.arange(40)), [*NAMES, "d"])
     assert [one.name for one in found.annotators] == NAMES
     assert [one.n for one in found.annotators] == [40, 40, 40]
 
 
 def test_means_of_clusters_are_tested_beside_items_where_clusters_repeat() -> None:
     choice, votes, question = mt_bench(1)
-    found = alt_test(of_choices(choice, votes, question), NAMES)
+    found = alt_test(advantage_of_choices(choice, votes, question), NAMES)
     people: Given = {name: {} for name in NAMES}
     for item, rater, said in zip(votes.item.tolist(), votes.rater.tolist(), votes.choice.tolist(), strict=True):
         people[NAMES[rater]][item] = said
@@ -203,8 +213,12 @@ def test_means_of_clusters_are_tested_beside_items_where_clusters_repeat() -> No
 
 def test_where_no_cluster_repeats_there_is_nothing_beside_and_where_there_are_few_no_t() -> None:
     people, judge = votes_of([[A, A, A]] * 40), np.where(np.arange(40) % 7 > 0, A, B)
-    assert alt_test(of_choices(judge, people, np.arange(40)), NAMES).by_skill[DEFAULT].by_cluster is None
-    few = alt_test(of_choices(judge, people, np.arange(40) % (LEAST_VALUES - 1)), NAMES).by_skill[DEFAULT].by_cluster
+    assert alt_test(advantage_of_choices(judge, people, np.arange(40)), NAMES).by_skill[DEFAULT].by_cluster is None
+    few = (
+        alt_test(advantage_of_choices(judge, people, np.arange(40) % (LEAST_VALUES - 1)), NAMES)
+        .by_skill[DEFAULT]
+        .by_cluster
+    )
     assert few is not None
     assert [(one.p, one.rejected) for one in few.tests] == [(None, False)] * 3
 
@@ -213,26 +227,26 @@ def test_rho_has_an_interval_by_cluster_only_where_that_holds_what_it_promises()
     rng = np.random.default_rng(5)
     judge = np.where(rng.random(120) < 0.7, A, B)
     people = votes_of([[A, A, A]] * 120)
-    alone = alt_test(of_choices(judge, people, np.arange(120)), NAMES).rho
+    alone = alt_test(advantage_of_choices(judge, people, np.arange(120)), NAMES).rho
     assert alone.value is not None
     assert alone.ci95 is not None
     # All three people see the same judge: ρ is one share of 120, its standard error √(p(1 − p)/120).
     error = (alone.value * (1 - alone.value) / 120) ** 0.5
     assert alone.ci95[1] - alone.ci95[0] == pytest.approx(2 * 1.96 * error, rel=0.06)
-    few = alt_test(of_choices(judge, people, np.arange(120) // 4), NAMES).rho
+    few = alt_test(advantage_of_choices(judge, people, np.arange(120) // 4), NAMES).rho
     assert few.ci95 is None
     assert few.ci95_why == "Too few clusters for a CI (30 < 40)."
-    hardly = alt_test(of_choices(np.where(np.arange(120) < 9, B, A), people, np.arange(120)), NAMES).rho
+    hardly = alt_test(advantage_of_choices(np.where(np.arange(120) < 9, B, A), people, np.arange(120)), NAMES).rho
     assert (hardly.ci95_why or "").startswith("Only 9 clusters hold a disagreement")
-    behind = alt_test(of_choices(np.where(np.arange(120) < 9, A, B), people, np.arange(120)), NAMES).rho
+    behind = alt_test(advantage_of_choices(np.where(np.arange(120) < 9, A, B), people, np.arange(120)), NAMES).rho
     assert (behind.ci95_why or "").startswith("Only 9 clusters hold an agreement")
 
 
 def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:
     # Others 2 and 4: the judge's 3 is √1 away, the person's 5 is √((9 + 1)/2); then 4 against 2, both √2 away: level.
     item, rater = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
-    values = Values(item, rater, np.array([5.0, 2.0, 4.0, 2.0, 2.0, 4.0]))
-    found = of_values(np.array([3.0, 4.0]), values, np.array([0, 1]))
+    values = AnnotatorScores(item, rater, np.array([5.0, 2.0, 4.0, 2.0, 2.0, 4.0]))
+    found = advantage_of_scores(np.array([3.0, 4.0]), values, np.array([0, 1]))
     first = found.rater == 0
     assert found.judge[first].tolist() == [True, True]
     assert found.human[first].tolist() == [False, True]
@@ -240,14 +254,14 @@ def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:
 
 def test_rounding_makes_nobody_nearer() -> None:
     # .1 and .3 are equally far from .2, though not in the machine's numbers.
-    values = Values(np.array([0, 0]), np.array([0, 1]), np.array([0.1, 0.2]))
-    found = of_values(np.array([0.3]), values, np.array([0]))
+    values = AnnotatorScores(np.array([0, 0]), np.array([0, 1]), np.array([0.1, 0.2]))
+    found = advantage_of_scores(np.array([0.3]), values, np.array([0]))
     assert (found.judge[0], found.human[0]) == (True, True)
 
 
 def test_a_judge_without_a_score_is_left_out() -> None:
-    values = Values(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.ones(4))
-    assert len(of_values(np.array([np.nan, 1.0]), values, np.array([0, 1])).rater) == 2
+    values = AnnotatorScores(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.ones(4))
+    assert len(advantage_of_scores(np.array([np.nan, 1.0]), values, np.array([0, 1])).rater) == 2
 
 
 tables = st.integers(0, 2**32 - 1)
@@ -266,7 +280,7 @@ def random_material(seed: int, scale: int) -> tuple[IntArray, IntArray]:
 @settings(max_examples=25, deadline=None)
 def test_choices_give_what_the_procedure_gives_item_by_item(seed: int, skill: str) -> None:
     judge, people = random_material(seed, 3)
-    found = alt_test(of_choices(judge, votes_of(people.tolist()), np.arange(60)), list("abcde"))
+    found = alt_test(advantage_of_choices(judge, votes_of(people.tolist()), np.arange(60)), list("abcde"))
     compare_with_the_book(found, judge, people, same, skill)
 
 
@@ -275,9 +289,9 @@ def test_choices_give_what_the_procedure_gives_item_by_item(seed: int, skill: st
 def test_scores_give_what_the_procedure_gives_item_by_item(seed: int, skill: str) -> None:
     judge, people = random_material(seed, 7)
     item, rater = np.nonzero(people != MISSING)
-    values = Values(item, rater, people[item, rater].astype(float))
+    values = AnnotatorScores(item, rater, people[item, rater].astype(float))
     judged: FloatArray = np.where(judge == MISSING, np.nan, judge)
-    found = alt_test(of_values(judged, values, np.arange(60)), list("abcde"), "responses")
+    found = alt_test(advantage_of_scores(judged, values, np.arange(60)), list("abcde"), "responses")
     compare_with_the_book(found, judge, people, negative_rmse, skill)
 
 
@@ -296,7 +310,7 @@ def compare_with_the_book(found: AltTest, judge: IntArray, people: IntArray, sco
 
 @given(st.lists(st.integers(-1, 1), min_size=LEAST_VALUES, max_size=60), st.sampled_from([0.1, 0.15, 0.2]))
 def test_p_equals_scipys_one_sided_t(values: list[int], epsilon: float) -> None:
-    found = p_below(epsilon, len(values), sum(values), sum(one * one for one in values))
+    found = one_sided_p(epsilon, len(values), sum(values), sum(one * one for one in values))
     if len(set(values)) == 1:
         assert found == (0.0 if values[0] < epsilon else 1.0)
     else:
@@ -312,15 +326,15 @@ def test_a_mean_that_is_epsilon_to_the_last_digit_is_not_below_it() -> None:
         assert fifths.p_values(0.2000001).tolist() == [0.0]
 
 
-def of_constant(value: float, clusters: int) -> Differences:
+def of_constant(value: float, clusters: int) -> AdvantageDifferences:
     one = np.zeros(clusters, dtype=np.int64)
     total, squares = (np.bincount(one, np.full(clusters, each)).astype(float) for each in (value, value * value))
-    return Differences(np.array([clusters]), total, squares)
+    return AdvantageDifferences(np.array([clusters]), total, squares)
 
 
 def test_the_result_is_plain_json() -> None:
     choice, votes, question = mt_bench(0)
-    assert "NaN" not in dumps(asdict(alt_test(of_choices(choice, votes, question), NAMES)), allow_nan=False)
+    assert "NaN" not in dumps(asdict(alt_test(advantage_of_choices(choice, votes, question), NAMES)), allow_nan=False)
 
 
 def test_nobody_at_all_is_too_few() -> None:

@@ -6,16 +6,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain import Part, Rules
+from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.stats.aspect_report import AspectMaterial
 from evaluations.stats.coding import AS_STORED, MISSING, SWAPPED, BoolArray
-from evaluations.stats.consolidation import Answers, Unanswered, Verdicts, consolidate
+from evaluations.stats.full_report import full_report
 from evaluations.stats.items import Items
-from evaluations.stats.judges import JudgeMaterial
-from evaluations.stats.known import Known
-from evaluations.stats.report import AspectMaterial
+from evaluations.stats.judge_report import JudgeMaterial
+from evaluations.stats.judge_verdicts import JudgeAnswers, JudgeVerdicts, UnansweredCalls, consolidate_verdicts
+from evaluations.stats.report_parts import StudyMaterial
 from evaluations.stats.votes import Votes
-from evaluations.stats.whole import whole_report
-from tests.contests import anything
+from tests.stats.match_items import random_match_items
 
 NONE = np.empty(0, dtype=np.int64)
 
@@ -32,9 +32,9 @@ def judge(name: str, n: int, rng: np.random.Generator) -> JudgeMaterial:
     for shown in (AS_STORED, SWAPPED):
         choice = rng.choice(np.arange(MISSING, 3), n).astype(np.int8)
         said: BoolArray = choice != MISSING
-        answers.append(Answers(shown, np.flatnonzero(said), choice[said], is_single=True))
-    verdicts = Verdicts(tuple(one for one in answers if len(one.item)))
-    own = consolidate(verdicts, Unanswered(NONE, NONE, NONE), n)
+        answers.append(JudgeAnswers(shown, np.flatnonzero(said), choice[said], is_single=True))
+    verdicts = JudgeVerdicts(tuple(one for one in answers if len(one.item)))
+    own = consolidate_verdicts(verdicts, UnansweredCalls(NONE, NONE, NONE), n)
     return JudgeMaterial(name, None, "llm", None, verdicts, verdicts, own, NONE, np.ones(n, dtype=bool))
 
 
@@ -68,8 +68,8 @@ def material(items: Items, rng: np.random.Generator) -> AspectMaterial:
 @given(st.integers(0, 100_000), st.sampled_from([1, 2, 3, 7, 30]), st.sampled_from([1, 2, 6]), st.sampled_from([2, 3]))
 def test_no_number_of_any_report_is_no_number(seed: int, n: int, clusters: int, candidates: int) -> None:
     rng = np.random.default_rng(seed)
-    items = anything(seed, n, candidates, clusters)
+    items = random_match_items(seed, n, candidates, clusters)
     items = Items(**{**vars(items), "cluster": np.unique(items.cluster, return_inverse=True)[1]})
     materials = [(key, material(items, rng)) for key in ("clarity", "depth")]
-    report = whole_report("study", materials, Known(items, {}), Rules(), tuple(Part), {}, {}, ())
+    report = full_report("study", materials, StudyMaterial(items, {}), ReportRules(), tuple(ReportPart), {}, {}, ())
     assert dumps(report.as_json(), allow_nan=False)

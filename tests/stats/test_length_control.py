@@ -11,15 +11,15 @@ from evaluations.stats.length_control import (
     NO_LENGTHS,
     ONE_LENGTH_A_PAIR,
     LengthControlled,
-    Lengths,
-    length_controlled_by_judge,
-    length_controlled_by_people,
+    LengthDifferences,
+    control_judge_for_length,
+    control_people_for_length,
 )
 from evaluations.stats.matches import Matches
-from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking import NOTHING_SAID
-from evaluations.stats.win_rates import win_rates
-from tests.contests import anything, contest
+from evaluations.stats.win_rates import estimate_win_rates
+from tests.stats.match_items import make_match_items, random_match_items
 
 STRENGTHS = np.array([0.5, 0.0, -0.5])
 WORDINESS = np.array([-200, 100, 500])  # the weakest writes most
@@ -32,19 +32,19 @@ def wordy(queries: int, seed: int, slope: float) -> tuple[Items, IntArray]:
     a, b, cluster = np.tile(first, queries), np.tile(second, queries), np.repeat(np.arange(queries), 3)
     length = (1_500 + WORDINESS + rng.normal(size=(queries, 3)) * 500).round().astype(np.int64)
     longer_by = length[cluster, a] - length[cluster, b]
-    items = contest(a, b, cluster, longer_by=longer_by)
+    items = make_match_items(a, b, cluster, longer_by=longer_by)
     log_odds = STRENGTHS[a] - STRENGTHS[b] + slope * np.tanh(longer_by / np.sqrt(np.mean(longer_by**2)))
     return items, np.where(rng.random(len(a)) < 1 / (1 + np.exp(-log_odds)), A, B)
 
 
 def by_judge(items: Items, choice: IntArray) -> LengthControlled:
     matches = Matches(items)
-    return length_controlled_by_judge(Judgement(matches, choice), Lengths(matches))
+    return control_judge_for_length(JudgedMatches(matches, choice), LengthDifferences(matches))
 
 
 def plain(items: Items, choice: IntArray) -> dict[str, float | None]:
     matches = Matches(items)
-    rates = win_rates(Reviewed(matches, choice), Judgement(matches, choice)).candidates
+    rates = estimate_win_rates(ReviewedMatches(matches, choice), JudgedMatches(matches, choice)).candidates
     return {name: rate.judge.value for name, rate in rates.items()}
 
 
@@ -145,28 +145,29 @@ def test_people_count_with_their_weights_and_a_common_factor_changes_nothing() -
     found = []
     for stratum in (np.zeros(len(items), dtype=np.int64), np.arange(len(items)) % 3):  # 100 of 300 in each
         matches = Matches(replace(items, stratum=stratum))
-        found.append(length_controlled_by_people(Reviewed(matches, every_third), Lengths(matches)))
+        found.append(control_people_for_length(ReviewedMatches(matches, every_third), LengthDifferences(matches)))
     assert found[0].slope.value == pytest.approx(found[1].slope.value)
     assert found[0].slope.ci95 == pytest.approx(found[1].slope.ci95)
     # Wins of A that stand for three each make whoever is A win more.
     heavy = Matches(replace(items, stratum=(choice == A).astype(np.int64)))
     people = np.where((choice == A) & (np.arange(len(items)) % 3 > 0), MISSING, choice)
     plain, more = (
-        length_controlled_by_people(Reviewed(one, people), Lengths(one)).win_rates["candidate 0"].value or 0
+        control_people_for_length(ReviewedMatches(one, people), LengthDifferences(one)).win_rates["candidate 0"].value
+        or 0
         for one in (Matches(items), heavy)
     )
     assert more > plain + 0.1
 
 
 def test_there_are_reasons_where_it_cannot_be() -> None:
-    equal = contest([0, 0, 1] * 20, [1, 2, 2] * 20)
+    equal = make_match_items([0, 0, 1] * 20, [1, 2, 2] * 20)
     assert by_judge(equal, np.array([A, B, A] * 20)).why == NO_LENGTHS
-    constant = contest([0] * 60, [1] * 60, longer_by=[300] * 60)
+    constant = make_match_items([0] * 60, [1] * 60, longer_by=[300] * 60)
     assert by_judge(constant, np.array([A, B, A] * 20)).why == ONE_LENGTH_A_PAIR
     # Lengths differ from pair to pair and never within one, so that what they add to strengths is anybody's guess.
-    ring = contest([0, 1, 0] * 20, [1, 2, 2] * 20, longer_by=[300, -100, 50] * 20)
+    ring = make_match_items([0, 1, 0] * 20, [1, 2, 2] * 20, longer_by=[300, -100, 50] * 20)
     assert by_judge(ring, np.array([A, B, B, B, A, A] * 10)).why == ONE_LENGTH_A_PAIR
-    apart = contest([0, 1] * 30, [2, 3] * 30, longer_by=[300, -20] * 30)
+    apart = make_match_items([0, 1] * 30, [2, 3] * 30, longer_by=[300, -20] * 30)
     assert "leads from candidate 0, candidate 2 to candidate 1, candidate 3" in (
         by_judge(apart, np.array([A, B, B] * 20)).why or ""
     )
@@ -192,9 +193,11 @@ def test_intervals_hold_the_planted_rates() -> None:
 
 
 def test_any_material_gives_plain_json() -> None:
-    items, rng = anything(5, 900, 5, 200), np.random.default_rng(5)
+    items, rng = random_match_items(5, 900, 5, 200), np.random.default_rng(5)
     matches = Matches(items)
-    found = length_controlled_by_people(Reviewed(matches, rng.integers(MISSING, 4, 900)), Lengths(matches))
+    found = control_people_for_length(
+        ReviewedMatches(matches, rng.integers(MISSING, 4, 900)), LengthDifferences(matches)
+    )
     assert len(found.win_rates) == 5
     assert dumps(asdict(found), allow_nan=False)
 
@@ -203,5 +206,5 @@ def test_of_too_many_candidates_there_is_no_length_control() -> None:
     rng = np.random.default_rng(4)
     places = np.arange(300)
     a, b = np.tile(places, 4), np.tile((places + 1) % 300, 4)
-    found = by_judge(contest(a, b, longer_by=rng.integers(-500, 500, 1_200)), rng.choice([A, B, TIE], 1_200))
+    found = by_judge(make_match_items(a, b, longer_by=rng.integers(-500, 500, 1_200)), rng.choice([A, B, TIE], 1_200))
     assert found.why == "Too many models for length control (300)."

@@ -6,13 +6,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.logistic import (
-    cluster_scores,
-    firth_logistic,
-    penalised_likelihood,
-    robust_covariance,
-)
+from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.logistic import cluster_scores, firth_logistic, penalised_likelihood, robust_covariance
 
 
 def rows(seed: int, count: int, k: int) -> FloatArray:

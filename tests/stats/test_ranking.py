@@ -6,29 +6,29 @@ import pytest
 import statsmodels.api as sm
 from ppi_py import ppi_logistic_pointestimate
 
-from evaluations.stats.bradley_terry import scores
+from evaluations.stats.bradley_terry import bradley_terry_scores
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
-from evaluations.stats.contributions import FloatArray
-from evaluations.stats.corrected_ranking import Correction, corrected_ranking
+from evaluations.stats.corrected_ranking import RankingCorrection, rank_by_corrected_judge
 from evaluations.stats.items import Items
 from evaluations.stats.matches import Matches
-from evaluations.stats.outcomes import Judgement, Reviewed
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking import (
     NOTHING_SAID,
     Ranking,
-    drawn,
-    fitted,
-    linearised,
-    numbers_of,
-    ranked,
-    ranking_of_judge,
-    ranking_of_people,
-    ranks_of,
-    sandwich,
+    bootstrap_scores,
+    competition_ranks,
+    fit_scores,
+    linearise_scores,
+    rank_by_judge,
+    rank_by_people,
+    rank_candidates,
+    sandwich_covariance,
+    score_estimates,
 )
-from evaluations.stats.sandwich import Residuals
-from evaluations.stats.win_rates import NOT_JUDGED, win_rates
-from tests.contests import anything, contest
+from evaluations.stats.ranking_evidence import ScoreResiduals
+from evaluations.stats.win_rates import NOT_JUDGED, estimate_win_rates
+from tests.stats.match_items import make_match_items, random_match_items
 
 STRENGTHS = np.array([0.8, 0.3, -0.2, -0.9])
 
@@ -42,7 +42,7 @@ def everyone(queries: int, seed: int) -> tuple[Items, IntArray]:
     leaning = rng.normal(size=(queries, len(STRENGTHS))) * 0.5
     chance = 1 / (1 + np.exp(-(STRENGTHS[a] - STRENGTHS[b] + leaning[cluster, a] - leaning[cluster, b])))
     tied = rng.random(len(a)) < 0.1
-    return contest(a, b, cluster), np.where(tied, TIE, np.where(rng.random(len(a)) < chance, A, B))
+    return make_match_items(a, b, cluster), np.where(tied, TIE, np.where(rng.random(len(a)) < chance, A, B))
 
 
 def values(ranking: Ranking) -> FloatArray:
@@ -53,7 +53,7 @@ def values(ranking: Ranking) -> FloatArray:
 def test_two_candidates_stand_half_the_log_odds_from_the_middle() -> None:
     # 30 of 40: log 3 apart; against the middle each has 1 ÷ (1 + 1/√3).
     people = np.array([A] * 28 + [TIE] * 4 + [B] * 8)
-    ranking = ranking_of_people(Reviewed(Matches(contest([0] * 40, [1] * 40)), people))
+    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 40, [1] * 40)), people))
     best = ranking.standings["candidate 0"]
     assert list(ranking.standings) == ["candidate 0", "candidate 1"]
     assert best.score.value == pytest.approx(np.log(3) / 2)
@@ -64,7 +64,7 @@ def test_two_candidates_stand_half_the_log_odds_from_the_middle() -> None:
 
 def test_equal_candidates_share_a_rank() -> None:
     people = np.array([A, B] * 30)
-    ranking = ranking_of_people(Reviewed(Matches(contest([0] * 60, [1] * 60)), people))
+    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 60, [1] * 60)), people))
     assert [one.rank for one in ranking.standings.values()] == [1, 1]
     assert [one.ranks for one in ranking.standings.values()] == [(1, 2), (1, 2)]
 
@@ -76,30 +76,32 @@ def test_who_wins_as_often_in_a_round_robin_has_the_same_rank_to_the_last_digit(
     won = np.bincount(first, wins, 4) + np.bincount(second, 20 - np.array(wins), 4)
     assert won[0] == won[2]
     people = np.concatenate([[A] * one + [B] * (20 - one) for one in wins])
-    ranking = ranking_of_people(Reviewed(Matches(contest(np.repeat(first, 20), np.repeat(second, 20))), people))
+    ranking = rank_by_people(
+        ReviewedMatches(Matches(make_match_items(np.repeat(first, 20), np.repeat(second, 20))), people)
+    )
     ranks = [ranking.standings[f"candidate {one}"].rank for one in range(4)]
     assert ranks == [1 + int((won > one).sum()) for one in won]
 
 
 def test_a_missing_verdict_of_a_judge_is_no_tie_here() -> None:
     choice = np.array([A] * 30 + [B] * 10 + [MISSING] * 40)
-    ranking = ranking_of_judge(Judgement(Matches(contest([0] * 80, [1] * 80)), choice))
+    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items([0] * 80, [1] * 80)), choice))
     assert ranking.standings["candidate 0"].score.value == pytest.approx(np.log(3) / 2)
     assert (ranking.comparisons, ranking.clusters) == (40, 40)
 
 
 def test_people_stand_for_as_many_as_their_weight_says() -> None:
     # 30 wins that are all of their stratum, 10 losses that are a third of theirs: 30 against 30.
-    items = contest([0] * 60, [1] * 60, stratum=[0] * 30 + [1] * 30)
-    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A] * 30 + [B] * 10 + [MISSING] * 20)))
+    items = make_match_items([0] * 60, [1] * 60, stratum=[0] * 30 + [1] * 30)
+    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A] * 30 + [B] * 10 + [MISSING] * 20)))
     assert ranking.standings["candidate 0"].score.value == pytest.approx(0)
 
 
 def test_a_candidate_in_no_comparison_is_no_obstacle_but_one_that_nobody_reviewed_is() -> None:
-    items = contest([0] * 60, [2] * 60)
-    assert len(ranking_of_people(Reviewed(Matches(items), np.array([A, B] * 30))).standings) == 2
-    items = contest([0] * 60, [1] * 40 + [2] * 20)
-    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A, B] * 20 + [MISSING] * 20)))
+    items = make_match_items([0] * 60, [2] * 60)
+    assert len(rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 30))).standings) == 2
+    items = make_match_items([0] * 60, [1] * 40 + [2] * 20)
+    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 20 + [MISSING] * 20)))
     assert ranking.why == (
         "No comparison, direct or through others, leads from candidate 0, candidate 1 to candidate 2."
     )
@@ -107,16 +109,16 @@ def test_a_candidate_in_no_comparison_is_no_obstacle_but_one_that_nobody_reviewe
 
 
 def test_nobody_at_all_is_a_reason() -> None:
-    matches = Matches(contest([0] * 3, [1] * 3))
-    assert ranking_of_people(Reviewed(matches, np.full(3, MISSING))).why == NOTHING_SAID
-    empty = Matches(contest([], [], names=2))
-    assert ranking_of_judge(Judgement(empty, np.zeros(0, dtype=np.int64))).why == NOTHING_SAID
+    matches = Matches(make_match_items([0] * 3, [1] * 3))
+    assert rank_by_people(ReviewedMatches(matches, np.full(3, MISSING))).why == NOTHING_SAID
+    empty = Matches(make_match_items([], [], names=2))
+    assert rank_by_judge(JudgedMatches(empty, np.zeros(0, dtype=np.int64))).why == NOTHING_SAID
 
 
 def test_resamples_in_which_someone_always_wins_are_counted() -> None:
     # 0 and 1 win half of what they have with each other, 2 loses to 0 but for three.
-    items = contest([0] * 120, [1] * 60 + [2] * 60)
-    ranking = ranking_of_people(Reviewed(Matches(items), np.array([A, B] * 30 + [A] * 57 + [B] * 3)))
+    items = make_match_items([0] * 120, [1] * 60 + [2] * 60)
+    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 30 + [A] * 57 + [B] * 3)))
     # None of the three is drawn with probability exp(−3) = .05: of 2,000 about 100.
     rule = ranking.standings["candidate 0"].score.ci95_rule or ""
     undefined = int(rule.split(", ")[-1].split(" ")[0])
@@ -129,8 +131,8 @@ def test_resamples_in_which_someone_always_wins_are_counted() -> None:
 @pytest.mark.parametrize("clusters", [100, 2_500])
 def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) -> None:
     people = np.array([B] * 9 + [A] * (clusters - 9))
-    matches = Matches(contest([0] * clusters, [1] * clusters))
-    for ranking in (ranking_of_people(Reviewed(matches, people)), ranking_of_judge(Judgement(matches, people))):
+    matches = Matches(make_match_items([0] * clusters, [1] * clusters))
+    for ranking in (rank_by_people(ReviewedMatches(matches, people)), rank_by_judge(JudgedMatches(matches, people))):
         for one in ranking.standings.values():
             assert (one.score.ci95, one.win_probability.ci95, one.ranks) == (None, None, None)
             assert (one.score.ci95_why or "").startswith("Only 9 clusters")
@@ -138,7 +140,7 @@ def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) ->
 
 def test_missing_verdicts_do_not_make_up_for_losses() -> None:
     choice = np.array([B] * 9 + [A] * 60 + [MISSING] * 40)
-    ranking = ranking_of_judge(Judgement(Matches(contest([0] * 109, [1] * 109)), choice))
+    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items([0] * 109, [1] * 109)), choice))
     assert ranking.standings["candidate 0"].score.ci95 is None
 
 
@@ -146,8 +148,8 @@ def test_corrected_scores_need_people_who_say_something_else_than_mostly() -> No
     rng = np.random.default_rng(4)
     people = np.array([B] * 9 + [A] * 91 + [MISSING] * 400)
     judge = np.where(rng.random(500) < 0.3, B, A)
-    matches = Matches(contest([0] * 500, [1] * 500))
-    ranking = corrected_ranking(Reviewed(matches, people), Judgement(matches, judge))
+    matches = Matches(make_match_items([0] * 500, [1] * 500))
+    ranking = rank_by_corrected_judge(ReviewedMatches(matches, people), JudgedMatches(matches, judge))
     for one in ranking.standings.values():
         assert (one.score.ci95, one.ranks) == (None, None)
         assert (one.score.ci95_why or "").startswith("Only 9 clusters")
@@ -156,8 +158,11 @@ def test_corrected_scores_need_people_who_say_something_else_than_mostly() -> No
 @pytest.mark.parametrize("clusters", [7, 60, 5_000])
 def test_how_much_varies_is_counted_one_candidate_and_cluster_at_a_time(clusters: int) -> None:
     rng = np.random.default_rng(clusters)
-    items, choice = anything(clusters, 400, 5, clusters), rng.choice([MISSING, A, B, TIE], 400, p=[0.2, 0.5, 0.2, 0.1])
-    evidence = Judgement(Matches(items), choice).evidence
+    items, choice = (
+        random_match_items(clusters, 400, 5, clusters),
+        rng.choice([MISSING, A, B, TIE], 400, p=[0.2, 0.5, 0.2, 0.1]),
+    )
+    evidence = JudgedMatches(Matches(items), choice).evidence
     for candidate in range(5):
         outcomes = [
             (g, TIE if what == TIE else A if (what == A) == (a == candidate) else B)
@@ -171,7 +176,7 @@ def test_how_much_varies_is_counted_one_candidate_and_cluster_at_a_time(clusters
 
 
 def test_few_clusters_have_scores_without_intervals() -> None:
-    ranking = ranking_of_people(Reviewed(Matches(contest([0] * 39, [1] * 39)), np.array([A, B, A] * 13)))
+    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 39, [1] * 39)), np.array([A, B, A] * 13)))
     best = ranking.standings["candidate 0"]
     assert (best.score.ci95, best.ranks) == (None, None)
     assert (best.score.ci95_why or "") == "Too few clusters for a CI (39 < 40)."
@@ -180,8 +185,8 @@ def test_few_clusters_have_scores_without_intervals() -> None:
 
 def test_the_covariance_is_the_cluster_robust_one_of_statsmodels() -> None:
     items, choice = everyone(300, 3)
-    fit = fitted(Reviewed(Matches(items), choice).evidence)
-    numbers, _ = linearised(fit, numbers_of(fit.evidence, fit.at))
+    fit = fit_scores(ReviewedMatches(Matches(items), choice).evidence)
+    numbers, _ = linearise_scores(fit, score_estimates(fit.evidence, fit.at))
     design = np.zeros((len(items), 4))
     design[np.arange(len(items)), items.candidate_a], design[np.arange(len(items)), items.candidate_b] = 1, -1
     won = np.array([1.0, 0.0, 0.5])[choice]
@@ -201,9 +206,9 @@ def test_the_covariance_is_the_cluster_robust_one_of_statsmodels() -> None:
 
 def test_bootstrap_and_linearisation_agree_where_there_is_enough() -> None:
     items, choice = everyone(600, 5)
-    fit = fitted(Reviewed(Matches(items), choice).evidence)
-    numbers = numbers_of(fit.evidence, fit.at)
-    (by_draws, draws), (by_line, normal) = drawn(fit, numbers), linearised(fit, numbers)
+    fit = fit_scores(ReviewedMatches(Matches(items), choice).evidence)
+    numbers = score_estimates(fit.evidence, fit.at)
+    (by_draws, draws), (by_line, normal) = bootstrap_scores(fit, numbers), linearise_scores(fit, numbers)
     for one, other in zip(by_draws, by_line, strict=True):
         assert one.ci95 == pytest.approx(other.ci95, abs=0.03)
     assert draws.std(axis=0) == pytest.approx(normal.std(axis=0), rel=0.06)
@@ -212,7 +217,10 @@ def test_bootstrap_and_linearisation_agree_where_there_is_enough() -> None:
 
 def test_above_two_thousand_clusters_it_is_linearised() -> None:
     items, choice = everyone(2_001, 6)
-    rules = {one.score.ci95_rule for one in ranked(Reviewed(Matches(items), choice).evidence).standings.values()}
+    rules = {
+        one.score.ci95_rule
+        for one in rank_candidates(ReviewedMatches(Matches(items), choice).evidence).standings.values()
+    }
     assert rules == {"linearised over 2,001 clusters"}
 
 
@@ -223,7 +231,7 @@ def test_the_products_of_scores_are_those_of_one_cluster_at_a_time(clusters: int
     n = 500
     cluster = np.unique(np.sort(rng.choice(clusters, n, replace=clusters < n)), return_inverse=True)[1]
     pair, residual, extra = rng.integers(6, size=n), rng.normal(size=n), rng.normal(size=n)
-    made = Residuals(first, second, 4, pair, cluster, residual, extra)
+    made = ScoreResiduals(first, second, 4, pair, cluster, residual, extra)
     each = np.zeros((cluster[-1] + 1, 5))
     np.add.at(each, (cluster, first[pair]), residual)
     np.add.at(each, (cluster, second[pair]), -residual)
@@ -235,21 +243,21 @@ def test_the_products_of_scores_are_those_of_one_cluster_at_a_time(clusters: int
 
 def test_products_in_several_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     items, choice = everyone(50, 7)
-    evidence = Reviewed(Matches(items), choice).evidence
-    at = fitted(evidence).at
+    evidence = ReviewedMatches(Matches(items), choice).evidence
+    at = fit_scores(evidence).at
     whole = evidence.residuals(at).products
-    monkeypatch.setattr("evaluations.stats.sandwich.AT_ONCE", 35)
+    monkeypatch.setattr("evaluations.stats.ranking_evidence.AT_ONCE", 35)
     assert evidence.residuals(at).products == pytest.approx(whole)
 
 
 def test_scores_and_ranks_cover_a_planted_truth() -> None:
     # The strengths themselves are not it: leanings shared within a query draw chances towards ½. Many queries tell.
     items, choice = everyone(40_000, 1)
-    truth = fitted(Reviewed(Matches(items), choice).evidence).at
+    truth = fit_scores(ReviewedMatches(Matches(items), choice).evidence).at
     held = []
     for seed in range(120):
         items, choice = everyone(80, seed + 100)
-        standings = ranking_of_people(Reviewed(Matches(items), choice)).standings
+        standings = rank_by_people(ReviewedMatches(Matches(items), choice)).standings
         for candidate, strength in enumerate(truth):
             one = standings[f"candidate {candidate}"]
             assert one.score.ci95 is not None
@@ -273,10 +281,10 @@ def test_the_corrected_scores_of_two_are_the_log_odds_of_their_corrected_win_rat
     truth = rng.choice([A, B, TIE], n, p=[0.5, 0.4, 0.1])
     judge = np.where(rng.random(n) < 0.3, A, truth)
     people = np.where(rng.random(n) < 0.3, truth, MISSING)
-    matches = Matches(contest([0] * n, [1] * n, rng.integers(500, size=n)))
-    reviewed, judgement = Reviewed(matches, people), Judgement(matches, judge)
-    rate = win_rates(reviewed, judgement).pairs[0].rate
-    ranking = corrected_ranking(reviewed, judgement)
+    matches = Matches(make_match_items([0] * n, [1] * n, rng.integers(500, size=n)))
+    reviewed, judgement = ReviewedMatches(matches, people), JudgedMatches(matches, judge)
+    rate = estimate_win_rates(reviewed, judgement).pairs[0].rate
+    ranking = rank_by_corrected_judge(reviewed, judgement)
     score, r = ranking.standings["candidate 0"].score, rate.corrected.value
     assert r is not None
     assert ranking.judge_weight == pytest.approx(rate.judge_weight)
@@ -296,8 +304,8 @@ def test_with_lone_comparisons_it_is_the_logistic_regression_of_ppi_py() -> None
     choice, judge = (np.where(one == TIE, rng.integers(2, size=len(one)), one) for one in (choice, judge))
     people = np.where(people == MISSING, MISSING, choice)
     n = len(people)
-    lone = Matches(contest(matches.items.candidate_a, matches.items.candidate_b))
-    ranking = corrected_ranking(Reviewed(lone, people), Judgement(lone, judge))
+    lone = Matches(make_match_items(matches.items.candidate_a, matches.items.candidate_b))
+    ranking = rank_by_corrected_judge(ReviewedMatches(lone, people), JudgedMatches(lone, judge))
     design = np.zeros((n, 4))
     design[np.arange(n), lone.items.candidate_a], design[np.arange(n), lone.items.candidate_b] = 1, -1
     seen = people != MISSING
@@ -316,31 +324,31 @@ def test_the_corrected_covariance_is_that_of_leaving_out_one_cluster_after_the_o
     at, found = 0.6, []
     for left_out in range(-1, 150):
         kept = matches.items.cluster != left_out
-        items = contest(*(one[kept] for one in (matches.items.candidate_a, matches.items.candidate_b)))
+        items = make_match_items(*(one[kept] for one in (matches.items.candidate_a, matches.items.candidate_b)))
         some = Matches(replace(items, cluster=matches.items.cluster[kept]))
-        found.append(Correction(Reviewed(some, people[kept]), Judgement(some, judge[kept]), at))
-    whole, *each = (scores(one.table) for one in found)
+        found.append(RankingCorrection(ReviewedMatches(some, people[kept]), JudgedMatches(some, judge[kept]), at))
+    whole, *each = (bradley_terry_scores(one.table) for one in found)
     spread = np.array(each) - np.mean(each, axis=0)
-    covariance = sandwich(found[0].table, whole, found[0].products(whole), 150)
+    covariance = sandwich_covariance(found[0].table, whole, found[0].products(whole), 150)
     assert np.diag(covariance) == pytest.approx(np.diag(spread.T @ spread) * 149 / 150, rel=0.1)
 
 
 def test_where_people_reviewed_everything_the_correction_is_their_own_ranking() -> None:
     matches, choice, _, judge = judged(5)
-    reviewed = Reviewed(matches, choice)
-    ranking = corrected_ranking(reviewed, Judgement(matches, judge))
+    reviewed = ReviewedMatches(matches, choice)
+    ranking = rank_by_corrected_judge(reviewed, JudgedMatches(matches, judge))
     assert ranking.judge_weight == 0
-    assert values(ranking) == pytest.approx(values(ranking_of_people(reviewed)))
+    assert values(ranking) == pytest.approx(values(rank_by_people(reviewed)))
 
 
 def test_the_correction_is_nearer_than_people_alone_and_without_the_judges_bias() -> None:
-    truth = fitted(Reviewed(Matches((made := everyone(40_000, 1))[0]), made[1]).evidence).at
+    truth = fit_scores(ReviewedMatches(Matches((made := everyone(40_000, 1))[0]), made[1]).evidence).at
     errors, held = [], []
     for seed in range(60):
         matches, _, people, judge = judged(seed, 120)
-        reviewed, judgement = Reviewed(matches, people), Judgement(matches, judge)
-        ranking = corrected_ranking(reviewed, judgement)
-        three = ranking_of_people(reviewed), ranking_of_judge(judgement), ranking
+        reviewed, judgement = ReviewedMatches(matches, people), JudgedMatches(matches, judge)
+        ranking = rank_by_corrected_judge(reviewed, judgement)
+        three = rank_by_people(reviewed), rank_by_judge(judgement), ranking
         errors.append([((values(one) - truth) ** 2).sum() for one in three])
         intervals = [ranking.standings[name].score.ci95 for name in sorted(ranking.standings)]
         held += [one is not None and one[0] <= at <= one[1] for one, at in zip(intervals, truth, strict=True)]
@@ -353,7 +361,9 @@ def test_the_correction_is_nearer_than_people_alone_and_without_the_judges_bias(
 def test_without_a_verdict_of_the_judge_there_is_nothing_to_correct() -> None:
     matches, _, people, _ = judged(6, 60)
     assert (
-        corrected_ranking(Reviewed(matches, people), Judgement(matches, np.full(len(people), MISSING))).why
+        rank_by_corrected_judge(
+            ReviewedMatches(matches, people), JudgedMatches(matches, np.full(len(people), MISSING))
+        ).why
         == NOT_JUDGED
     )
 
@@ -363,18 +373,22 @@ def test_a_judge_that_hardly_differs_has_corrected_scores_without_intervals() ->
     judge = choice.copy()
     judge[np.flatnonzero(people == A)[:5]] = B
     differing = len(np.unique(matches.items.cluster[np.flatnonzero(people == A)[:5]]))
-    best = next(iter(corrected_ranking(Reviewed(matches, people), Judgement(matches, judge)).standings.values()))
+    best = next(
+        iter(
+            rank_by_corrected_judge(ReviewedMatches(matches, people), JudgedMatches(matches, judge)).standings.values()
+        )
+    )
     assert best.score.ci95 is None
     assert (best.score.ci95_why or "").startswith(f"Only {differing} reviewed clusters")
     assert best.ranks is None
 
 
 def test_any_material_gives_plain_json() -> None:
-    items, rng = anything(3, 900, 5, 200), np.random.default_rng(3)
+    items, rng = random_match_items(3, 900, 5, 200), np.random.default_rng(3)
     matches = Matches(items)
-    reviewed = Reviewed(matches, rng.integers(MISSING, 4, 900))
-    judgement = Judgement(matches, rng.integers(MISSING, 4, 900))
-    for ranking in (ranking_of_people(reviewed), ranking_of_judge(judgement), corrected_ranking(reviewed, judgement)):
+    reviewed = ReviewedMatches(matches, rng.integers(MISSING, 4, 900))
+    judgement = JudgedMatches(matches, rng.integers(MISSING, 4, 900))
+    for ranking in (rank_by_people(reviewed), rank_by_judge(judgement), rank_by_corrected_judge(reviewed, judgement)):
         assert len(ranking.standings) == 5
         assert dumps(asdict(ranking), allow_nan=False)
 
@@ -386,7 +400,7 @@ def test_thousands_of_candidates_have_scores_and_ranks_without_intervals() -> No
     b = np.concatenate([(places + 1) % 3_000, (a[3_000:] + 1 + rng.integers(2_999, size=9_000)) % 3_000])
     a, b = np.tile(a, 4), np.tile(b, 4)
     choice = rng.choice([A, B, TIE], len(a))
-    ranking = ranking_of_judge(Judgement(Matches(contest(a, b)), choice))
+    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items(a, b)), choice))
     assert ranking.why is None
     assert len(ranking.standings) == 3_000
     best = next(iter(ranking.standings.values()))
@@ -395,7 +409,7 @@ def test_thousands_of_candidates_have_scores_and_ranks_without_intervals() -> No
 
 
 def test_ranks_are_one_more_than_how_many_are_better() -> None:
-    assert ranks_of(np.array([0.3, 0.1 + 0.2, -1.0, 2.0])).tolist() == [2, 2, 4, 1]
-    assert ranks_of(np.array([[1.0, 2.0], [3.0, 3.0]])).tolist() == [[2, 1], [1, 1]]
+    assert competition_ranks(np.array([0.3, 0.1 + 0.2, -1.0, 2.0])).tolist() == [2, 2, 4, 1]
+    assert competition_ranks(np.array([[1.0, 2.0], [3.0, 3.0]])).tolist() == [[2, 1], [1, 1]]
     many = np.random.default_rng(2).integers(40, size=(3, 100)) / 10
-    assert (ranks_of(many) == 1 + (many[:, None, :] > many[:, :, None]).sum(axis=-1)).all()
+    assert (competition_ranks(many) == 1 + (many[:, None, :] > many[:, :, None]).sum(axis=-1)).all()

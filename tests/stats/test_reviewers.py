@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from evaluations.domain import SplitRule
+from evaluations.domain.reports import SplitRule
 from evaluations.stats.agreement import CONSTANT
+from evaluations.stats.agreement_timeline import FEW_VOTES, NO_OTHER_VOTES
+from evaluations.stats.cluster_totals import Contributions, FloatArray
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
-from evaluations.stats.contributions import Contributions, FloatArray
-from evaluations.stats.intervals import Spread
-from evaluations.stats.opinions import Opinions, opinions
-from evaluations.stats.polls import poll
-from evaluations.stats.reviewers import Reviewer, kappa_and_slope, reviewers
-from evaluations.stats.timeline import FEW_VOTES, NO_COMPANY
+from evaluations.stats.confidence_intervals import Spread
+from evaluations.stats.polls import PersonVotes, make_poll, person_votes
+from evaluations.stats.reviewers import ReviewerStatistics, kappa_with_gradient, reviewer_statistics
 from evaluations.stats.votes import Votes
 
 NAMES = ("ann", "bob", "cem", "dee")
@@ -32,11 +31,11 @@ JUDGE = np.array([A, B, A, MISSING, B], dtype=np.int8)
 
 def people(
     votes: list[tuple[int, int, int]], rule: SplitRule = SplitRule.TIE, active_ms: list[int] | None = None
-) -> dict[str, Reviewer]:
+) -> dict[str, ReviewerStatistics]:
     item, rater, choice = (np.array(column) for column in zip(*votes, strict=True))
     cluster = np.arange(int(item.max()) + 1)
-    found = opinions(poll(Votes(item, rater, np.zeros_like(item), choice.astype(np.int8)), cluster))
-    told = reviewers(
+    found = person_votes(make_poll(Votes(item, rater, np.zeros_like(item), choice.astype(np.int8)), cluster))
+    told = reviewer_statistics(
         found, NAMES, {"judge": JUDGE[found.poll.items]}, rule, None if active_ms is None else np.array(active_ms)
     )
     return {one.rater: one for one in told}
@@ -65,7 +64,7 @@ def test_the_split_rule_says_what_becomes_of_splits_among_the_others() -> None:
 
 
 def test_alone_or_of_one_choice_there_is_no_kappa() -> None:
-    assert people([(0, 0, A), (1, 0, B)])["ann"].cohen_kappa.why == NO_COMPANY
+    assert people([(0, 0, A), (1, 0, B)])["ann"].cohen_kappa.why == NO_OTHER_VOTES
     both = people([(0, 0, A), (0, 1, A), (1, 0, A), (1, 1, A)])["ann"]
     assert (both.cohen_kappa.why, both.others.value) == (CONSTANT, 1.0)
 
@@ -81,7 +80,7 @@ def test_the_middle_of_the_known_times_is_given() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=4, max_size=4).map(np.array))
 def test_kappa_equals_statsmodels(table: IntArray) -> None:
-    kappa, _ = kappa_and_slope(table.astype(np.float64))
+    kappa, _ = kappa_with_gradient(table.astype(np.float64))
     n = int(table.sum())
     if int(table.sum(axis=0) @ table.sum(axis=1)) == n * n:
         assert not np.isfinite(kappa)
@@ -89,26 +88,26 @@ def test_kappa_equals_statsmodels(table: IntArray) -> None:
         assert kappa == pytest.approx(cohens_kappa(table, return_results=False), abs=1e-9)
 
 
-def many(differing: float) -> Opinions:
+def many(differing: float) -> PersonVotes:
     """Three people on 300 items in 60 clusters whose items are alike, and 100 of the same that bob has for himself."""
     rng = np.random.default_rng(1)
     cluster = np.append(np.repeat(np.arange(60), 5), np.arange(100) % 60)
     truth = rng.integers(3, size=60)[cluster]
     choices = np.where(rng.random((3, 400)) < differing, rng.integers(3, size=(3, 400)), truth).astype(np.int8)
     item, rater = np.append(np.repeat(np.arange(300), 3), np.arange(300, 400)), np.append(np.arange(900) % 3, [1] * 100)
-    return opinions(poll(Votes(item, rater, np.zeros_like(item), choices[rater, item]), cluster))
+    return person_votes(make_poll(Votes(item, rater, np.zeros_like(item), choices[rater, item]), cluster))
 
 
 def test_the_interval_of_a_persons_kappa_is_that_of_the_table_by_cluster() -> None:
     found = many(0.3)
-    told = reviewers(found, NAMES, {})[1]
+    told = reviewer_statistics(found, NAMES, {})[1]
     others = found.majority_of_the_others(SplitRule.TIE)
     own = (found.rater == 1) & (others != MISSING)
     assert (told.votes, told.cohen_kappa.n, int(own.sum())) == (400, 300, 300)
     table = Contributions(found.cluster[own], found.choice[own] * 4 + others[own], 16)
 
     def kappa(totals: FloatArray) -> FloatArray:
-        return kappa_and_slope(totals.reshape(*totals.shape[:-1], 4, 4))[0]
+        return kappa_with_gradient(totals.reshape(*totals.shape[:-1], 4, 4))[0]
 
     spread = Spread(table)
     assert told.cohen_kappa.value == pytest.approx(float(kappa(table.totals)))
@@ -121,7 +120,7 @@ def test_the_interval_of_a_persons_kappa_is_that_of_the_table_by_cluster() -> No
 
 
 def test_a_kappa_with_few_disagreements_has_no_interval() -> None:
-    told = reviewers(many(0.02), NAMES, {})[1].cohen_kappa
+    told = reviewer_statistics(many(0.02), NAMES, {})[1].cohen_kappa
     assert told.value is not None
     assert "clusters hold a disagreement" in (told.ci95_why or "")
 

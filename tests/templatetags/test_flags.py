@@ -1,6 +1,6 @@
 """Flags of suspect texts in words."""
 
-from evaluations.domain import Flag
+from evaluations.domain.texts import Flag
 from evaluations.templatetags.flags import IN_WORDS, in_words
 
 

@@ -5,18 +5,18 @@ import re
 import pytest
 from django.template import engines
 
-from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.intervals import scale
 
-PEOPLE = Number(0.75, 40).within(0.5, 1.0, "by cluster")
-JUDGE = Number(0.25, 40)
+PEOPLE = Estimate(0.75, 40).within(0.5, 1.0, "by cluster")
+JUDGE = Estimate(0.25, 40)
 
 
 def rendered(template: str, **context: object) -> str:
     return engines["django"].from_string("{% load intervals %}" + template).render(context)
 
 
-def cell(scale_of: str = "0 1", **numbers: Number | None) -> str:
+def cell(scale_of: str = "0 1", **numbers: Estimate | None) -> str:
     given = " ".join(f"{name}={name}" for name in numbers)
     return rendered(f"{{% scale {scale_of} as column %}}{{% interval column {given} %}}", **numbers)
 
@@ -41,11 +41,11 @@ def test_each_number_has_a_lane_a_shape_and_a_whisker() -> None:
 def test_a_cell_is_told_in_words() -> None:
     html = cell(people=PEOPLE, judge=JUDGE)
     assert 'role="img" aria-label="people 75.0%, 50.0% to 100.0%; judge 25.0%"' in html
-    assert 'aria-label="judge −0.10"' in cell("-1 1 as_percent=False", judge=Number(-0.1, 4))
+    assert 'aria-label="judge −0.10"' in cell("-1 1 as_percent=False", judge=Estimate(-0.1, 4))
 
 
 def test_what_is_undefined_leaves_its_lane_empty() -> None:
-    html = cell(people=undefined("Nobody voted."), judge=PEOPLE)
+    html = cell(people=undefined_estimate("Nobody voted."), judge=PEOPLE)
     assert 'class="people"' not in html
     assert "M80.0 21.0H152.0" in html
     assert "people n/a; judge" in html

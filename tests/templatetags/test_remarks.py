@@ -5,10 +5,10 @@ import re
 import pytest
 from django.template import engines
 
-from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.remarks import Remarks, letter
 
-HALF = Number(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
+HALF = Estimate(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
 
 
 def rendered(template: str, **context: object) -> str:
@@ -26,22 +26,22 @@ def words(html: str) -> str:
         ("percent", HALF, "71% [66–76]"),
         ("decimal", HALF, "0.71 [0.66–0.76]"),
         ("difference", HALF, "+71 [+66 to +76]"),
-        ("decimal", Number(-0.2, 9).within(-0.5, 0.1, "t over 9 clusters"), "−0.20 [−0.50 to 0.10]"),
-        ("decimal", Number(-0.001, 9).within(-0.004, 0.001, "t over 9 clusters"), "0.00 [0.00 to 0.00]"),
-        ("difference", Number(-0.052, 9).within(-0.104, 0.001, "t over 9 clusters"), "−5 [−10 to 0]"),
-        ("percent", Number(0.5, 3).without_interval("Too few."), "50%a"),
-        ("percent", undefined("Nobody voted."), "n/aa"),
+        ("decimal", Estimate(-0.2, 9).within(-0.5, 0.1, "t over 9 clusters"), "−0.20 [−0.50 to 0.10]"),
+        ("decimal", Estimate(-0.001, 9).within(-0.004, 0.001, "t over 9 clusters"), "0.00 [0.00 to 0.00]"),
+        ("difference", Estimate(-0.052, 9).within(-0.104, 0.001, "t over 9 clusters"), "−5 [−10 to 0]"),
+        ("percent", Estimate(0.5, 3).without_interval("Too few."), "50%a"),
+        ("percent", undefined_estimate("Nobody voted."), "n/aa"),
         ("percent", None, "–"),
     ],
 )
 def test_a_cell_says_the_value_and_its_interval_or_points_to_the_reason(
-    kind: str, number: Number | None, said: str
+    kind: str, number: Estimate | None, said: str
 ) -> None:
     assert words(rendered(f'{{% figure number "{kind}" reasons %}}', number=number)) == said
 
 
 def test_each_reason_stands_once_below_the_table_under_its_letter() -> None:
-    numbers = [undefined("One."), undefined("Two."), undefined("One.")]
+    numbers = [undefined_estimate("One."), undefined_estimate("Two."), undefined_estimate("One.")]
     cells = '{% for number in numbers %}{% figure number "percent" reasons %} {% endfor %}'
     html = rendered(cells + '{% include "report/_notes.html" %}', numbers=numbers)
     assert words(html).startswith("n/aa n/ab n/aa")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evaluations.stats.numbers import Number, undefined
+from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.report_parts import around_half, mirrored, p_value
 
-HALF = Number(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
+HALF = Estimate(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
 
 
 def test_the_other_one_of_two_has_the_rest() -> None:
@@ -13,7 +13,7 @@ def test_the_other_one_of_two_has_the_rest() -> None:
     other = mirrored(HALF)
     assert other.value == pytest.approx(0.294)
     assert other.ci95 == pytest.approx((0.242, 0.336))
-    assert mirrored(undefined("Never met.")).value is None
+    assert mirrored(undefined_estimate("Never met.")).value is None
 
 
 def test_small_p_values_are_not_nought() -> None:
@@ -24,13 +24,13 @@ def test_small_p_values_are_not_nought() -> None:
     ("numbers", "low", "high"),
     [
         ([HALF], 0.2, 0.8),  # .758 is .258 from a half
-        ([Number(0.3, 9)], 0.3, 0.7),
-        ([Number(0.5, 9)], 0.4, 0.6),
-        ([Number(0.99, 9)], 0.0, 1.0),
-        ([undefined("Nobody.")], 0.0, 1.0),
+        ([Estimate(0.3, 9)], 0.3, 0.7),
+        ([Estimate(0.5, 9)], 0.4, 0.6),
+        ([Estimate(0.99, 9)], 0.0, 1.0),
+        ([undefined_estimate("Nobody.")], 0.0, 1.0),
     ],
 )
-def test_a_scale_reaches_equally_far_either_way_from_a_half(numbers: list[Number], low: float, high: float) -> None:
+def test_a_scale_reaches_equally_far_either_way_from_a_half(numbers: list[Estimate], low: float, high: float) -> None:
     found = around_half(numbers)
     assert found.low == pytest.approx(low)
     assert found.high == pytest.approx(high)

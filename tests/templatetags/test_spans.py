@@ -1,15 +1,15 @@
 """Estimates as people say them."""
 
-from evaluations.services.judging.observing import Span
+from evaluations.judges.runs.estimates import ValueRange
 from evaluations.templatetags.spans import minutes_span, span, usd_span
 
 
 def test_both_ends_have_two_figures() -> None:
-    assert span(Span(1234, 98765)) == "1,200 to 99,000"
-    assert usd_span(Span(1_234_567_890, 4_200_000_000)) == "$1.20 to $4.20"
-    assert minutes_span(Span(0.5, 61)) == "30 seconds to 1 hour 1 minute"
+    assert span(ValueRange(1234, 98765)) == "1,200 to 99,000"
+    assert usd_span(ValueRange(1_234_567_890, 4_200_000_000)) == "$1.20 to $4.20"
+    assert minutes_span(ValueRange(0.5, 61)) == "30 seconds to 1 hour 1 minute"
 
 
 def test_ends_that_say_the_same_are_said_once() -> None:
-    assert span(Span(40, 40.2)) == "40"
-    assert usd_span(Span(0, 0)) == "$0.00"
+    assert span(ValueRange(40, 40.2)) == "40"
+    assert usd_span(ValueRange(0, 0)) == "$0.00"

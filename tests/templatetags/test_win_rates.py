@@ -1,7 +1,7 @@
 """Win rates as a matrix, and where a judge errs."""
 
-from evaluations.stats.numbers import Number, undefined
-from evaluations.stats.simultaneous import Claim
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.simultaneous_intervals import Claim
 from evaluations.stats.win_rates import PairWinRate, WinRate
 from evaluations.templatetags.win_rates import MOST_IN_MATRIX, as_matrix, can_err, errors
 
@@ -10,10 +10,10 @@ def rate(
     judge: float | None, corrected: tuple[float, float, float] | None = None, claim: Claim = Claim.NONE
 ) -> WinRate:
     """``corrected``: low, value, high."""
-    by_judge = undefined("It says nothing.") if judge is None else Number(judge, 100)
-    found = undefined("Nobody reviewed.")
+    by_judge = undefined_estimate("It says nothing.") if judge is None else Estimate(judge, 100)
+    found = undefined_estimate("Nobody reviewed.")
     if corrected:
-        found = Number(corrected[1], 40).within(corrected[0], corrected[2], "t over 40 clusters")
+        found = Estimate(corrected[1], 40).within(corrected[0], corrected[2], "t over 40 clusters")
     return WinRate(found, by_judge, found, 100, 0, 0, None, None, claim)
 
 

@@ -3,18 +3,19 @@
 import pytest
 from django.test import Client
 
-from evaluations.domain import Role
-from evaluations.models import Evaluation, User
-from evaluations.services.preparing.preparing import change_evaluation
-from tests.making import make_evaluation, make_member
-from tests.saying import make_judge
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from tests.factories.evaluations import make_evaluation, make_member
+from tests.factories.verdicts import make_judge_rater
 
 
 @pytest.fixture
 def evaluation() -> Evaluation:
     """One whose reviewers are shown the judge “longest wins”. Tests of other pages make their own."""
     evaluation = make_evaluation()
-    return change_evaluation(evaluation, {"shown_judge": make_judge(evaluation, "longest wins").judge}, user=None)
+    return change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation, "longest wins").judge}, user=None)
 
 
 @pytest.fixture
@@ -28,13 +29,3 @@ def browser(person: User) -> Client:
     client = Client()
     client.force_login(person)
     return client
-
-
-@pytest.fixture
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The runs that are sent to workers, instead of sending them."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent

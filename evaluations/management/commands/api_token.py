@@ -5,17 +5,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import SCOPES_IN_WORDS, InputRefused, Scope
-from evaluations.models import Evaluation, User
-from evaluations.services.preparing.admitting import in_force, make_token, revoke_token
-from evaluations.services.preparing.inviting import find_account
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import SCOPE_TEXTS, Scope
+from evaluations.members.selectors import find_account, list_active_tokens
+from evaluations.members.services import create_token, revoke_token
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
 
 
 class Command(BaseCommand):
     help = "Make a token with which a program speaks to the API in USER's name, and print it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        scopes = "; ".join(f"{scope}: {words}" for scope, words in SCOPES_IN_WORDS.items())
+        scopes = "; ".join(f"{scope}: {words}" for scope, words in SCOPE_TEXTS.items())
         parser.add_argument("username", metavar="USER")
         parser.add_argument("--name", default="", help="what it is for")
         parser.add_argument("--scope", nargs="+", choices=[str(scope) for scope in Scope], help=scopes)
@@ -27,43 +29,46 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, username: str, **options: Any) -> None:
         try:
-            user = account(username)
+            user = require_account(username)
             if options["list"]:
-                said = listed(user)
+                said = list_token_lines(user)
             else:
-                said = revoked(user, options["revoke"]) if options["revoke"] else made(user, options)
+                said = (
+                    revoke_by_prefix(user, options["revoke"]) if options["revoke"] else create_token_line(user, options)
+                )
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         self.stdout.write(said)
 
 
-def account(username: str) -> User:
+def require_account(username: str) -> User:
     user = find_account(username)
     if user is None or not user.is_active:
         raise InputRefused(f"There is no account “{username}” that is enabled.")
     return user
 
 
-def made(user: User, options: dict[str, Any]) -> str:
+def create_token_line(user: User, options: dict[str, Any]) -> str:
     evaluation = None
     if slug := options["evaluation"]:
         evaluation = Evaluation.objects.of(user).filter(slug=slug).first()
         if evaluation is None:
             raise InputRefused(f"{user.username} takes part in no evaluation at “{slug}”.")
     scopes = [Scope(one) for one in options["scope"] or [Scope.READ]]
-    _, text = make_token(user, name=options["name"], scopes=scopes, days=options["days"], evaluation=evaluation)
+    _, text = create_token(user, name=options["name"], scopes=scopes, days=options["days"], evaluation=evaluation)
     return text
 
 
-def listed(user: User) -> str:
+def list_token_lines(user: User) -> str:
     lines = [
-        f"{token.prefix}…  {token.name}  {token.scopes}  until {token.expires_at:%Y-%m-%d}" for token in in_force(user)
+        f"{token.prefix}…  {token.name}  {token.scopes}  until {token.expires_at:%Y-%m-%d}"
+        for token in list_active_tokens(user)
     ]
     return "\n".join(lines) or f"{user.username} has no token that is in force."
 
 
-def revoked(user: User, prefix: str) -> str:
-    found = [token for token in in_force(user) if token.prefix == prefix.rstrip("…")]
+def revoke_by_prefix(user: User, prefix: str) -> str:
+    found = [token for token in list_active_tokens(user) if token.prefix == prefix.rstrip("…")]
     if not found:
         raise InputRefused(f"{user.username} has no token that begins with “{prefix}”: see --list.")
     for token in found:

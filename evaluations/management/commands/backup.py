@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.models import Evaluation
-from evaluations.services.archiving.backing_up import back_up
+from evaluations.backups.selectors import build_backup
+from evaluations.domain.errors import InputRefused
+from evaluations.models.evaluations import Evaluation
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         if evaluation is None:
             raise CommandError(f"There is no evaluation “{options['slug']}”.")
         try:
-            size = write(evaluation, options["out"])
+            size = write_backup_file(evaluation, options["out"])
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         except OSError as error:
@@ -32,12 +32,12 @@ class Command(BaseCommand):
         self.stdout.write(f"{options['out']}: {size:,} bytes")
 
 
-def write(evaluation: Evaluation, path: Path) -> int:
+def write_backup_file(evaluation: Evaluation, path: Path) -> int:
     """Beside the file first, under its name once it is whole."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
-            for block in back_up(evaluation):
+            for block in build_backup(evaluation):
                 file.write(block)
         os.replace(unfinished, path)
     finally:

@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from evaluations.domain import InputRefused
-from evaluations.management.run_told import told
-from evaluations.models import Run
-from evaluations.services.judging import running
-from evaluations.services.judging.pricing import nano_usd
-from evaluations.tasks import nudge, work_run
+from evaluations.domain.errors import InputRefused
+from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run
+from evaluations.management.run_summary import summarize_run
+from evaluations.models.runs import Run
+from evaluations.tasks import send_task, work_run
 
 NO_BUDGET = "none"
 
@@ -30,14 +30,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            run = change(options)
+            run = change_run(options)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        self.stdout.write(json.dumps(told(run)))
+        self.stdout.write(json.dumps(summarize_run(run)))
 
 
 @transaction.atomic
-def change(options: dict[str, Any]) -> Run:
+def change_run(options: dict[str, Any]) -> Run:
     run = Run.objects.select_related("judge__endpoint", "evaluation").filter(pk=options["run"]).first()
     if run is None:
         raise InputRefused(f"There is no run {options['run']}.")
@@ -45,12 +45,12 @@ def change(options: dict[str, Any]) -> Run:
         raise InputRefused("Say what to change: --pause, --resume, --cancel or --budget USD.")
     if options["budget"]:
         given = options["budget"]
-        running.change_budget(run, None if given == NO_BUDGET else nano_usd(given, "Budget"), user=None)
+        change_budget(run, None if given == NO_BUDGET else parse_budget_usd(given, "Budget"), user=None)
     if options["pause"]:
-        running.pause(run, user=None)
+        pause_run(run, user=None)
     if options["cancel"]:
-        running.cancel(run, user=None)
+        cancel_run(run, user=None)
     if options["resume"]:
-        running.resume(run, user=None)
-        nudge(work_run, run.pk)
+        resume_run(run, user=None)
+        send_task(work_run, run.pk)
     return run

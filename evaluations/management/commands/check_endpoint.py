@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.services.judging import connecting
+from evaluations.domain.errors import InputRefused
+from evaluations.judges.endpoints.selectors import usual_model
 
 
 class Command(BaseCommand):
@@ -22,17 +22,22 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluations.services.judging import handshake  # noqa: PLC0415 - openai takes half a second to import
+        from evaluations.judges.endpoints.handshake import (  # noqa: PLC0415 - openai takes half a second to import
+            find_endpoint_by_name,
+            perform_handshake,
+            server_for_check,
+            store_handshake,
+        )
 
         try:
-            endpoint = handshake.endpoint_named(options["name"]) if options["name"] else None
-            server = handshake.server_at(endpoint, options["base_url"], options["key_env"])
+            endpoint = find_endpoint_by_name(options["name"]) if options["name"] else None
+            server = server_for_check(endpoint, options["base_url"], options["key_env"])
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        model = options["model"] or (connecting.usual_model(endpoint) if endpoint else "")
-        result = handshake.shake_hands(server, model, long=True if options["long"] else None)
+        model = options["model"] or (usual_model(endpoint) if endpoint else "")
+        result = perform_handshake(server, model, long=True if options["long"] else None)
         if endpoint and result.model:
-            handshake.keep(endpoint, result)
+            store_handshake(endpoint, result)
         if options["json"]:
             self.stdout.write(json.dumps(result.as_json(), ensure_ascii=False, indent=2))
         else:

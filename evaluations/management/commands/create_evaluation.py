@@ -5,10 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused, RubricKind
-from evaluations.models import User
-from evaluations.services.preparing.inviting import find_account
-from evaluations.services.preparing.preparing import builtins_of, create_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import RubricKind
+from evaluations.members.selectors import find_account
+from evaluations.models.users import User
+from evaluations.overview.services import create_evaluation
+from evaluations.rubrics.selectors import list_builtin_rubrics
 
 
 class Command(BaseCommand):
@@ -17,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="its address: small letters, digits and hyphens")
         parser.add_argument("--name", required=True)
-        names = [name for kind in RubricKind for name in builtins_of(kind)]
+        names = [name for kind in RubricKind for name in list_builtin_rubrics(kind)]
         parser.add_argument(
             "--rubric",
             default="six-aspect",
@@ -27,13 +29,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:
         try:
-            create_evaluation(slug=slug, name=name, owner=account(owner) if owner else None, rubric=rubric)
+            create_evaluation(
+                slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric
+            )
         except InputRefused as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Made the evaluation {slug}.")
 
 
-def account(username: str) -> User:
+def require_owner_account(username: str) -> User:
     user = find_account(username)
     if user is None:
         raise InputRefused(f"There is no account “{username}”: make it by  manage.py sign_in_link {username} --create")

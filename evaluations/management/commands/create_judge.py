@@ -6,10 +6,17 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from evaluations.domain import Dialect, InputRefused, RubricKind
-from evaluations.models import Endpoint, Evaluation, Judge, RubricVersion
-from evaluations.services.judging import judging
-from evaluations.services.preparing import preparing
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import Dialect
+from evaluations.domain.rubrics import RubricKind
+from evaluations.judges.endpoints.services import find_or_create_endpoint
+from evaluations.judges.selectors import judge_warnings
+from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, create_judge
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge
+from evaluations.models.rubrics import RubricVersion
+from evaluations.rubrics.selectors import list_builtin_rubrics
+from evaluations.rubrics.services import create_builtin_rubric
 
 
 class Command(BaseCommand):
@@ -35,7 +42,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--mode",
             default="auto",
-            choices=[str(mode) for mode in judging.MODES],
+            choices=[str(mode) for mode in ASKING_MODES],
             help="how it is asked: auto finds out what the server takes, two_step asks for free text first",
         )
         parser.add_argument("--temperature", type=float, help="from 0 to 2 (default: the server's own)")
@@ -45,7 +52,7 @@ class Command(BaseCommand):
             "--reasoning-effort",
             default="",
             metavar="WORD",
-            help=f"where the model has it: {', '.join(judging.REASONING_EFFORTS)}",
+            help=f"where the model has it: {', '.join(REASONING_EFFORTS)}",
         )
         parser.add_argument("--logprobs", action="store_true", help="weigh each choice by the labels' probabilities")
         parser.add_argument(
@@ -75,26 +82,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            judge = create(slug, options)
+            judge = create_judge_from_options(slug, options)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
-        for warning in judging.warnings_of_judge(judge):
+        for warning in judge_warnings(judge):
             self.stderr.write(warning)
         self.stdout.write(f"Made the judge {judge.name}: {kind}.")
 
 
 @transaction.atomic
-def create(slug: str, options: dict[str, Any]) -> Judge:
+def create_judge_from_options(slug: str, options: dict[str, Any]) -> Judge:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
-    return judging.create_judge(
+    return create_judge(
         evaluation,
         name=options["name"],
         model=options["model"],
-        version=version_named(evaluation, options["rubric"]),
-        endpoint=endpoint_from(options),
+        version=find_version(evaluation, options["rubric"]),
+        endpoint=endpoint_from_options(options),
         mode=options["mode"],
         temperature=options["temperature"],
         max_tokens=options["max_tokens"],
@@ -102,29 +109,29 @@ def create(slug: str, options: dict[str, Any]) -> Judge:
         reasoning_effort=options["reasoning_effort"],
         logprobs=options["logprobs"],
         repairs=not options["no_repair"],
-        extra_headers=headers_from(options["extra_header"]),
+        extra_headers=join_header_lines(options["extra_header"]),
         extra_body=options["extra_body"],
         one_aspect_per_call=options["one_aspect_per_call"],
         user=None,
     )
 
 
-def version_named(evaluation: Evaluation, name: str | None) -> RubricVersion | None:
+def find_version(evaluation: Evaluation, name: str | None) -> RubricVersion | None:
     if name is None:
         return evaluation.review_rubric
     version = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name=name).order_by("number").last()
     if version is not None:
         return version
-    builtin = [*preparing.builtins_of(RubricKind.PAIRWISE), *preparing.builtins_of(RubricKind.POINTWISE)]
+    builtin = [*list_builtin_rubrics(RubricKind.PAIRWISE), *list_builtin_rubrics(RubricKind.POINTWISE)]
     if name not in builtin:
         raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”. Built in are {', '.join(builtin)}.")
-    return preparing.begin_builtin(evaluation, builtin=name, user=None)
+    return create_builtin_rubric(evaluation, builtin=name, user=None)
 
 
-def endpoint_from(options: dict[str, Any]) -> Endpoint | None:
+def endpoint_from_options(options: dict[str, Any]) -> Endpoint | None:
     if options["base_url"] is None:
         return None
-    return judging.find_or_create_endpoint(
+    return find_or_create_endpoint(
         base_url=options["base_url"],
         key_variable=options["key_env"],
         max_in_flight=options["max_in_flight"],
@@ -133,7 +140,7 @@ def endpoint_from(options: dict[str, Any]) -> Endpoint | None:
     )
 
 
-def headers_from(given: list[str]) -> str:
+def join_header_lines(given: list[str]) -> str:
     """As lines, so that one that is given twice is refused."""
     if any("=" not in one for one in given):
         raise InputRefused("--extra-header: write NAME=VALUE, as in X-Title=judgeweb.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.services.examining import Finding, Health, examine
+from evaluations.operations.doctor import Finding, Health, run_checks
 from evaluations.tasks import reach_broker
 
 
@@ -21,10 +21,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = []
-        for finding in examine(reach_broker):
+        for finding in run_checks(reach_broker):
             findings.append(finding)
             if not options["json"]:
-                self.stdout.write(line_of(finding))
+                self.stdout.write(finding_line(finding))
         if options["json"]:
             self.stdout.write(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
         found = Counter(finding.health for finding in findings)
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             raise CommandError("1 problem must be mended." if problems == 1 else f"{problems} problems must be mended.")
 
 
-def line_of(finding: Finding) -> str:
+def finding_line(finding: Finding) -> str:
     mark = {Health.OK: "ok     ", Health.WARNING: "warning", Health.PROBLEM: "PROBLEM"}[finding.health]
     line = f"{mark}  {finding.about}: {finding.says}"
     return f"{line}\n         → {finding.do}" if finding.do else line

@@ -9,13 +9,17 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused, LabelPolicy, Split, SplitPart, split_from
-from evaluations.management.pairs import accept_negative_keys, key_and_value
-from evaluations.models import Comparison, Evaluation
-from evaluations.services.exporting import exporting
-from evaluations.services.exporting.manifesting import document, manifest_of
-from evaluations.services.exporting.wanting import Wanted, offered
-from evaluations.services.preparing.slicing import slice_of
+from evaluations.comparisons.selectors import get_saved_filter
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.splits import Split, SplitPart, make_split
+from evaluations.exports.options import ExportRequest, get_export_formats
+from evaluations.exports.selectors import build_manifest, encode_manifest, list_exclusion_reasons
+from evaluations.exports.services import start_export
+from evaluations.exports.writer import stream_export
+from evaluations.management.key_values import accept_negative_keys, parse_key_value
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
 
 
 class Command(BaseCommand):
@@ -24,7 +28,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         accept_negative_keys(parser)
         parser.add_argument("slug", help="the address of the evaluation")
-        parser.add_argument("--format", required=True, help=f"one of {', '.join(one.name for one in offered())}")
+        parser.add_argument(
+            "--format", required=True, help=f"one of {', '.join(one.name for one in get_export_formats())}"
+        )
         parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="replaced when the export is whole")
         parser.add_argument("--policy", choices=list(LabelPolicy), help="what a label may rest on, if not as set")
         one = parser.add_mutually_exclusive_group()
@@ -49,7 +55,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seed", default="", help="of the split, if not the evaluation's own")
         parser.add_argument("--anonymise", action="store_true", help="reviewer-1 and so on instead of people's names")
-        for name, values in settings_of_all().items():
+        for name, values in list_format_settings().items():
             choices: dict[str, Any] = {"choices": sorted(values)} if values else {"metavar": "MODEL"}
             parser.add_argument(f"--{name}", dest=f"set_{name}", help="where the format has it", **choices)
 
@@ -58,59 +64,59 @@ class Command(BaseCommand):
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{slug}”.")
         try:
-            wanted = wanted_from(evaluation, options)
-            with replaced_when_whole(out) as file:
-                export = exporting.begin(evaluation, written_as=options["format"], user=None, wanted=wanted)
-                for block in exporting.write(export, Comparison.objects.filter(evaluation=evaluation)):
+            wanted = parse_export_options(evaluation, options)
+            with replace_when_complete(out) as file:
+                export = start_export(evaluation, written_as=options["format"], user=None, wanted=wanted)
+                for block in stream_export(export, Comparison.objects.filter(evaluation=evaluation)):
                     file.write(block)
             beside = out.with_name(f"{out.name}.manifest.json")
-            with replaced_when_whole(beside) as file:
-                file.write(document(manifest_of(export)))
+            with replace_when_complete(beside) as file:
+                file.write(encode_manifest(build_manifest(export)))
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from error
         self.stdout.write(f"Wrote {out}: rows {export.rows:,}, SHA-256 {export.sha256}")
-        for reason, count in exporting.in_words(export.format, export.counts["excluded"]):
+        for reason, count in list_exclusion_reasons(export.format, export.counts["excluded"]):
             self.stdout.write(f"left out: {count:,} – {reason}")
 
 
-def settings_of_all() -> dict[str, set[str]]:
+def list_format_settings() -> dict[str, set[str]]:
     """Every setting that a format has, with the values that any of them takes; none where it takes a candidate."""
     known: dict[str, set[str]] = {}
-    for leaving in offered():
+    for leaving in get_export_formats():
         for setting in leaving.settings:
             known.setdefault(setting.name, set()).update(() if setting.of_candidates else setting.values)
     return known
 
 
-def wanted_from(evaluation: Evaluation, options: dict[str, Any]) -> Wanted:
-    settings = {name: options[f"set_{name}"] for name in settings_of_all() if options.get(f"set_{name}")}
-    return Wanted(
+def parse_export_options(evaluation: Evaluation, options: dict[str, Any]) -> ExportRequest:
+    settings = {name: options[f"set_{name}"] for name in list_format_settings() if options.get(f"set_{name}")}
+    return ExportRequest(
         policy=LabelPolicy(options["policy"]) if options["policy"] else None,
         aspect=options["aspect"],
         combine=options["combine"],
         settings=settings,
-        where=tuple(key_and_value(pair) for pair in options["where"]),
-        sliced=slice_of(evaluation, options["slice"]).named if options["slice"] else None,
+        where=tuple(parse_key_value(pair) for pair in options["where"]),
+        sliced=get_saved_filter(evaluation, options["slice"]).named if options["slice"] else None,
         part=options["part"],
-        split=split_of(evaluation, options),
+        split=parse_split_options(evaluation, options),
         anonymised=options["anonymise"],
     )
 
 
-def split_of(evaluation: Evaluation, options: dict[str, Any]) -> Split | None:
+def parse_split_options(evaluation: Evaluation, options: dict[str, Any]) -> Split | None:
     if options["split"] is None and not options["seed"]:
         return None
     seed = options["seed"] or evaluation.slug
     if not options["split"]:
         return Split(seed)
-    pairs = [key_and_value(pair, "--split") for pair in options["split"].split(",")]
-    return split_from(seed, dict(pairs))
+    pairs = [parse_key_value(pair, "--split") for pair in options["split"].split(",")]
+    return make_split(seed, dict(pairs))
 
 
 @contextmanager
-def replaced_when_whole(path: Path) -> Iterator[BinaryIO]:
+def replace_when_complete(path: Path) -> Iterator[BinaryIO]:
     """A file beside the one that is wanted, renamed at the end: a reader never meets half of it."""
     if path.is_dir():
         raise IsADirectoryError(None, "it is a folder")

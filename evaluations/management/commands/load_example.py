@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.management.commands.create_evaluation import account
-from evaluations.services.exemplifying import load_example
+from evaluations.domain.errors import InputRefused
+from evaluations.examples.services import load_example
+from evaluations.management.commands.create_evaluation import require_owner_account
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, owner: str | None, **options: Any) -> None:
         try:
-            evaluation = load_example(owner=account(owner) if owner else None)
+            evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["verbosity"]:

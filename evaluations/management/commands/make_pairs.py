@@ -5,13 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import ImportState, InputRefused
-from evaluations.models import Evaluation
-from evaluations.services.importing.counting import count_pairs
-from evaluations.services.importing.coupling import couple
-from evaluations.services.importing.importing import store
-from evaluations.services.importing.pairing import ADJACENT, read_pairing
-from evaluations.services.importing.rating import ranking_of
+from evaluations.comparisons.pairing.selectors import PAIR_ADJACENT, count_pairs, parse_pairing, rank_by_results
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ImportState
+from evaluations.imports.pairs.services import start_pairing
+from evaluations.imports.storage import continue_storing
+from evaluations.models.evaluations import Evaluation
 
 
 class Command(BaseCommand):
@@ -29,25 +28,25 @@ class Command(BaseCommand):
             raise CommandError(f"There is no evaluation at “{options['slug']}”.")
         try:
             if options["dry_run"]:
-                self.stdout.write(f"{comparisons(counted(evaluation, options['pair']))} would be made.")
+                self.stdout.write(f"{count_text(describe_pair_count(evaluation, options['pair']))} would be made.")
                 return
-            importing = couple(evaluation, options["pair"], confirmed=options["yes"], user=None)
+            importing = start_pairing(evaluation, options["pair"], confirmed=options["yes"], user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        store(importing)
+        continue_storing(importing)
         importing.refresh_from_db()
         if importing.state != ImportState.DONE:
             raise CommandError(importing.reason)
         for note in importing.summary["notes"]:
             self.stdout.write(note)
-        self.stdout.write(f"{comparisons(importing.summary['new'].get('comparisons', 0))} made.")
+        self.stdout.write(f"{count_text(importing.summary['new'].get('comparisons', 0))} made.")
 
 
-def comparisons(number: int) -> str:
+def count_text(number: int) -> str:
     return f"{number:,} comparison{'' if number == 1 else 's'}"
 
 
-def counted(evaluation: Evaluation, way: str) -> int:
-    pairing = read_pairing(way)
-    ranking = ranking_of(evaluation).names if pairing.way == ADJACENT else ()
+def describe_pair_count(evaluation: Evaluation, way: str) -> int:
+    pairing = parse_pairing(way)
+    ranking = rank_by_results(evaluation).names if pairing.way == PAIR_ADJACENT else ()
     return count_pairs(evaluation, [pairing], ranking).numbers[str(pairing)]

@@ -14,9 +14,9 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 
-from evaluations.models import User
+from evaluations.members.services import create_account, create_sign_in_link, make_administrator
 from evaluations.models.migration_history import refusal_of_other_version
-from evaluations.services.preparing.inviting import create_account, make_administrator, make_link
+from evaluations.models.users import User
 
 KEPT_COPIES = 3
 FIRST_USERNAME = "owner"
@@ -39,11 +39,11 @@ class Command(BaseCommand):
     def migrate(self) -> None:
         if refusal := refusal_of_other_version():
             raise CommandError(refusal)
-        if not migrations_wait():
+        if not has_unapplied_migrations():
             return
         if settings.USES_SQLITE and connection.introspection.table_names():
             name = Path(settings.DATABASES["default"]["NAME"]).stem
-            self.stderr.write(f"Kept a copy of the database: {keep_copy(name, settings.DATA_DIR / 'backups')}")
+            self.stderr.write(f"Kept a copy of the database: {copy_database(name, settings.DATA_DIR / 'backups')}")
         call_command("migrate", interactive=False, verbosity=0)
 
     def welcome(self) -> None:
@@ -53,15 +53,15 @@ class Command(BaseCommand):
             make_first_account()
         administrator = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
         if administrator is not None:
-            self.stdout.write(reverse("sign_in_link", args=[make_link(administrator, by=None)]))
+            self.stdout.write(reverse("sign_in_link", args=[create_sign_in_link(administrator, by=None)]))
 
 
-def migrations_wait() -> bool:
+def has_unapplied_migrations() -> bool:
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
-def keep_copy(name: str, folder: Path) -> Path:
+def copy_database(name: str, folder: Path) -> Path:
     """A whole and consistent copy, made while others may write; the last three are kept."""
     folder.mkdir(mode=0o700, exist_ok=True)
     copy = folder / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.sqlite3"

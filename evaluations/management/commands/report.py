@@ -12,29 +12,28 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import Coding, FailedRule, InputRefused, Part, Rules, Seen, SplitPart, SplitRule
-from evaluations.management.pairs import accept_negative_keys, key_and_value
-from evaluations.models import Evaluation
-from evaluations.services.preparing.slicing import slice_of
-from evaluations.services.reporting.reporting import (
-    ALL_PARTS,
-    AspectReport,
-    Block,
-    JudgeReport,
-    Number,
-    Report,
-    ScoresReport,
-    report_for,
-)
+from evaluations.comparisons.selectors import get_saved_filter
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
+from evaluations.domain.splits import SplitPart
+from evaluations.management.key_values import accept_negative_keys, parse_key_value
+from evaluations.models.evaluations import Evaluation
+from evaluations.reports.selectors import ALL_PARTS, get_full_report
+from evaluations.stats.agreement import AgreementBlock
+from evaluations.stats.aspect_report import AspectReport
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.full_report import Report
+from evaluations.stats.judge_report import JudgeReport
+from evaluations.stats.score_report import ScoreReport
 
-IN_TEXT = (Part.AGREEMENT, Part.SCORES)
+TEXT_PARTS = (ReportPart.AGREEMENT, ReportPart.SCORES)
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "n", "failed", "missing")
 GAP = "  "
-IN_BRACKETS = (
+BRACKETED_COUNTS = (
     "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
 )
-MOVING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-JOINED: Final = re.compile("\u200d[^\\w\\s]\ufe0f?")  # what a joiner makes one emoji with the character before it
+CONTROL_CHARACTERS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+JOINED_EMOJI: Final = re.compile("\u200d[^\\w\\s]\ufe0f?")  # what a joiner makes one emoji with the character before it
 EMOJI_STYLE: Final = "\ufe0f"  # makes the character before it an emoji, which is wide
 SKIN_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff]")
 
@@ -64,68 +63,68 @@ class Command(BaseCommand):
             "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these people"
         )
         parser.add_argument(
-            "--seen", choices=list(Seen), default=Seen.NOTHING, help="what people had seen of the judge"
+            "--seen", choices=list(SeenRule), default=SeenRule.NOTHING, help="what people had seen of the judge"
         )
-        parser.add_argument("--since", type=day, metavar="DAY", help="votes from this day on, as 2026-01-31")
-        parser.add_argument("--until", type=day, metavar="DAY", help="votes up to this day")
-        parser.add_argument("--coding", choices=list(Coding), default=Coding.CANDIDATE)
+        parser.add_argument("--since", type=parse_day, metavar="DAY", help="votes from this day on, as 2026-01-31")
+        parser.add_argument("--until", type=parse_day, metavar="DAY", help="votes up to this day")
+        parser.add_argument("--coding", choices=list(SideCoding), default=SideCoding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
         parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, above 30 reviewers too")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            report = report_on(slug, rules_from(options), options["slice"], everything=options["json"])
+            report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
-            self.stdout.write("\n".join(map(on_one_line, lines(report))))
+            self.stdout.write("\n".join(map(flatten_text, report_lines(report))))
 
 
-def rules_from(options: dict[str, Any]) -> Rules:
+def parse_report_rules(options: dict[str, Any]) -> ReportRules:
     since, until = options["since"], options["until"]
     if since and until and since > until:
         raise InputRefused(f"--until {until}: the last day is before the first, {since}.")
-    return Rules(
+    return ReportRules(
         raters=options["raters"],
         judges=tuple(options["judge"]),
         reviewers=tuple(options["reviewer"]),
-        seen=Seen(options["seen"]),
+        seen=SeenRule(options["seen"]),
         since=since,
         until=until,
-        where=tuple(key_and_value(pair) for pair in options["where"]),
+        where=tuple(parse_key_value(pair) for pair in options["where"]),
         part=options["part"],
-        coding=Coding(options["coding"]),
+        coding=SideCoding(options["coding"]),
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
         all_pairs=options["all_pairs"],
     )
 
 
-def day(text: str) -> date:
+def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(f"“{text}” is no day: write it as 2026-01-31") from None
 
 
-def report_on(slug: str, rules: Rules, slice_name: str | None, *, everything: bool) -> Report:
+def compute_report(slug: str, rules: ReportRules, slice_name: str | None, *, everything: bool) -> Report:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation “{slug}”.")
     if slice_name:
-        rules = replace(rules, sliced=slice_of(evaluation, slice_name).named)
-    return report_for(evaluation, rules, parts=ALL_PARTS if everything else IN_TEXT)
+        rules = replace(rules, sliced=get_saved_filter(evaluation, slice_name).named)
+    return get_full_report(evaluation, rules, parts=ALL_PARTS if everything else TEXT_PARTS)
 
 
-def lines(report: Report) -> Iterator[str]:
-    yield f"{report.evaluation}: {comparisons(report.comparisons)}"
+def report_lines(report: Report) -> Iterator[str]:
+    yield f"{report.evaluation}: {comparison_count(report.comparisons)}"
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
     if report.aspects or report.scores:
-        yield IN_BRACKETS
+        yield BRACKETED_COUNTS
     for aspect in report.aspects.values():
         yield from ("", aspect.name, *aspect_lines(aspect))
     for key, scores in report.scores.items():
@@ -136,30 +135,30 @@ def lines(report: Report) -> Iterator[str]:
     yield from report.rules.values()
 
 
-def score_lines(scores: ScoresReport) -> Iterator[str]:
-    shown: list[Number] = []
+def score_lines(scores: ScoreReport) -> Iterator[str]:
+    shown: list[Estimate] = []
     for name, candidate in scores.candidates.items():
         means = {"people": candidate.people, **candidate.judges}
-        said = [f"{who} {figure(number)} (n {number.n:,})" for who, number in means.items() if number.n]
+        said = [f"{who} {format_number(number)} (n {number.n:,})" for who, number in means.items() if number.n]
         shown += [number for number in means.values() if number.n]
         yield f"{name}, mean score: {', '.join(said)}"
     multi = scores.human_human.multi
     if multi.units:
         shown += [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]
-        alpha, ordinal, icc = map(figure, shown[-3:])
+        alpha, ordinal, icc = map(format_number, shown[-3:])
         units = f"{multi.units:,} response{'s' * (multi.units != 1)}, ICC over {multi.complete:,}"
         yield f"people, all at once: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
     compared = {f"{name}, mean of people": judge.people for name, judge in scores.judges.items()}
     for who, found in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
         if found.n:
             shown += [found.pearson, found.spearman, found.icc_agreement]
-            pearson, spearman, icc = map(figure, shown[-3:])
+            pearson, spearman, icc = map(format_number, shown[-3:])
             apart = ""
             if who in compared:
                 shown.append(found.mean_difference)
-                apart = f", mean difference {figure(found.mean_difference)}"
+                apart = f", mean difference {format_number(found.mean_difference)}"
             yield f"{who}: Pearson {pearson}, Spearman {spearman}, ICC {icc}{apart}, n {found.n:,}"
-    yield from reasons(shown)
+    yield from list_missing_reasons(shown)
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:
@@ -168,25 +167,25 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     for name, judge in aspect.answering.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority
-        rows.append((f"{called}, people", *cells(held), str(judge.failed.calls), str(judge.failed.incomplete)))
+        rows.append((f"{called}, people", *row_cells(held), str(judge.failed.calls), str(judge.failed.incomplete)))
         if judge.judge_gold.with_ties.n:
-            rows.append((f"{called}, gold", *cells(judge.judge_gold)))
-        remarks += remarks_on(called, judge)
+            rows.append((f"{called}, gold", *row_cells(judge.judge_gold)))
+        remarks += judge_remarks(called, judge)
         if judge.repaired:
             remarks.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
-    rows.append(("people, majority of the others", *cells(aspect.human_human.majority)))
-    yield from aligned(rows)
+    rows.append(("people, majority of the others", *row_cells(aspect.human_human.majority)))
+    yield from align_columns(rows)
     yield from remarks
     multi = aspect.human_human.multi
-    several = f"alpha {figure(multi.krippendorff_alpha)}, Fleiss {figure(multi.fleiss_kappa)}"
-    yield f"people, all at once: {several}, AC1 {figure(multi.gwet_ac1)}, {comparisons(multi.units)}"
-    yield from told_of_votes(aspect)
-    yield from reasons(numbers_of(aspect))
+    several = f"alpha {format_number(multi.krippendorff_alpha)}, Fleiss {format_number(multi.fleiss_kappa)}"
+    yield f"people, all at once: {several}, AC1 {format_number(multi.gwet_ac1)}, {comparison_count(multi.units)}"
+    yield from vote_remarks(aspect)
+    yield from list_missing_reasons(list_numbers(aspect))
     yield f"rubric: {'; '.join(aspect.rubric_versions)}"
     yield from aspect.warnings
 
 
-def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
+def judge_remarks(called: str, judge: JudgeReport) -> Iterator[str]:
     """What a reader must know beside the row."""
     covered, both = judge.coverage, judge.inconsistent
     if covered.judged < covered.comparisons:
@@ -198,10 +197,10 @@ def remarks_on(called: str, judge: JudgeReport) -> Iterator[str]:
     macro = judge.confusion.macro
     if macro.f1.value is not None:
         numbers = (("precision", macro.precision), ("recall", macro.recall), ("F1", macro.f1))
-        yield f"{called}, people: macro {', '.join(f'{name} {figure(number)}' for name, number in numbers)}"
+        yield f"{called}, people: macro {', '.join(f'{name} {format_number(number)}' for name, number in numbers)}"
 
 
-def told_of_votes(aspect: AspectReport) -> Iterator[str]:
+def vote_remarks(aspect: AspectReport) -> Iterator[str]:
     """What was left out, and what seeing the judge did."""
     votes = aspect.human_votes
     if votes.saw_judge_first:
@@ -211,28 +210,36 @@ def told_of_votes(aspect: AspectReport) -> Iterator[str]:
     for judge, found in aspect.anchoring.items():
         if found.difference.n:
             yield (
-                f"votes that agree with {judge}: {percent(found.blind)} of {found.blind.n:,} drawn blind, "
-                f"{percent(found.shown)} of {found.shown.n:,} drawn to see it first"
+                f"votes that agree with {judge}: {format_percent(found.blind)} of {found.blind.n:,} drawn blind, "
+                f"{format_percent(found.shown)} of {found.shown.n:,} drawn to see it first"
             )
     for judge, later in aspect.after_reveal.items():
         if later.changed.n:
             to_judge = f"{later.to_judge:,} to its choice"
-            yield f"changed after {judge} was revealed: {percent(later.changed)} of {later.changed.n:,}, {to_judge}"
+            yield f"changed after {judge} was revealed: {format_percent(later.changed)} of {later.changed.n:,}, {to_judge}"
 
 
-def comparisons(number: int) -> str:
+def comparison_count(number: int) -> str:
     return f"{number:,} comparison{'s' * (number != 1)}"
 
 
-def cells(block: Block) -> tuple[str, ...]:
+def row_cells(block: AgreementBlock) -> tuple[str, ...]:
     ties, sides = block.with_ties, block.without_ties
-    kappa, ac1 = figure(ties.cohen_kappa), figure(ties.gwet_ac1)
-    return str(ties.agree), str(ties.n), percent(ties.agreement), kappa, ac1, percent(sides.agreement), str(sides.n)
+    kappa, ac1 = format_number(ties.cohen_kappa), format_number(ties.gwet_ac1)
+    return (
+        str(ties.agree),
+        str(ties.n),
+        format_percent(ties.agreement),
+        kappa,
+        ac1,
+        format_percent(sides.agreement),
+        str(sides.n),
+    )
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A table whose columns are as wide as their widest cell, the first to the left and numbers to the right."""
-    names = [on_one_line(first) for first, *_ in rows]
+    names = [flatten_text(first) for first, *_ in rows]
     first_width = max(map(display_width, names))
     widths = [max(map(len, column)) for column in zip_longest(*(rest for _, *rest in rows), fillvalue="")]
     for name, (_, *rest) in zip(names, rows, strict=True):
@@ -240,44 +247,44 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield GAP.join((name + " " * (first_width - display_width(name)), *cells_of_row))
 
 
-def on_one_line(text: str) -> str:
+def flatten_text(text: str) -> str:
     """The same with what would break the line, move the cursor or turn the writing direction as an escape."""
-    return MOVING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def display_width(text: str) -> int:
     """How many columns of a terminal it takes: two for most East Asian characters and emoji, none for marks."""
     width = 0
-    for before, one in pairwise(" " + JOINED.sub("", text)):
+    for before, one in pairwise(" " + JOINED_EMOJI.sub("", text)):
         if one == EMOJI_STYLE:
-            width += not is_wide(before)
-        elif not is_mark(one):
-            width += 1 + is_wide(one)
+            width += not is_wide_character(before)
+        elif not is_combining_mark(one):
+            width += 1 + is_wide_character(one)
     return width
 
 
-def is_wide(one: str) -> bool:
+def is_wide_character(one: str) -> bool:
     return unicodedata.east_asian_width(one) in ("W", "F")
 
 
-def is_mark(one: str) -> bool:
+def is_combining_mark(one: str) -> bool:
     """It is drawn with the character before it."""
     return unicodedata.category(one) in ("Mn", "Me", "Cf") or SKIN_TONES.match(one) is not None
 
 
-def figure(number: Number) -> str:
+def format_number(number: Estimate) -> str:
     if number.value is None:
         return "n/a"
     return f"{number.value:.3f}{f' [{number.ci95[0]:.2f}, {number.ci95[1]:.2f}]' if number.ci95 else ''}"
 
 
-def percent(number: Number) -> str:
+def format_percent(number: Estimate) -> str:
     if number.value is None:
         return "n/a"
     return f"{number.value:.1%}{f' [{number.ci95[0]:.0%}–{number.ci95[1]:.0%}]' if number.ci95 else ''}"
 
 
-def numbers_of(aspect: AspectReport) -> Iterator[Number]:
+def list_numbers(aspect: AspectReport) -> Iterator[Estimate]:
     """Those that its lines show."""
     judges = aspect.answering.values()
     golden = [judge.judge_gold for judge in judges if judge.judge_gold.with_ties.n]
@@ -288,7 +295,7 @@ def numbers_of(aspect: AspectReport) -> Iterator[Number]:
     yield from (multi.krippendorff_alpha, multi.fleiss_kappa, multi.gwet_ac1)
 
 
-def reasons(numbers: Iterable[Number]) -> list[str]:
+def list_missing_reasons(numbers: Iterable[Estimate]) -> list[str]:
     """Why numbers or their intervals are missing, each reason once."""
     shown = list(numbers)
     missing = [f"n/a: {number.why}" for number in shown if number.why]

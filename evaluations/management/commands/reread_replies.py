@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.models import Evaluation, Judge
-from evaluations.services.judging import rereading
+from evaluations.domain.errors import InputRefused
+from evaluations.judges.calls.reply_reparse import begin_reparse, continue_reparse, last_reparse_event
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
 
-TELL_EVERY_SECONDS = 20
+PROGRESS_EVERY_SECONDS = 20
 
 
 class Command(BaseCommand):
@@ -22,19 +23,19 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            judge = judge_named(slug, options["judge"])
-            rereading.reread(judge, user=None)
+            judge = find_judge_by_name(slug, options["judge"])
+            begin_reparse(judge, user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        while rereading.go_on(judge.pk, seconds=TELL_EVERY_SECONDS):
+        while continue_reparse(judge.pk, seconds=PROGRESS_EVERY_SECONDS):
             pass
-        ended = rereading.last_event(judge)
+        ended = last_reparse_event(judge)
         self.stdout.write(
             json.dumps({key: ended.after[key] for key in ("calls", "counts", "changes")} if ended else {})
         )
 
 
-def judge_named(slug: str, name: str) -> Judge:
+def find_judge_by_name(slug: str, name: str) -> Judge:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.models import User
-from evaluations.services.archiving.restoring import Restored, restore
+from evaluations.backups.services import RestoredEvaluation, restore_backup
+from evaluations.domain.errors import InputRefused
+from evaluations.models.users import User
 
 
 class Command(BaseCommand):
@@ -27,14 +27,14 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no account “{options['owner']}”.")
         try:
             with options["file"].open("rb") as file:
-                restored = restore(file, name=options["file"].name, slug=options["slug"], owner=owner)
+                restored = restore_backup(file, name=options["file"].name, slug=options["slug"], owner=owner)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
         self.tell(restored)
 
-    def tell(self, restored: Restored) -> None:
+    def tell(self, restored: RestoredEvaluation) -> None:
         self.stdout.write(
             f"Restored “{restored.evaluation.name}” as {restored.evaluation.slug}: {restored.rows:,} rows."
         )

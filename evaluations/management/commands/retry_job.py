@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused
-from evaluations.services.crashed_jobs import retry_job
+from evaluations.domain.errors import InputRefused
+from evaluations.jobs.crashes import retry_job
 
 
 class Command(BaseCommand):

@@ -9,18 +9,26 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import ACTIVE_RUN_STATES, CallState, Channel, InputRefused, Orders, RunState
-from evaluations.management.run_told import in_usd, told
-from evaluations.models import Call, Evaluation, Judge, Run, Worker
-from evaluations.services.judging import answering, attending, batching, lapsing, running
-from evaluations.services.judging.estimating import estimate
-from evaluations.services.judging.judging import warnings_of_judge
-from evaluations.services.judging.pricing import nano_usd
-from evaluations.services.judging.progressing import counts_of_judge
-from evaluations.services.preparing.slicing import slice_of
-from evaluations.tasks import nudge, work_run
+from evaluations.comparisons.selectors import get_saved_filter
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
+from evaluations.judges.calls.batch_worker import poll_batch
+from evaluations.judges.calls.lease_sweeper import find_due_batches, return_expired_calls
+from evaluations.judges.calls.live_worker import work_run_calls
+from evaluations.judges.calls.worker_registry import registered_worker
+from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.judges.runs.estimates import estimate_run
+from evaluations.judges.runs.selectors import count_calls_of_judge
+from evaluations.judges.runs.services import check_run_options, start_panel
+from evaluations.judges.selectors import judge_warnings
+from evaluations.management.run_summary import round_to_usd, summarize_run
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.jobs import Worker
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Call, Run
+from evaluations.tasks import send_task, work_run
 
-LOOK_AGAIN_SECONDS = 0.3
+POLL_SECONDS = 0.3
 
 
 class Command(BaseCommand):
@@ -32,7 +40,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
         parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat it for a panel")
-        parser.add_argument("--orders", default="both", choices=[str(one) for one in Orders])
+        parser.add_argument("--orders", default="both", choices=[str(one) for one in RunOrders])
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="ask each so often")
         parser.add_argument("--slice", metavar="NAME", help="only comparisons of this saved slice")
         parser.add_argument(
@@ -44,7 +52,7 @@ class Command(BaseCommand):
             "--retry", nargs="+", metavar="STATE", help="only calls in these states, such as unreadable or failed"
         )
         parser.add_argument(
-            "--channel", default="live", choices=[str(one) for one in Channel], help="batch: through the Batch API"
+            "--channel", default="live", choices=[str(one) for one in RunChannel], help="batch: through the Batch API"
         )
         parser.add_argument(
             "--estimate", action="store_true", help="print what it would take as JSON, and start nothing"
@@ -53,26 +61,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
-            judges = judges_named(slug, options["judge"])
-            sliced = slice_of(judges[0].evaluation, options["slice"]).named if options["slice"] else None
+            judges = find_judges_by_name(slug, options["judge"])
+            sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
             options["sliced"] = sliced
             for judge in judges:
-                for warning in warnings_of_judge(judge):
+                for warning in judge_warnings(judge):
                     self.stderr.write(f"{judge.name}: {warning}")
             if options["estimate"]:
-                self.stdout.write("\n".join(json.dumps(estimated(judge, options)) for judge in judges))
+                self.stdout.write("\n".join(json.dumps(format_estimate(judge, options)) for judge in judges))
                 return
-            runs = start(judges, options)
+            runs = start_runs_from_options(judges, options)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["wait"]:
-            runs = see_through(runs)
-        self.stdout.write("\n".join(json.dumps(told(run)) for run in runs))
+            runs = wait_for_runs(runs)
+        self.stdout.write("\n".join(json.dumps(summarize_run(run)) for run in runs))
         if reasons := [run.stop_reason for run in runs if run.stop_reason]:
             raise CommandError(" ".join(dict.fromkeys(reasons)))
 
 
-def judges_named(slug: str, names: str | Sequence[str]) -> list[Judge]:
+def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
@@ -85,7 +93,7 @@ def judges_named(slug: str, names: str | Sequence[str]) -> list[Judge]:
     return [known[name] for name in wanted]
 
 
-def selected(options: dict[str, Any]) -> dict[str, Any]:
+def selection_from_options(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "orders": options["orders"],
         "samples": options["samples"],
@@ -97,62 +105,62 @@ def selected(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_from(options: dict[str, Any]) -> int | None:
-    return None if options["budget"] is None else nano_usd(options["budget"], "Budget")
+def budget_from_options(options: dict[str, Any]) -> int | None:
+    return None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget")
 
 
-def start(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
-    runs = running.start_panel(judges, user=None, budget=budget_from(options), **selected(options))
+def start_runs_from_options(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
+    runs = start_panel(judges, user=None, budget=budget_from_options(options), **selection_from_options(options))
     for run in runs:
-        nudge(work_run, run.pk)
+        send_task(work_run, run.pk)
     return runs
 
 
-def estimated(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
+def format_estimate(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
     """What a run that may start would take; an amount or a time that is not known is null."""
-    running.checked(judge, budget=budget_from(options), **selected(options))
-    guess = estimate(judge, **selected(options))
+    check_run_options(judge, budget=budget_from_options(options), **selection_from_options(options))
+    guess = estimate_run(judge, **selection_from_options(options))
     spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}
     return {
         "judge": judge.name,
         "calls": guess.calls,
-        "cost_usd": guess.cost and {"low": in_usd(guess.cost.low), "high": in_usd(guess.cost.high)},
+        "cost_usd": guess.cost and {"low": round_to_usd(guess.cost.low), "high": round_to_usd(guess.cost.high)},
         "minutes": guess.minutes and asdict(guess.minutes),
         **{key: {"low": round(span.low), "high": round(span.high)} for key, span in spans.items()},
         "expected": asdict(guess.expected),
-        "calls_so_far": counts_of_judge(judge),
+        "calls_so_far": count_calls_of_judge(judge),
         "assumptions": [*guess.warnings, *guess.assumptions],
     }
 
 
-def see_through(runs: Sequence[Run]) -> list[Run]:
+def wait_for_runs(runs: Sequence[Run]) -> list[Run]:
     """Wait until the runs have ended and nothing of them is in flight.
 
     Where no worker is alive, do their work and their sweeping here.
     """
-    while moving := [run for run in again(runs) if is_moving(run)]:
+    while moving := [run for run in reload_runs(runs) if is_run_moving(run)]:
         if not Worker.objects.alive().exists():
-            work_here(moving)
-        time.sleep(LOOK_AGAIN_SECONDS)
-    return again(runs)
+            work_runs_here(moving)
+        time.sleep(POLL_SECONDS)
+    return reload_runs(runs)
 
 
-def work_here(runs: Sequence[Run]) -> None:
+def work_runs_here(runs: Sequence[Run]) -> None:
     """A stretch of work on each, as the worker that this process is meanwhile."""
-    with attending.attendance():
-        lapsing.put_back_expired()
+    with registered_worker():
+        return_expired_calls()
         for run in runs:
-            answering.work(run.pk, hand_over=lambda: None)
-        for batch_id in lapsing.batches_to_nudge():
-            batching.look_after(batch_id)
+            work_run_calls(run.pk, hand_over=lambda: None)
+        for batch_id in find_due_batches():
+            poll_batch(batch_id)
 
 
-def again(runs: Sequence[Run]) -> list[Run]:
+def reload_runs(runs: Sequence[Run]) -> list[Run]:
     """The runs as they stand now."""
     return list(Run.objects.select_related("judge").filter(pk__in=[run.pk for run in runs]).order_by("pk"))
 
 
-def is_moving(run: Run) -> bool:
+def is_run_moving(run: Run) -> bool:
     paused_itself = run.state == RunState.PAUSED and bool(run.stop_reason)
     is_active = run.state in ACTIVE_RUN_STATES and not paused_itself
     return is_active or Call.all_rows.filter(run=run, state=CallState.RUNNING).exists()

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import InputRefused, exact_usd
-from evaluations.models import Endpoint, Price
-from evaluations.services.judging.judging import endpoints_at
-from evaluations.services.judging.pricing import set_price, use_list_price
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.money import format_exact_usd
+from evaluations.judges.endpoints.prices import set_price, use_list_price
+from evaluations.judges.endpoints.selectors import endpoints_at_address
+from evaluations.models.judges import Endpoint, Price
 
-COLUMNS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")
+PRICE_OPTIONS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")
 
 
 class Command(BaseCommand):
@@ -34,20 +35,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            for endpoint in endpoints_from(options):
-                price = priced(endpoint, options)
+            for endpoint in endpoints_from_options(options):
+                price = set_price_from_options(endpoint, options)
                 origin = f" List price {price.source}." if price.source else ""
                 self.stdout.write(
-                    f"{price}: USD {exact_usd(price.tokens_in)} in, {exact_usd(price.tokens_cached)} cached and "
-                    f"{exact_usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
+                    f"{price}: USD {format_exact_usd(price.tokens_in)} in, {format_exact_usd(price.tokens_cached)} cached and "
+                    f"{format_exact_usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
                     f"{origin}"
                 )
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
 
 
-def priced(endpoint: Endpoint, options: dict[str, Any]) -> Price:
-    given = [name for name in COLUMNS if options[name] is not None]
+def set_price_from_options(endpoint: Endpoint, options: dict[str, Any]) -> Price:
+    given = [name for name in PRICE_OPTIONS if options[name] is not None]
     if options["list_price"]:
         if given:
             raise InputRefused(
@@ -56,15 +57,15 @@ def priced(endpoint: Endpoint, options: dict[str, Any]) -> Price:
         return use_list_price(endpoint, model=options["model"], user=None)
     if options["tokens_in"] is None or options["tokens_out"] is None:
         raise InputRefused("A price needs --in and --out, or --list-price.")
-    columns = {name: options[name] for name in (*COLUMNS, "model", "batch_percent")}
+    columns = {name: options[name] for name in (*PRICE_OPTIONS, "model", "batch_percent")}
     return set_price(endpoint, **columns, user=None)
 
 
-def endpoints_from(options: dict[str, Any]) -> list[Endpoint]:
+def endpoints_from_options(options: dict[str, Any]) -> list[Endpoint]:
     if options["endpoint"] is not None:
         found, what = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
     else:
-        found, what = endpoints_at(options["base_url"]), options["base_url"]
+        found, what = endpoints_at_address(options["base_url"]), options["base_url"]
     if not found:
         raise InputRefused(f"There is no endpoint “{what}”: make one with a judge first.")
     return list(found)

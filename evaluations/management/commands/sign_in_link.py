@@ -9,10 +9,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.urls import reverse
 
-from evaluations.domain import InputRefused, Role
-from evaluations.models import Evaluation, User
-from evaluations.services.preparing.inviting import create_account, find_account, make_administrator, make_link
-from evaluations.services.preparing.preparing import set_role
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import Role
+from evaluations.members.selectors import find_account
+from evaluations.members.services import create_account, create_sign_in_link, make_administrator, set_role
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
 
 
 class Command(BaseCommand):
@@ -29,16 +31,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             with transaction.atomic():
-                base_url = address(options["base_url"])
-                token = make_link(invited(options), by=None)
+                base_url = sign_in_address(options["base_url"])
+                token = create_sign_in_link(find_or_invite_account(options), by=None)
         except InputRefused as error:
             raise CommandError(str(error)) from error
         self.stdout.write(base_url + reverse("sign_in_link", args=[token]))
 
 
-def invited(options: dict[str, Any]) -> User:
+def find_or_invite_account(options: dict[str, Any]) -> User:
     """The account as the options want it: made, given a role, made an administrator."""
-    evaluation = evaluation_at(options["evaluation"], options["role"])
+    evaluation = find_evaluation(options["evaluation"], options["role"])
     user = find_account(options["username"])
     if user is None and not options["create"]:
         raise InputRefused(f"There is no account “{options['username']}”: add --create to make it.")
@@ -51,7 +53,7 @@ def invited(options: dict[str, Any]) -> User:
     return user
 
 
-def evaluation_at(slug: str | None, role: str | None) -> Evaluation | None:
+def find_evaluation(slug: str | None, role: str | None) -> Evaluation | None:
     if (slug is None) != (role is None):
         raise InputRefused("--evaluation and --role go together: where to take part, and as what.")
     evaluation = Evaluation.objects.filter(slug=slug).first() if slug else None
@@ -60,7 +62,7 @@ def evaluation_at(slug: str | None, role: str | None) -> Evaluation | None:
     return evaluation
 
 
-def address(base_url: str) -> str:
+def sign_in_address(base_url: str) -> str:
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputRefused(f"--base-url is {base_url!r}: it must look like https://judgeweb.example.org.")

@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.domain import ImportState, InputRefused
-from evaluations.models import Evaluation
-from evaluations.services.import_undo import begin_undo, go_on, later_duplicates
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ImportState
+from evaluations.imports.undo import continue_undo, describe_later_duplicates, start_undo
+from evaluations.models.evaluations import Evaluation
 
 
 class Command(BaseCommand):
@@ -29,17 +30,17 @@ class Command(BaseCommand):
             raise CommandError(f"There is no import {options['id']} in “{evaluation.slug}”.")
         try:
             if importing.state != ImportState.UNDOING:  # else an interrupted one goes on
-                begin_undo(importing, user=None)
+                start_undo(importing, user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        while go_on(importing):
+        while continue_undo(importing):
             pass
         importing.refresh_from_db()
         if importing.state == ImportState.DONE:
             raise CommandError(importing.reason)
         if importing.state != ImportState.UNDONE:
             raise CommandError(f"{importing.file_name} is being undone by a worker.")
-        if note := later_duplicates(importing):
+        if note := describe_later_duplicates(importing):
             self.stdout.write(note)
         gone = ", ".join(f"{number:,} {what}" for number, what in importing.brought_in_words)
         self.stdout.write(f"{importing.file_name} is undone{f': removed {gone}' if gone else ''}.")

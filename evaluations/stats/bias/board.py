@@ -1,18 +1,119 @@
-"""The bias board: what moves a judge besides what the responses say, with people's own beside it."""
+"""The bias board of one judge: position, length, markup and self-preference, with the same for people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from evaluations.stats.bias.breakdown import Breakdown, breakdown
-from evaluations.stats.bias.family import own_family, without_family
-from evaluations.stats.bias.ground import Ground
-from evaluations.stats.bias.length import Length, length
-from evaluations.stats.bias.people import Judged, People, judged, meetings
-from evaluations.stats.bias.sides import sides
-from evaluations.stats.bias.tendency import Tendency, preference, tie_rate, unknown
-from evaluations.stats.coding import IntArray
+import numpy as np
+
+from evaluations.stats.bias.length_slope import length_slope
+from evaluations.stats.bias.paired_sides import HumanSides, JudgeHumanPairs, JudgeSides, judge_sides, pair_sides
+from evaluations.stats.bias.position import PositionBias, order_kinds, position_bias_by_stratum
+from evaluations.stats.bias.strata import Strata
+from evaluations.stats.bias.stratified_shares import OF_BOTH, PEOPLE_DID, stratum_shares
+from evaluations.stats.bias.tendency import (
+    NO_CHOICES,
+    NO_VOTES,
+    BiasTendency,
+    paired_preference_counts,
+    paired_tie_counts,
+    preference_shares,
+    side_preference,
+    tie_shares,
+    tie_tendency,
+    unknown_tendency,
+)
+from evaluations.stats.bias.traits import ComparisonTraits, LengthTraits
+from evaluations.stats.coding import MISSING, IntArray, Sides, exclusive_side, has_side, sides_of_choices
+from evaluations.stats.estimates import Estimate
 from evaluations.stats.items import Items
-from evaluations.stats.position import Position, in_both_orders, positions
+
+
+@dataclass(frozen=True)
+class StratumBias:
+    """``name``: a category, or candidates A and B. ``people_…``: of single votes on comparisons on which the judge has
+    a say as well.
+    """
+
+    name: tuple[str, ...]
+    position: PositionBias
+    longer: Estimate
+    people_longer: Estimate
+    ties: Estimate
+    people_ties: Estimate
+
+
+@dataclass(frozen=True)
+class BiasBreakdown:
+    """The strata with the most comparisons first; ``left_out``: the number of further strata."""
+
+    strata: tuple[StratumBias, ...]
+    left_out: int
+
+
+def break_down_bias(strata: Strata, met: JudgeHumanPairs, judge: Sides, kind: IntArray, longer: Sides) -> BiasBreakdown:
+    """``met``: the judge and single votes in these strata. One for each item: ``kind`` of the judge's verdicts
+    `in_both_orders`, ``longer``: the side of the longer response.
+    """
+    rows = zip(
+        strata.names,
+        position_bias_by_stratum(strata, kind),
+        preference_shares(strata, longer, judge),
+        stratum_shares(paired_preference_counts(met.sided, longer), PEOPLE_DID, OF_BOTH, NO_CHOICES),
+        tie_shares(strata, judge),
+        stratum_shares(paired_tie_counts(met.all), PEOPLE_DID, OF_BOTH, NO_VOTES),
+        strict=True,
+    )
+    return BiasBreakdown(tuple(StratumBias(*row) for row in rows), strata.left_out)
+
+
+NO_FAMILY: Final = "The judge's family is not set."
+
+NO_FAMILIES: Final = "No candidate has a family set."
+
+NOT_ONE_OF_BOTH: Final = "No comparison is between a candidate of the judge's family and one of another."
+
+
+def own_family_side(items: Items, family: str) -> Sides:
+    """The side that alone is of this family, MISSING elsewhere and where the family of either is not set."""
+    families = [one.strip().casefold() for one in items.families]
+    known = np.array([bool(one) for one in families], dtype=bool)
+    own = np.array([one == family.strip().casefold() for one in families], dtype=bool)
+    a, b = items.candidate_a, items.candidate_b
+    return np.where(known[a] & known[b], exclusive_side(own[a], own[b]), MISSING).astype(np.int8)
+
+
+def explain_no_self_preference(items: Items, family: str, own: Sides) -> str | None:
+    """The reason why self-preference cannot be measured, or None."""
+    if not family.strip():
+        return NO_FAMILY
+    if not any(one.strip() for one in items.families):
+        return NO_FAMILIES
+    return None if np.any(own != MISSING) else NOT_ONE_OF_BOTH
+
+
+@dataclass(frozen=True)
+class LengthBias:
+    """``longer``: how often the longer response is chosen. ``equal``: comparisons that the judge has a verdict on and
+    whose responses are equally long, left out. ``slope``: change of the log odds per unit of the log length ratio;
+    ``people_slope``: that of people's votes on the comparisons on which the judge chose a side too.
+    """
+
+    longer: BiasTendency
+    equal: int
+    slope: Estimate
+    people_slope: Estimate
+
+
+def length_bias(lengths: LengthTraits, of: JudgeSides, claims: int) -> LengthBias:
+    votes = of.votes.sided
+    sided = has_side(of.side)
+    return LengthBias(
+        longer=side_preference(lengths.longer, of, claims),
+        equal=int(np.count_nonzero((lengths.longer == MISSING) & (of.side != MISSING))),
+        slope=length_slope(lengths, of.strata.where(sided), np.flatnonzero(sided), of.side[sided]),
+        people_slope=length_slope(lengths, votes.strata, votes.item, votes.people),
+    )
 
 
 @dataclass(frozen=True)
@@ -21,18 +122,18 @@ class BiasBoard:
     of the judge's family.
     """
 
-    position: Position
-    length: Length
-    markup: Mapping[str, Tendency]
-    same_family: Tendency
-    ties: Tendency
-    by_category: Breakdown
-    by_pair: Breakdown
+    position: PositionBias
+    length: LengthBias
+    markup: Mapping[str, BiasTendency]
+    same_family: BiasTendency
+    ties: BiasTendency
+    by_category: BiasBreakdown
+    by_pair: BiasBreakdown
 
 
 def bias_board(
-    ground: Ground,
-    people: People,
+    ground: ComparisonTraits,
+    people: HumanSides,
     choice: IntArray,
     as_stored: IntArray,
     swapped: IntArray,
@@ -43,22 +144,22 @@ def bias_board(
     either order, MISSING where there is none. ``family``: the judge's, empty where not set. ``claims``: how many
     preferences the report may claim, of all judges on all aspects.
     """
-    side = sides(choice)
-    of = judged(ground, people, side)
-    longer, kind = ground.lengths.longer, in_both_orders(as_stored, swapped)
-    by_category, by_pair = meetings(people.by_category, side), meetings(people.by_pair, side)
+    side = sides_of_choices(choice)
+    of = judge_sides(ground, people, side)
+    longer, kind = ground.lengths.longer, order_kinds(as_stored, swapped)
+    by_category, by_pair = pair_sides(people.by_category, side), pair_sides(people.by_pair, side)
     return BiasBoard(
-        position=positions(ground.whole, kind)[0],
-        length=length(ground.lengths, of, claims),
-        markup={kind: preference(favoured, of) for kind, favoured in ground.marked_up.items()},
-        same_family=same_family(ground.items, family, of, claims),
-        ties=tie_rate(of),
-        by_category=breakdown(ground.by_category, by_category, side, kind, longer),
-        by_pair=breakdown(ground.by_pair, by_pair, side, kind, longer),
+        position=position_bias_by_stratum(ground.whole, kind)[0],
+        length=length_bias(ground.lengths, of, claims),
+        markup={kind: side_preference(favoured, of) for kind, favoured in ground.marked_up.items()},
+        same_family=self_preference(ground.items, family, of, claims),
+        ties=tie_tendency(of),
+        by_category=break_down_bias(ground.by_category, by_category, side, kind, longer),
+        by_pair=break_down_bias(ground.by_pair, by_pair, side, kind, longer),
     )
 
 
-def same_family(items: Items, family: str, of: Judged, claims: int) -> Tendency:
-    own = own_family(items, family)
-    why = without_family(items, family, own)
-    return unknown(why) if why else preference(own, of, claims)
+def self_preference(items: Items, family: str, of: JudgeSides, claims: int) -> BiasTendency:
+    own = own_family_side(items, family)
+    why = explain_no_self_preference(items, family, own)
+    return unknown_tendency(why) if why else side_preference(own, of, claims)

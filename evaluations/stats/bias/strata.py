@@ -1,27 +1,93 @@
-"""Parts of the comparisons, each with clusters of its own: all of them, by category, by pair of candidates."""
+"""Strata of the comparisons with counts by cluster: all, by category, by pair of candidates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.bias.counts import CountsByStratum, sum_by_stratum
+from evaluations.stats.cluster_totals import FloatArray
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.items import Items
 
+CELLS_AT_ONCE: Final = 16_384  # clusters squared at a time, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class CountsByStratum:
+    """``totals``: strata × cells. ``table``: cells × clusters, those of stratum s from ``starts[s]`` to
+    ``starts[s + 1]``; None where every cluster has one entry, for then the totals say all.
+    """
+
+    totals: IntArray
+    table: IntArray | None
+    starts: IntArray
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """S = Σ n_g n_gᵀ over the clusters g of each stratum: strata × cells × cells."""
+        strata, cells = self.totals.shape
+        if self.table is None:
+            return np.asarray(np.eye(cells) * self.totals[:, None, :])
+        found = np.zeros((strata, cells, cells))
+        for stratum in range(strata):
+            for first in range(self.starts[stratum], self.starts[stratum + 1], CELLS_AT_ONCE):
+                part = self.table[:, first : min(first + CELLS_AT_ONCE, self.starts[stratum + 1])].astype(np.float64)
+                found[stratum] += part @ part.T
+        return found
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """How many clusters of each stratum have an entry."""
+        return self.clusters_with(np.ones(self.totals.shape[1], dtype=bool))
+
+    def clusters_with(self, cells: BoolArray) -> IntArray:
+        """How many clusters of each stratum have an entry in one of these cells."""
+        if self.table is None:
+            return np.asarray(self.totals[:, cells].sum(axis=1))
+        held = reduce(np.bitwise_or, (row for row, asked in zip(self.table, cells, strict=True) if asked))
+        return sum_by_stratum((held > 0)[None, :], self.starts)[:, 0]
+
+    def effective(self, cells: BoolArray) -> FloatArray:
+        """How many clusters of one size would tell as much of each stratum, by their entries in these cells."""
+        of = cells.astype(np.float64)
+        squares = np.einsum("scd,c,d->s", self.moments, of, of)
+        found: FloatArray = np.divide((self.totals @ of) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+        return found
+
+    def variance(self, u: FloatArray, n: IntArray, clusters: IntArray) -> FloatArray:
+        """uᵀSu · G ÷ (G − 1) ÷ n² for each stratum, 0 where G < 2. ``u``, strata × cells, sums to 0 over the totals."""
+        squares = np.einsum("sc,scd,sd->s", u, self.moments, u).clip(min=0)
+        divisor = n.astype(np.float64) ** 2 * (clusters - 1)
+        found: FloatArray = np.divide(squares * clusters, divisor, out=np.zeros(len(n)), where=divisor > 0)
+        return found
+
+
+def sum_by_stratum(values: IntArray | BoolArray, starts: IntArray) -> IntArray:
+    """Sums of each row's entries from ``starts[s]`` to ``starts[s + 1]``, 0 where there are none: strata × rows."""
+    found = np.zeros((len(starts) - 1, len(values)), dtype=np.int64)
+    held = starts[:-1] < starts[1:]
+    if held.any():
+        found[held] = np.add.reduceat(values, starts[:-1][held], axis=1, dtype=np.int64).T
+    return found
+
+
 MOST_STRATA: Final = 50
+
 SPARSE: Final = 8  # one entry in so many: those are picked first
+
 DENSEST: Final = 1 << 24  # numbers below this are marked in an array, else they are sorted
 
 Name = tuple[str, ...]
+
 Small = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Entries by stratum, and within it by cluster: a group. Groups are numbered stratum after stratum.
+    """Entries sorted by stratum, and by cluster within it into groups numbered stratum after stratum.
 
     ``stratum`` and ``group``: one for each entry, MISSING outside. Groups ``starts[s]`` to ``starts[s + 1]`` are in
     stratum s. ``left_out``: how many strata there are beyond these. ``alone``: no group has two entries.
@@ -45,7 +111,7 @@ class Strata:
         """The same strata over entries that each belong to one of these: votes to items."""
         stratum, group = self.stratum[entry], self.group[entry]
         inside = stratum != MISSING
-        present, number = numbered(group[inside], int(self.starts[-1]))
+        present, number = number_keys(group[inside], int(self.starts[-1]))
         group[inside] = number
         starts = np.searchsorted(present, self.starts)
         return Strata(self.names, self.left_out, stratum, group, starts, len(present) == len(number))
@@ -69,35 +135,35 @@ class Strata:
         return CountsByStratum(sum_by_stratum(table, self.starts), table, self.starts)
 
 
-def undivided(cluster: IntArray) -> Strata:
-    """All entries in one stratum without a name."""
-    return strata(np.zeros(len(cluster), dtype=np.int8), cluster, ((),))
+def single_stratum(cluster: IntArray) -> Strata:
+    """All entries in one unnamed stratum."""
+    return make_strata(np.zeros(len(cluster), dtype=np.int8), cluster, ((),))
 
 
-def by_category(items: Items) -> Strata:
+def strata_by_category(items: Items) -> Strata:
     names = [(name,) for name in items.categories]
-    return largest(items.category, items.cluster, names)
+    return largest_strata(items.category, items.cluster, names)
 
 
-def by_pair(items: Items) -> Strata:
-    """The two candidates of a comparison, A first."""
+def strata_by_candidate_pair(items: Items) -> Strata:
+    """Strata by the two candidates of a comparison, A first."""
     candidates = len(items.candidates)
-    pairs, place = numbered(items.candidate_a * candidates + items.candidate_b, candidates**2)
+    pairs, place = number_keys(items.candidate_a * candidates + items.candidate_b, candidates**2)
     names = [(items.candidates[pair // candidates], items.candidates[pair % candidates]) for pair in pairs.tolist()]
-    return largest(place, items.cluster, names)
+    return largest_strata(place, items.cluster, names)
 
 
-def largest(place: IntArray, cluster: IntArray, names: Sequence[Name]) -> Strata:
+def largest_strata(place: IntArray, cluster: IntArray, names: Sequence[Name]) -> Strata:
     """The strata with the most entries, in this order. ``place``: of each entry among the names, or MISSING."""
     sizes = np.bincount(place[place != MISSING], minlength=len(names))
     occurring = int(np.count_nonzero(sizes))
     kept = np.argsort(-sizes, kind="stable")[: min(occurring, MOST_STRATA)]
     rank = np.full(len(names) + 1, MISSING, dtype=np.int8)  # the last entry is that of MISSING
     rank[kept] = np.arange(len(kept))
-    return strata(rank[place], cluster, tuple(names[one] for one in kept.tolist()), occurring - len(kept))
+    return make_strata(rank[place], cluster, tuple(names[one] for one in kept.tolist()), occurring - len(kept))
 
 
-def strata(stratum: Small, cluster: IntArray, names: tuple[Name, ...], left_out: int = 0) -> Strata:
+def make_strata(stratum: Small, cluster: IntArray, names: tuple[Name, ...], left_out: int = 0) -> Strata:
     """Two stable sorts, the first quick where clusters come in order, the second of small numbers."""
     entry = np.argsort(cluster, kind="stable")
     entry = entry[np.argsort(stratum[entry], kind="stable")]
@@ -110,8 +176,8 @@ def strata(stratum: Small, cluster: IntArray, names: tuple[Name, ...], left_out:
     return Strata(names, left_out, stratum, group, starts, bool(begins.all()))
 
 
-def numbered(key: IntArray, limit: int) -> tuple[IntArray, IntArray]:
-    """The keys that occur in rising order, and the place of each entry's key among them; keys are below ``limit``."""
+def number_keys(key: IntArray, limit: int) -> tuple[IntArray, IntArray]:
+    """The distinct keys below ``limit`` in rising order, and the position of each entry's key among them."""
     if limit > DENSEST:
         present, number = np.unique(key, return_inverse=True)
         return present, number

@@ -4,16 +4,15 @@ from json import dumps
 import numpy as np
 import pytest
 
-from evaluations.domain import Markup
-from evaluations.stats.bias.board import BiasBoard, bias_board
-from evaluations.stats.bias.family import NO_FAMILIES, NO_FAMILY, NOT_ONE_OF_BOTH
-from evaluations.stats.bias.ground import ground_of
-from evaluations.stats.bias.people import people_of
-from evaluations.stats.bias.tendency import NO_CHOICE, NO_VERDICT, NOBODY
+from evaluations.domain.texts import Markup
+from evaluations.stats.bias.board import NO_FAMILIES, NO_FAMILY, NOT_ONE_OF_BOTH, BiasBoard, bias_board
+from evaluations.stats.bias.paired_sides import human_sides
+from evaluations.stats.bias.position import ONE_ORDER
+from evaluations.stats.bias.tendency import NO_CHOICE, NO_VERDICT, NO_VOTES
+from evaluations.stats.bias.traits import comparison_traits
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
 from evaluations.stats.items import Items
-from evaluations.stats.majority import majority
-from evaluations.stats.position import ONE_ORDER
+from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.votes import Votes
 
 LIST, BOLD = Markup.LIST.value, Markup.EMPHASIS.value
@@ -55,10 +54,10 @@ VOTES = votes((0, A), (0, A), (0, B), (2, A), (2, A), (2, B), (1, B), (6, B), (3
 
 
 def board(judge: IntArray = JUDGE, said: Votes = VOTES, items: Items = ITEMS, family: str = "swan") -> BiasBoard:
-    ground = ground_of(items)
-    most = majority(said.item, said.choice, len(items)).choice
+    ground = comparison_traits(items)
+    most = majority_of_votes(said.item, said.choice, len(items)).choice
     nothing = np.full(len(items), MISSING)
-    return bias_board(ground, people_of(ground, most, said), judge, judge, nothing, family)
+    return bias_board(ground, human_sides(ground, most, said), judge, judge, nothing, family)
 
 
 def test_the_longer_is_counted_where_lengths_differ_and_a_side_was_chosen() -> None:
@@ -140,13 +139,13 @@ def test_a_judge_that_said_nothing_has_reasons_and_no_numbers() -> None:
     found = board(judge=np.full(8, MISSING))
     assert found.position.consistency.share.why == ONE_ORDER
     assert found.ties.judge.why == NO_VERDICT
-    assert found.ties.votes.people.why == NOBODY
+    assert found.ties.votes.people.why == NO_VOTES
     assert found.length.longer.judge.why == NO_CHOICE
     assert found.length.equal == 0
 
 
 def test_nobody_voted_and_nothing_compared_make_a_board_all_the_same() -> None:
-    assert board(said=votes()).ties.votes.people.why == NOBODY
+    assert board(said=votes()).ties.votes.people.why == NO_VOTES
     nothing = np.array([], dtype=np.int64)
     none = Items(nothing, nothing, (), nothing, nothing, (), (), *[nothing] * 6)
     empty = board(judge=nothing, said=votes(), items=none)

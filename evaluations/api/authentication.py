@@ -1,0 +1,114 @@
+"""Bearer tokens of the API, their scopes and their rate limit."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import Case, F, Value, When
+from django.http import Http404, HttpRequest
+from django.utils import timezone
+from ninja.security import HttpBearer
+
+from evaluations.api.problems import Problem
+from evaluations.domain.roles import Scope
+from evaluations.models.users import ApiToken, User, hash_token
+
+WINDOW_SECONDS: Final = 60
+
+
+@dataclass(frozen=True)
+class RequestAllowance:
+    """How many requests a token may make in a minute, how many of them are left, and when the next minute begins."""
+
+    limit: int
+    left: int
+    seconds: int
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left < 0
+
+
+def find_token(text: str) -> ApiToken | None:
+    """The token of that text, with its person; None where there is none, or it opens nothing any more."""
+    token = ApiToken.objects.filter(token_sha256=hash_token(text)).select_related("user", "evaluation").first()
+    if token is None or token.revoked_at is not None or not token.user.is_active:
+        return None
+    return token
+
+
+def count_token_request(token: ApiToken) -> RequestAllowance:
+    """One more request with this token, in its own row: so the limit is one for all web processes together."""
+    now = timezone.now()
+    window, into = divmod(int(now.timestamp()), WINDOW_SECONDS)
+    ApiToken.objects.filter(pk=token.pk).update(
+        requests=Case(When(window=window, then=F("requests") + 1), default=Value(1)), window=window, last_used_at=now
+    )
+    counted = ApiToken.objects.values_list("requests", flat=True).get(pk=token.pk)
+    limit = settings.API_REQUESTS_PER_MINUTE
+    return RequestAllowance(limit, limit - counted, WINDOW_SECONDS - into)
+
+
+AUTH_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="judgeweb"'}
+
+
+class BearerAuth(HttpBearer):
+    """For the document, and so that no operation is open by mistake: `admit` has looked at the token by now."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> Any:
+        return getattr(request, "auth", None)
+
+
+def authenticate_request(request: HttpRequest) -> tuple[ApiToken, RequestAllowance]:
+    token = read_bearer_token(request)
+    allowance = count_token_request(token)
+    if allowance.is_spent:
+        raise Problem(
+            "rate_limited",
+            f"This token has made its {allowance.limit:,} requests of this minute. Wait {allowance.seconds} seconds.",
+            headers={"Retry-After": str(allowance.seconds), **rate_limit_headers(allowance)},
+        )
+    return token, allowance
+
+
+def require_scope(token: ApiToken, scope: Scope) -> None:
+    if not token.may(scope):
+        raise Problem(
+            "scope_missing",
+            f"This takes a token with the scope “{scope}”; this one has {token.scopes.replace(',', ', ')}.",
+        )
+
+
+def read_bearer_token(request: HttpRequest) -> ApiToken:
+    """The token of the header. A session opens nothing here, so no other site can act through somebody's browser."""
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not text.strip():
+        raise Problem("token_missing", "Send a token: Authorization: Bearer jw_…", headers=AUTH_CHALLENGE)
+    token = find_token(text.strip())
+    if token is None:
+        detail = "There is no such token, it was revoked, or its person’s account is disabled."
+        raise Problem("token_unknown", detail, headers=AUTH_CHALLENGE)
+    if token.expires_at <= timezone.now():
+        raise Problem(
+            "token_expired", "This token has expired: make another on the account page.", headers=AUTH_CHALLENGE
+        )
+    return token
+
+
+def refuse_other_evaluation(token: ApiToken, slug: str | None) -> None:
+    """A token that is tied to one evaluation opens no other, and nothing that belongs to the whole site."""
+    if token.evaluation is not None and slug != token.evaluation.slug:
+        raise Http404
+
+
+def rate_limit_headers(allowance: RequestAllowance) -> dict[str, str]:
+    return {
+        "RateLimit-Limit": str(allowance.limit),
+        "RateLimit-Remaining": str(max(allowance.left, 0)),
+        "RateLimit-Reset": str(allowance.seconds),
+    }
+
+
+def token_user(request: HttpRequest) -> User:
+    token: ApiToken = request.auth  # type: ignore[attr-defined]
+    return token.user

@@ -1,0 +1,98 @@
+"""Rows of a list of comparisons as the API shows them."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from django.db.models import QuerySet
+from ninja import Field, Schema
+
+from evaluations.access import Action, is_allowed
+from evaluations.models.comparisons import Comparison, Tagging
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from evaluations.verdicts.vote_counts import VoteCounts, count_votes
+from evaluations.visibility import can_see_judges, visible_comparisons
+
+
+class ComparisonOut(Schema):
+    """``candidate_a`` and ``candidate_b`` are null while you may not know them: review it first."""
+
+    id: int
+    query_id: str
+    query: str
+    category: str
+    candidate_a: str | None
+    candidate_b: str | None
+    flags: list[str]
+    people: int
+    gold: int
+    judges: int | None
+    calls_waiting: int | None
+    calls_failed: int | None
+    labelled: int | None = Field(description="aspects with a label of people")
+    split: int | None
+    tags: list[str]
+
+
+class ComparisonPageOut(Schema):
+    items: list[ComparisonOut]
+    next: str | None
+    is_whole: bool = Field(description="false where the search was ended by time: go on with `next`")
+
+
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+ROW_COLUMNS: Final = (
+    *("evaluation", "query__key", "query__text", "query__category", "query__flags"),
+    *("response_a__candidate__name", "response_a__flags", "response_b__candidate__name", "response_b__flags"),
+)
+
+
+def select_row_columns(found: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
+    """As a list shows them, in the order of their ids."""
+    related = found.select_related("query", "response_a__candidate", "response_b__candidate")
+    return related.only(*ROW_COLUMNS).order_by("pk")
+
+
+def serialize_comparisons(user: User, evaluation: Evaluation, rows: Sequence[Comparison]) -> list[ComparisonOut]:
+    ids = [row.pk for row in rows]
+    how_far = count_votes(ids)
+    named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
+    sees_judges, sees_all = can_see_judges(user, evaluation), is_allowed(user, Action.SEE_ALL, evaluation)
+    tags = load_tag_names(ids) if sees_all else {}
+    return [
+        serialize_comparison(
+            row, how_far[row.pk], tags.get(row.pk, []), is_named=row.pk in named, sees_judges=sees_judges
+        )
+        for row in rows
+    ]
+
+
+def load_tag_names(ids: Sequence[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    rows = Tagging.objects.filter(comparison__in=ids).order_by("tag__name")
+    for comparison, name in rows.values_list("comparison_id", "tag__name"):
+        found[comparison].append(name)
+    return found
+
+
+def serialize_comparison(
+    row: Comparison, how_far: VoteCounts, tags: list[str], *, is_named: bool, sees_judges: bool
+) -> ComparisonOut:
+    return ComparisonOut(
+        id=row.pk,
+        query_id=row.query.key,
+        query=row.query.text,
+        category=row.query.category,
+        candidate_a=row.response_a.candidate.name if is_named else None,
+        candidate_b=row.response_b.candidate.name if is_named else None,
+        flags=list(row.flags),
+        people=how_far.people,
+        gold=how_far.gold,
+        judges=how_far.judges if sees_judges else None,
+        calls_waiting=how_far.waiting if sees_judges else None,
+        calls_failed=how_far.failed if sees_judges else None,
+        labelled=how_far.labelled if is_named else None,
+        split=how_far.split if is_named else None,
+        tags=tags,
+    )

@@ -1,0 +1,149 @@
+"""Idempotency keys, under which a write is done once and answered the same way each time."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from evaluations.api.problems import FieldError, Problem
+from evaluations.models.users import ApiToken, KeptAnswer
+
+KEEP_ANSWERS_FOR: Final = timedelta(days=1)
+
+DROPPED_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    status: int
+    content_type: str
+    location: str
+    body: str
+
+
+class KeyReused(Exception):
+    """The key was given to another request: a program gives each write a key of its own."""
+
+
+class RequestUnderWay(Exception):
+    """The first request under this key has not been answered: it is at work still, or its process died at it."""
+
+
+def begin_request(token: ApiToken, key: str, request_sha256: str) -> KeptAnswer | StoredAnswer:
+    """The row in which the answer will be stored, or the answer that is stored already."""
+    try:
+        with transaction.atomic():
+            return KeptAnswer.objects.create(token=token, key=key, request_sha256=request_sha256)
+    except IntegrityError:
+        kept = KeptAnswer.objects.filter(token=token, key=key).first()
+    if kept is None:  # what was first there has been refused meanwhile
+        raise RequestUnderWay
+    if kept.created_at < timezone.now() - KEEP_ANSWERS_FOR:
+        kept.delete()
+        return begin_request(token, key, request_sha256)
+    if kept.request_sha256 != request_sha256:
+        raise KeyReused
+    if kept.status is None:
+        raise RequestUnderWay
+    return StoredAnswer(kept.status, kept.content_type, kept.location, kept.body)
+
+
+def store_answer(place: KeptAnswer, answer: StoredAnswer) -> None:
+    KeptAnswer.objects.filter(pk=place.pk).update(
+        status=answer.status, content_type=answer.content_type, location=answer.location, body=answer.body
+    )
+
+
+def forget_request(place: KeptAnswer) -> None:
+    """Nothing was done: the same may be asked again under this key."""
+    KeptAnswer.objects.filter(pk=place.pk).delete()
+
+
+def drop_old_answers() -> None:
+    """Answers of more than a day ago, a few hundred at a time; the next sweep goes on."""
+    old = KeptAnswer.objects.filter(created_at__lt=timezone.now() - KEEP_ANSWERS_FOR).order_by("created_at")
+    KeptAnswer.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE])).delete()
+
+
+KEY_HEADER: Final = "Idempotency-Key"
+
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
+
+MAX_KEY_CHARACTERS: Final = 200
+
+
+def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """What the write is answered with; without a key it is simply done."""
+    key = request.headers.get(KEY_HEADER, "")
+    if not key:
+        return answer()
+    if len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
+        fault = FieldError(f"header.{KEY_HEADER}", f"At most {MAX_KEY_CHARACTERS} characters of plain ASCII.")
+        raise Problem("invalid", f"{KEY_HEADER} cannot be used. Nothing was done.", faults=[fault])
+    try:
+        place = begin_request(token, key, hash_request(request))
+    except KeyReused:
+        detail = "This key was sent with another request before. Nothing was done: give each write a key of its own."
+        raise Problem("key_reused", detail) from None
+    except RequestUnderWay:
+        detail = (
+            "The first request under this key is at work still, or ended without an answer. Nothing was done now: "
+            "try again, and if it stays so look whether it was done."
+        )
+        raise Problem("under_way", detail, headers={"Retry-After": "1"}) from None
+    if isinstance(place, StoredAnswer):
+        return replay_answer(place)
+    return run_and_keep(place, answer)
+
+
+def run_and_keep(place: KeptAnswer, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """Only what was done is kept: what was refused may be sent again, mended or later."""
+    done = False
+    try:
+        made = answer()
+        if isinstance(made, HttpResponse) and 200 <= made.status_code < 300:
+            store_answer(
+                place,
+                StoredAnswer(
+                    made.status_code, made.get("Content-Type", ""), made.get("Location", ""), made.content.decode()
+                ),
+            )
+            done = True
+        return made
+    finally:
+        if not done:
+            forget_request(place)
+
+
+def replay_answer(answer: StoredAnswer) -> HttpResponse:
+    made = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type or None)
+    made[REPLAYED_HEADER] = "true"
+    if answer.location:
+        made["Location"] = answer.location
+    return made
+
+
+def hash_request(request: HttpRequest) -> str:
+    """Of the whole request: what is done, where, and with which words or file."""
+    digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    if request.content_type == "multipart/form-data":
+        for name, values in sorted(request.POST.lists()):
+            digest.update(repr((name, values)).encode())
+        for name, file in sorted(request.FILES.items()):
+            digest.update(repr((name, file.name)).encode())  # type: ignore[union-attr]
+            for chunk in file.chunks():  # type: ignore[union-attr]
+                digest.update(chunk)
+            file.seek(0)  # type: ignore[union-attr]
+    elif (spooled := getattr(request, "spooled", None)) is not None:
+        while block := spooled.read(64 * 1024):
+            digest.update(block)
+        spooled.seek(0)
+    else:
+        digest.update(request.body)
+    return digest.hexdigest()

@@ -1,0 +1,49 @@
+"""Cursor pagination of lists in the API."""
+
+import base64
+import binascii
+from typing import Annotated, Any, TypeVar
+
+from django.db.models import Model, QuerySet
+from ninja import Field, Schema
+
+from evaluations.api.problems import FieldError, Problem
+
+ApiPageRow = TypeVar("ApiPageRow", bound=Model)
+MAX_PAGE_SIZE = 200
+
+
+class PageQuery(Schema):
+    """Where a list is to go on, and how many of it are wanted."""
+
+    cursor: Annotated[str, Field(max_length=100, description="`next` of the page before; empty: from the start")] = ""
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="how many at most")] = 50
+
+
+def encode_cursor(after: int) -> str:
+    return base64.urlsafe_b64encode(f"after:{after}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(paging: PageQuery) -> int:
+    if not paging.cursor:
+        return 0
+    try:
+        padded = paging.cursor + "=" * (-len(paging.cursor) % 4)
+        word, _, number = base64.urlsafe_b64decode(padded.encode("ascii")).decode().partition(":")
+    except (binascii.Error, UnicodeError, ValueError):
+        word, number = "", ""
+    if word != "after" or not (number.isascii() and number.isdecimal() and len(number) < 20 and int(number) < 2**63):
+        fault = FieldError("query.cursor", "This is no cursor of a list here: take `next` of the page before as it is.")
+        raise Problem("invalid", "The cursor cannot be read.", faults=[fault])
+    return int(number)
+
+
+def paginate_by_cursor(
+    paging: PageQuery, rows: "QuerySet[ApiPageRow, Any]", *, newest_first: bool = False
+) -> tuple[list[ApiPageRow], str | None]:
+    """The rows after the cursor, in the order of their ids or against it, and the cursor of the next page."""
+    if after := decode_cursor(paging):
+        rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
+    found = list(rows.order_by("-pk" if newest_first else "pk")[: paging.limit + 1])
+    shown = found[: paging.limit]
+    return shown, encode_cursor(shown[-1].pk) if len(found) > paging.limit else None

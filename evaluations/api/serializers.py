@@ -1,0 +1,34 @@
+"""Serializers of rows that several answers contain."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evaluations.api.schemas import MessageOut, PersonOut
+from evaluations.models.users import User
+
+MESSAGE_FIELDS = ("role", "content")
+
+
+def serialize_person(user: User) -> PersonOut:
+    return PersonOut(id=user.pk, username=user.username, name=str(user))
+
+
+def serialize_optional_person(user: User | None) -> PersonOut | None:
+    """None for what the server did by itself."""
+    return serialize_person(user) if user else None
+
+
+def serialize_messages(messages: Iterable[Mapping[str, Any]]) -> list[MessageOut]:
+    """Chat messages; content in parts is passed on unchanged in ``more``."""
+    return [serialize_message(message) for message in messages]
+
+
+def serialize_message(message: Mapping[str, Any]) -> MessageOut:
+    content = message.get("content")
+    is_text = content is None or isinstance(content, str)
+    more = {name: value for name, value in message.items() if name not in (MESSAGE_FIELDS if is_text else ("role",))}
+    return MessageOut(role=str(message.get("role", "")), content=content if is_text else None, more=more)
+
+
+def nano_to_usd(nano: int | float | None) -> float | None:
+    return None if nano is None else nano / 1e9

@@ -1,0 +1,64 @@
+"""The outbox of webhooks: announcements written in the transaction of the change itself."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from django.db import models, transaction
+
+from evaluations.domain.events import WebhookKind
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.queues import Pick
+from evaluations.models.verdicts import Review
+from evaluations.models.webhooks import Announcement, Webhook
+
+logger = logging.getLogger(__name__)
+
+AnnouncedSubjects = Iterator[tuple[WebhookKind, int]]
+
+
+def iterate_review_subjects(review: models.Model) -> AnnouncedSubjects:
+    assert isinstance(review, Review)
+    yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
+    # A review that came another way counts in a round that holds the comparison all the same.
+    rounds = Pick.objects.filter(item__comparison=review.comparison_id, round__closed_at__isnull=True)
+    for pk in rounds.values_list("round", flat=True):
+        yield WebhookKind.ROUND_REVIEWED, pk
+
+
+def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], AnnouncedSubjects]:
+    return lambda run: iter([(kind, run.pk)])
+
+
+# By the type of what an Event is about, and its verb.
+SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], AnnouncedSubjects]]] = {
+    ("run", "finished"): build_run_subjects(WebhookKind.RUN_FINISHED),
+    ("run", "stopped"): build_run_subjects(WebhookKind.RUN_STOPPED),
+    ("review", "saved first choices"): iterate_review_subjects,
+    ("review", "saved final choices"): iterate_review_subjects,
+}
+
+
+def announce_event(verb: str, about: models.Model, evaluation: Evaluation | None) -> None:
+    """Store an announcement for every webhook of the evaluation that subscribes to this kind of event."""
+    subjects = SUBJECTS_BY_EVENT.get((about._meta.model_name or "", verb))
+    if subjects is None or evaluation is None:
+        return
+    listening = list(Webhook.objects.filter(evaluation=evaluation, stopped_at__isnull=True))
+    if not listening:
+        return
+    try:
+        with transaction.atomic():
+            save_announcements(listening, subjects(about))
+    except Exception:
+        logger.exception("webhooks of %s: “%s” of %s %s was not noted", evaluation.slug, verb, about._meta, about.pk)
+
+
+def save_announcements(listening: Sequence[Webhook], subjects: AnnouncedSubjects) -> None:
+    noted = list(subjects)
+    Announcement.objects.bulk_create(
+        Announcement(webhook=webhook, kind=kind, subject=subject)
+        for webhook in listening
+        for kind, subject in noted
+        if kind in webhook.wanted
+    )

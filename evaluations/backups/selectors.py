@@ -1,0 +1,332 @@
+"""One evaluation as a ZIP that another site can restore, the same bytes for the same evaluation."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Case, F, Q, QuerySet, When
+
+from evaluations.backups.sql import open_snapshot
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import DOWNLOADED
+from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState, ImportState
+from evaluations.domain.judges import OPEN_BATCH_STATES, RunState
+from evaluations.formats.zip_stream import stream_zip
+from evaluations.models.comparisons import (
+    Candidate,
+    Comparison,
+    Query,
+    Rendering,
+    Response,
+    Slice,
+    Tag,
+    Tagging,
+    TagWork,
+)
+from evaluations.models.evaluations import Evaluation, Event, Look
+from evaluations.models.exports import Alias, Export
+from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.jobs import JobStart, Worker
+from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
+from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
+from evaluations.models.runs import Attempt, Batch, Call, Run
+from evaluations.models.search_index import Indexing
+from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+
+
+@dataclass(frozen=True)
+class BackupTable:
+    """``path``: how its rows lead to their evaluation. ``emptied``: columns that mean nothing elsewhere, with what
+    they say there."""
+
+    model: type[models.Model]
+    path: str
+    emptied: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.model._meta.model_name or ""
+
+    @property
+    def columns(self) -> list[str]:
+        return [str(field.column) for field in self.fields]
+
+    @property
+    def fields(self) -> "Sequence[models.Field[Any, Any]]":
+        return self.model._meta.concrete_fields
+
+    def rows(self, evaluation: Evaluation) -> "QuerySet[Any, tuple[Any, ...]]":
+        """All of them in the order of their ids; nothing of an import that is not done, or of an export.
+
+        That a backup was made is left out, too: else the next one would be another.
+        """
+        found = select_all_rows(self.model).filter(**{self.path: evaluation.pk})
+        if self.model is Import:
+            found = found.filter(state=ImportState.DONE)
+        elif self.model is Export:
+            found = found.exclude(format=BACKUP_FORMAT_NAME).exclude(
+                state__in=(ExportState.WAITING, ExportState.UNFINISHED)
+            )
+        elif self.model is Event:
+            backups = Export.objects.filter(evaluation=evaluation, format=BACKUP_FORMAT_NAME).values("pk")
+            of_backups = Q(object_type="export", object_id__in=backups)
+            found = found.exclude(of_backups & ~Q(verb=DOWNLOADED))  # whoever has one has seen everything
+        elif any(field.name == "source_import" for field in self.fields):
+            found = found.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE))
+        return found.order_by("pk").values_list(*(self.read(field, evaluation) for field in self.fields))
+
+    def read(self, field: "models.Field[Any, Any]", evaluation: Evaluation) -> Any:
+        """An answer that was bought in another evaluation is here on its own."""
+        if self.model is Call and field.name == "copied_from":
+            return Case(When(copied_from__judge__evaluation=evaluation, then=F("copied_from_id")))
+        return field.attname
+
+
+def select_all_rows(model: type[models.Model]) -> "QuerySet[Any]":
+    """All rows of a table, including those of unfinished imports."""
+    return getattr(model, "all_rows", model._default_manager).all()
+
+
+LEASE_COLUMNS: Final = (("lease", None), ("lease_until", None), ("not_before", None))
+
+# Users, endpoints and the evaluation itself come before these, each in its own way.
+BACKUP_TABLES: Final = (
+    BackupTable(Rubric, "evaluation"),
+    BackupTable(RubricVersion, "rubric__evaluation"),
+    BackupTable(Aspect, "evaluation"),
+    BackupTable(RubricAspect, "version__rubric__evaluation"),
+    BackupTable(Judge, "evaluation"),
+    BackupTable(Rater, "evaluation"),
+    BackupTable(Import, "evaluation", (("seen_at", None),)),
+    BackupTable(Candidate, "evaluation"),
+    BackupTable(Query, "evaluation"),
+    BackupTable(Response, "query__evaluation"),
+    BackupTable(Comparison, "evaluation"),
+    BackupTable(Queue, "rubric_version__rubric__evaluation"),
+    BackupTable(QueueItem, "rubric_version__rubric__evaluation"),
+    BackupTable(Round, "evaluation"),
+    BackupTable(Pick, "round__evaluation"),
+    BackupTable(Run, "evaluation", (("reserved", 0),)),
+    BackupTable(Batch, "run__evaluation", LEASE_COLUMNS),
+    BackupTable(Call, "judge__evaluation", (*LEASE_COLUMNS, ("reserved", 0))),
+    BackupTable(Attempt, "call__judge__evaluation"),
+    BackupTable(Review, "rater__evaluation"),
+    BackupTable(Assignment, "rater__evaluation"),
+    BackupTable(Bookmark, "rater__evaluation"),
+    BackupTable(Verdict, "rater__evaluation"),
+    BackupTable(Score, "rater__evaluation"),
+    BackupTable(Span, "review__rater__evaluation"),
+    BackupTable(Comment, "comparison__evaluation"),
+    BackupTable(Mention, "comment__comparison__evaluation"),
+    BackupTable(Adjudication, "comparison__evaluation"),
+    BackupTable(Label, "comparison__evaluation"),
+    BackupTable(Ballot, "rater__evaluation"),
+    BackupTable(Tag, "evaluation"),
+    BackupTable(Tagging, "tag__evaluation"),
+    BackupTable(Slice, "evaluation"),
+    BackupTable(ColumnMapping, "evaluation"),
+    BackupTable(Export, "evaluation", (("file", ""), ("seen_at", None))),
+    BackupTable(Alias, "evaluation"),
+    BackupTable(Look, "evaluation"),
+    BackupTable(Event, "evaluation"),
+)
+
+# Of the site and not of an evaluation, made again by itself, or a secret that must not travel.
+EXCLUDED_MODELS: Final = (
+    *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
+    *(LocalServer, Handshake, Worker, JobStart, Rendering, Indexing, TagWork),
+)
+
+# These come with the manifest: they are matched with what is there already.
+MATCHED_MODELS: Final = (User, Endpoint, Price, Evaluation, Membership)
+
+
+def list_references(table: BackupTable) -> "Iterator[tuple[int, type[models.Model]]]":
+    """Positions of the columns that hold ids, with the table each refers to. The row's own id is included."""
+    for place, field in enumerate(table.fields):
+        if field.primary_key:
+            yield place, table.model
+        elif isinstance(field, models.ForeignKey):
+            yield place, field.related_model
+
+
+BACKUP_KIND: Final = "judgeweb backup"
+
+BACKUP_VERSION: Final = 2  # 1 was made before release 0.1.0, of other tables
+
+BACKUP_BATCH_ROWS: Final = 2_000
+
+EVALUATION_REFERS_TO: Final = ("review_rubric_id", "shown_judge_id")
+
+RowsRead = Callable[[str, int], None]
+
+
+def ignore_rows_read(table: str, rows: int) -> None:
+    """A callback that ignores progress."""
+
+
+@dataclass
+class BackupReferences:
+    """What was found while the tables were read. ``people``: ids of everyone a row names."""
+
+    people: set[int] = field(default_factory=set)
+    endpoints: set[int] = field(default_factory=set)
+    tables: dict[str, Any] = field(default_factory=dict)
+
+
+def build_backup(evaluation: Evaluation) -> Iterator[bytes]:
+    """The bytes of the ZIP. Everything is read as of one moment, while others go on working."""
+    return stream_zip(iterate_backup_files(evaluation))
+
+
+def iterate_backup_files(
+    evaluation: Evaluation, noted: RowsRead = ignore_rows_read
+) -> Iterator[tuple[str, Path | bytes]]:
+    """The files of the ZIP by name. ``noted``: of which table how many rows were read since, within the one moment."""
+    with tempfile.TemporaryDirectory(prefix="judgeweb-backup-") as folder:
+        with open_snapshot():
+            refuse_if_busy(evaluation)
+            manifest = save_tables(evaluation, Path(folder), noted)
+        yield from iterate_archive_entries(evaluation, Path(folder), manifest)
+
+
+def refuse_if_busy(evaluation: Evaluation) -> None:
+    """What is under way elsewhere cannot go on twice."""
+    runs = Run.objects.filter(evaluation=evaluation, state__in=(RunState.PLANNING, RunState.RUNNING))
+    if run := runs.first():
+        raise InputRefused(f"Run {run.pk} of “{run.judge}” is under way: pause or cancel it, then back up.")
+    if Batch.objects.filter(run__evaluation=evaluation, state__in=OPEN_BATCH_STATES).exists():
+        raise InputRefused("A batch of a run has not come back yet: wait for it, then back up.")
+
+
+def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, Any]:
+    """Each table into a file of the folder. Returns the manifest."""
+    gathered = BackupReferences()
+    for table in BACKUP_TABLES:
+        save_table(evaluation, table, folder, gathered, noted)
+    row = Evaluation.objects.get(pk=evaluation.pk)
+    members = Membership.objects.filter(evaluation=evaluation).order_by("pk")
+    gathered.people.update(members.values_list("user", flat=True))
+    return {
+        "kind": BACKUP_KIND,
+        "version": BACKUP_VERSION,
+        "product": settings.VERSION,
+        "migration": get_newest_migration(),
+        "evaluation": {
+            field.attname: serialize_column(row, field.attname) for field in Evaluation._meta.concrete_fields
+        },
+        "members": [[one.user_id, one.role, serialize_value(one.created_at)] for one in members],
+        "people": serialize_people(gathered.people),
+        "endpoints": serialize_endpoints(gathered.endpoints),
+        "tables": gathered.tables,
+    }
+
+
+def get_newest_migration() -> str:
+    applied = MigrationRecorder.Migration.objects.filter(app="evaluations").order_by("-name")
+    return applied.values_list("name", flat=True).first() or ""
+
+
+def serialize_column(row: Evaluation, column: str) -> Any:
+    return serialize_value(getattr(row, column))
+
+
+def serialize_value(value: Any) -> Any:
+    return json.loads(json.dumps(value, cls=ExactEncoder))
+
+
+def save_table(
+    evaluation: Evaluation, table: BackupTable, folder: Path, gathered: BackupReferences, noted: RowsRead
+) -> None:
+    """Its rows, a line each; the first line has the columns. Nothing is written of a table without rows."""
+    emptied = [(table.columns.index(column), value) for column, value in table.emptied]
+    people = find_reference_positions(table, User)
+    endpoints = find_reference_positions(table, Endpoint)
+    digest, rows, path = hashlib.sha256(), 0, folder / f"{table.name}.jsonl"
+    with path.open("wb") as file:
+        for values in table.rows(evaluation).iterator(chunk_size=BACKUP_BATCH_ROWS):
+            row = list(values)
+            for place, value in emptied:
+                row[place] = value
+            gathered.people.update(row[place] for place in people if row[place] is not None)
+            gathered.endpoints.update(row[place] for place in endpoints if row[place] is not None)
+            for line in [table.columns, row] if rows == 0 else [row]:
+                written = json.dumps(line, cls=ExactEncoder, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+                digest.update(written)
+                file.write(written)
+            rows += 1
+            if rows % BACKUP_BATCH_ROWS == 0:
+                noted(table.name, BACKUP_BATCH_ROWS)
+    noted(table.name, rows % BACKUP_BATCH_ROWS)
+    if rows:
+        gathered.tables[table.name] = {"rows": rows, "sha256": digest.hexdigest()}
+    else:
+        path.unlink()
+
+
+class ExactEncoder(DjangoJSONEncoder):
+    """Moments to the microsecond: Django's own encoder cuts them off at the millisecond."""
+
+    def default(self, o: Any) -> Any:
+        return o.isoformat() if hasattr(o, "isoformat") else super().default(o)
+
+
+def find_reference_positions(table: BackupTable, model: type[Any]) -> list[int]:
+    return [place for place, other in list_references(table) if other is model and other is not table.model]
+
+
+def serialize_people(ids: set[int]) -> dict[str, Any]:
+    """Names only: passwords are never included."""
+    found = User.objects.filter(pk__in=ids).order_by("pk").values_list("pk", "username", "display_name")
+    return {str(pk): {"username": username, "display_name": name} for pk, username, name in found}
+
+
+def serialize_endpoints(ids: set[int]) -> dict[str, Any]:
+    """Addresses, limits and prices; of a key the name of its variable, never the key."""
+    return {str(one.pk): serialize_endpoint(one) for one in Endpoint.objects.filter(pk__in=ids).order_by("pk")}
+
+
+def serialize_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+    columns = (
+        *("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute"),
+        *("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body"),
+    )
+    prices = Price.objects.filter(endpoint=endpoint).order_by("model")
+    of_price = ("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")
+    return {
+        **{column: getattr(endpoint, column) for column in columns},
+        "prices": [dict(zip(of_price, row, strict=True)) for row in prices.values_list(*of_price)],
+    }
+
+
+def iterate_archive_entries(
+    evaluation: Evaluation, folder: Path, manifest: dict[str, Any]
+) -> Iterator[tuple[str, Path | bytes]]:
+    """The files of the archive, the manifest first, since restoring reads it first."""
+    uploads = list(iterate_uploads(evaluation))
+    manifest = {**manifest, "files": {name: {"import": pk} for name, pk, _ in uploads}}
+    yield "manifest.json", json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=1).encode()
+    for table in BACKUP_TABLES:
+        if table.name in manifest["tables"]:
+            yield f"tables/{table.name}.jsonl", folder / f"{table.name}.jsonl"
+    for name, _, path in uploads:
+        yield name, path
+
+
+def iterate_uploads(evaluation: Evaluation) -> Iterator[tuple[str, int, Path]]:
+    """The files that its imports brought, where they are still there."""
+    for one in Import.objects.filter(evaluation=evaluation, state=ImportState.DONE).exclude(file="").order_by("pk"):
+        path = Path(one.file.path)
+        if path.is_file():
+            yield f"files/{one.pk}/{PurePosixPath(one.file_name).name or 'upload'}", one.pk, path

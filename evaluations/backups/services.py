@@ -1,0 +1,362 @@
+"""Restoring a backup into this site: checked completely, then stored in one transaction or not at all."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, BinaryIO, Final
+from uuid import UUID
+
+from django.core.exceptions import SuspiciousFileOperation
+from django.db import DataError, IntegrityError, models, transaction
+from django.db.models.fields.files import FieldFile
+from django.utils.text import slugify
+
+from evaluations.audit.events import record_event
+from evaluations.backups.archive_reader import BackupArchive
+from evaluations.backups.selectors import BACKUP_TABLES, BackupTable, list_references
+from evaluations.backups.sql import reserve_id_range
+from evaluations.comparisons.search.services import schedule_indexing
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import Role
+from evaluations.llm.request_extras import check_extra_body, check_extra_headers, check_extra_query
+from evaluations.members.services import set_role
+from evaluations.models.bulk import insert_many, refresh_statistics
+from evaluations.models.comparisons import Candidate, Comparison, Response, Slice
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.exports import Export
+from evaluations.models.imports import Import
+from evaluations.models.judges import Endpoint, Judge, Price
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Run
+from evaluations.models.users import Membership, User
+from evaluations.net.addresses import check_base_url, check_key_variable
+from evaluations.verdicts.recounts import TALLIED_TO
+
+
+def match_accounts(people: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
+    """Names of existing accounts, names of new accounts, account ids by their id in the backup."""
+    names = {one["username"] for one in people.values()}
+    known = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
+    ids, made = {}, []
+    for pk, one in people.items():
+        if one["username"] not in known:
+            account = User(username=one["username"], display_name=one["display_name"], is_active=False)
+            account.set_unusable_password()
+            account.full_clean(exclude=["password"])
+            account.save()
+            known[account.username] = account.pk
+            made.append(account.username)
+        ids[int(pk)] = known[one["username"]]
+    return tuple(sorted(names - set(made))), tuple(sorted(made)), ids
+
+
+def match_endpoints(endpoints: Mapping[str, Any]) -> dict[int, int]:
+    """Endpoint ids by their id in the backup: one with the same URL and key variable, else a new one."""
+    ids = {}
+    for pk, told in endpoints.items():
+        same = (
+            Endpoint.objects.filter(base_url=told["base_url"], key_variable=told["key_variable"]).order_by("pk").first()
+        )
+        ids[int(pk)] = (same or create_restored_endpoint(told)).pk
+    return ids
+
+
+def create_restored_endpoint(told: Mapping[str, Any]) -> Endpoint:
+    columns = {name: value for name, value in told.items() if name not in ("name", "prices")}
+    columns |= {
+        "base_url": check_base_url(told["base_url"]),
+        "key_variable": check_key_variable(told["key_variable"]),
+        "extra_headers": check_extra_headers(told.get("extra_headers", {})),
+        "extra_query": check_extra_query(told.get("extra_query", {})),
+        "extra_body": check_extra_body(told.get("extra_body", {})),
+    }
+    endpoint = Endpoint.objects.create(name=find_free_endpoint_name(told["name"]), **columns)
+    Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in told["prices"])
+    return endpoint
+
+
+def find_free_endpoint_name(wanted: str) -> str:
+    taken = set(Endpoint.objects.values_list("name", flat=True))
+    return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)
+
+
+RESTORE_BATCH_ROWS: Final = 2_000
+
+
+@dataclass(frozen=True)
+class RestoredEvaluation:
+    """``matched``: names of existing accounts; ``made``: names of accounts that were created."""
+
+    evaluation: Evaluation
+    rows: int
+    matched: tuple[str, ...]
+    made: tuple[str, ...]
+
+
+# The lowest and the highest id of each table.
+IdSpans = dict[type[models.Model], tuple[int, int]]
+
+
+@dataclass
+class IdMap:
+    """How ids of the backup become ids of this site: by a distance for each table, or one by one."""
+
+    spans: IdSpans
+    distances: dict[type[models.Model], int] = field(default_factory=dict)
+    single: dict[type[models.Model], dict[int, int]] = field(default_factory=dict)
+
+    def id_of(self, model: type[models.Model], pk: int | None) -> int | None:
+        if pk is None:
+            return None
+        if model in self.single:
+            return self.single[model][pk]
+        return pk + self.distances[model]
+
+    def has_place_for(self, model: type[models.Model], pk: int | None) -> bool:
+        """Whether its number here was set aside. Any other is given to a row that is made later."""
+        low, high = self.spans.get(model, (0, -1))
+        return pk is not None and low <= pk <= high
+
+
+def restore_backup(file: BinaryIO, *, name: str, slug: str = "", owner: User | None = None) -> RestoredEvaluation:
+    """The evaluation of a backup, under its own slug or another. Nothing is stored where anything is wrong."""
+    backup = BackupArchive(file, name)
+    try:
+        spans = validate_tables(backup)
+        backup.look_through_uploads()
+        return save_with_uploads(backup, spans, slug or backup.manifest["evaluation"]["slug"], owner)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+        raise backup.refusal("its manifest is damaged") from None
+    except SuspiciousFileOperation:
+        raise backup.refusal("a file in it is named so that it would lie elsewhere") from None
+    except (IntegrityError, DataError) as error:
+        raise backup.refusal(f"its rows contradict each other ({' '.join(str(error).split())[:200]})") from error
+
+
+def validate_tables(backup: BackupArchive) -> IdSpans:
+    """Read every table once before anything is stored."""
+    spans: IdSpans = {}
+    for table in BACKUP_TABLES:
+        lines = backup.lines(table)
+        columns = next(lines, None)
+        if columns is None:
+            continue
+        refuse_unknown_table_columns(backup, table, columns)
+        place = columns.index("id")
+        low, high = None, 0
+        for row in lines:
+            if len(row) != len(columns) or not isinstance(row[place], int):
+                raise backup.damaged(table)
+            low, high = min(row[place], row[place] if low is None else low), max(row[place], high)
+        spans[table.model] = (low or 0, high)
+    return spans
+
+
+def refuse_unknown_table_columns(backup: BackupArchive, table: BackupTable, columns: list[str]) -> None:
+    unknown = sorted(set(columns) - set(table.columns))
+    if unknown or "id" not in columns:
+        raise backup.refusal(f"its table of {table.model._meta.verbose_name_plural} has a column “{unknown[0]}”")
+
+
+def save_with_uploads(backup: BackupArchive, spans: IdSpans, slug: str, owner: User | None) -> RestoredEvaluation:
+    """Where the rows are not stored after all, no file that belongs to them stays either."""
+    kept: list[FieldFile] = []
+    try:
+        return save_backup(backup, spans, slug, owner, kept)
+    except BaseException:
+        for file in kept:
+            file.storage.delete(str(file.name))
+        raise
+
+
+@transaction.atomic
+def save_backup(
+    backup: BackupArchive, spans: IdSpans, slug: str, owner: User | None, kept: list[FieldFile]
+) -> RestoredEvaluation:
+    manifest = backup.manifest
+    refuse_unusable_slug(slug)
+    matched, made, people = match_accounts(manifest["people"])
+    moved = IdMap(spans, {model: reserve_id_range(model, span) for model, span in spans.items()})
+    moved.single = {User: people, Endpoint: match_endpoints(manifest["endpoints"])}
+    evaluation = create_restored_evaluation(manifest["evaluation"], slug)
+    moved.single[Evaluation] = {manifest["evaluation"]["id"]: evaluation.pk}
+    rows = sum(restore_table(backup, table, moved) for table in BACKUP_TABLES)
+    for column, model in (("review_rubric_id", RubricVersion), ("shown_judge_id", Judge)):
+        setattr(evaluation, column, moved.id_of(model, manifest["evaluation"][column]))
+    evaluation.save(update_fields=["review_rubric", "shown_judge"])
+    restore_members(evaluation, manifest["members"], people, owner)
+    restore_uploads(backup, moved, kept)
+    schedule_indexing(evaluation)
+    told = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
+    record_event("restored", evaluation, user=owner, evaluation=evaluation, after=told)
+    refresh_statistics(*(table.model for table in BACKUP_TABLES))
+    return RestoredEvaluation(evaluation, rows, matched, made)
+
+
+def refuse_unusable_slug(slug: str) -> None:
+    if slug != slugify(slug) or not slug:
+        raise InputRefused(f"“{slug}” cannot be a short name: use lower-case letters, digits and hyphens.")
+    if Evaluation.objects.filter(slug=slug).exists():
+        raise InputRefused(f"There is an evaluation “{slug}” here already: give the restored one another with --slug.")
+
+
+# ---- the evaluation itself -------------------------------------------------------------------
+
+
+def create_restored_evaluation(told: Mapping[str, Any], slug: str) -> Evaluation:
+    """The row itself; what it refers to is stored after it."""
+    columns = {
+        field.attname: parse_column_value(field, told[field.attname])
+        for field in Evaluation._meta.concrete_fields
+        if field.attname in told and not field.primary_key and not isinstance(field, models.ForeignKey)
+    }
+    evaluation = Evaluation.objects.create(**{**columns, "slug": slug})
+    Evaluation.objects.filter(pk=evaluation.pk).update(created_at=columns["created_at"])
+    return evaluation
+
+
+def restore_members(evaluation: Evaluation, members: list[Any], people: dict[int, int], owner: User | None) -> None:
+    Membership.objects.bulk_create(
+        Membership(evaluation=evaluation, user_id=people[user], role=Role(role)) for user, role, _ in members
+    )
+    if owner is not None:
+        set_role(evaluation, owner, Role.OWNER, by=None)
+
+
+def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> int:
+    """Its rows, some at a time. A column that the backup does not know yet has its default."""
+    lines = backup.lines(table)
+    columns = next(lines, None)
+    if columns is None:
+        return 0
+    fields = {field.column: field for field in table.fields}
+    readers = [get_value_reader(fields[column]) for column in columns]
+    refers = [
+        (columns.index(table.columns[place]), model)
+        for place, model in list_references(table)
+        if table.columns[place] in columns
+    ]
+    missing = [field for column, field in fields.items() if column not in columns]
+    added = tuple(field.get_default() for field in missing)
+    names = (*columns, *(field.column for field in missing))
+    mend = REMAPPERS.get(table.model)
+    rows: list[list[Any]] = []
+    stored = 0
+    for line in lines:
+        row = [
+            value if value is None or read is None else read(value) for value, read in zip(line, readers, strict=True)
+        ]
+        for place, model in refers:
+            row[place] = map_reference(backup, moved, table, model, row[place])
+        if mend is not None:
+            mend(row, columns, moved)
+        rows.append([*row, *added])
+        if len(rows) == RESTORE_BATCH_ROWS:
+            insert_many(table.model, names, rows)
+            stored += len(rows)
+            rows = []
+    insert_many(table.model, names, rows)
+    return stored + len(rows)
+
+
+def map_reference(
+    backup: BackupArchive, moved: IdMap, table: BackupTable, model: type[models.Model], pk: int | None
+) -> int | None:
+    try:
+        return moved.id_of(model, pk)
+    except (KeyError, TypeError):
+        raise backup.refusal(
+            f"its table of {table.model._meta.verbose_name_plural} refers to rows that it does not hold"
+        ) from None
+
+
+ValueReader = Callable[[Any], Any]
+
+
+def get_value_reader(field: "models.Field[Any, Any]") -> ValueReader | None:
+    """A function that converts a JSON value to the column's type; None if none is needed."""
+    if isinstance(field, models.DateTimeField):
+        return datetime.fromisoformat
+    return UUID if isinstance(field, models.UUIDField) else None
+
+
+def parse_column_value(field: "models.Field[Any, Any]", value: Any) -> Any:
+    read = get_value_reader(field)
+    return value if value is None or read is None else read(value)
+
+
+# ---- ids that stand inside JSON --------------------------------------------------------------
+
+
+def remap_run(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    """Map the ids in a test call's filters, without the position of an interrupted plan."""
+    place = columns.index("filters")
+    told = dict(row[place])
+    for name, model in (("comparison", Comparison), ("response", Response)):
+        if told.get(name):
+            told[name] = moved.id_of(model, told[name])
+    told.pop("after", None)
+    row[place] = told
+
+
+def remap_comparison(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    """The candidates of its responses, which it repeats as plain numbers."""
+    for column in ("candidate_a", "candidate_b"):
+        if column in columns:
+            row[columns.index(column)] += moved.distances[Candidate]
+
+
+def remap_import(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    """What only an import needs that is not done yet, and how far its votes were counted: they are counted anew."""
+    place = columns.index("summary")
+    row[place] = {name: value for name, value in row[place].items() if name not in ("made", "paired", TALLIED_TO)}
+    row[columns.index("file")] = ""
+
+
+def remap_saved_filter(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    place = columns.index("filter")
+    row[place] = remap_import_filter(row[place], moved)
+
+
+def remap_export(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    place = columns.index("filters")
+    if "filter" in row[place]:
+        row[place] = {**row[place], "filter": remap_import_filter(row[place]["filter"], moved)}
+
+
+def remap_import_filter(told: Mapping[str, Any], moved: IdMap) -> dict[str, Any]:
+    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in told.items()}
+
+
+def remap_event(row: list[Any], columns: list[str], moved: IdMap) -> None:
+    """Map the id of the object that the event is about; None if that object is not part of the backup."""
+    place, kind = columns.index("object_id"), row[columns.index("object_type")]
+    model = {table.name: table.model for table in BACKUP_TABLES}.get(kind)
+    if model is not None and moved.has_place_for(model, row[place]):
+        row[place] = moved.id_of(model, row[place])
+    elif kind == "evaluation":
+        row[place] = next(iter(moved.single[Evaluation].values()))
+    elif kind == "user":
+        row[place] = moved.single[User].get(row[place])
+    else:
+        row[place] = None
+
+
+REMAPPERS: Final[Mapping[type[models.Model], Callable[[list[Any], list[str], IdMap], None]]] = {
+    Comparison: remap_comparison,
+    Run: remap_run,
+    Import: remap_import,
+    Slice: remap_saved_filter,
+    Export: remap_export,
+    Event: remap_event,
+}
+
+# ---- files -----------------------------------------------------------------------------------
+
+
+def restore_uploads(backup: BackupArchive, moved: IdMap, kept: list[FieldFile]) -> None:
+    for name, told in backup.manifest["files"].items():
+        row = Import.objects.get(pk=told["import"] + moved.distances[Import])
+        with backup.upload(name) as content:
+            row.file.save(row.file_name, content)
+            kept.append(row.file)

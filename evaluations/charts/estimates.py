@@ -1,0 +1,162 @@
+"""What charts are made of: estimates with intervals, the quantities that they measure."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from evaluations.stats.estimates import Estimate
+
+
+@dataclass(frozen=True)
+class PlottedEstimate:
+    """``label`` names the row, ``series`` whose number it is, ``note`` why the value or the interval is missing."""
+
+    label: str
+    series: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        given = [number for number in (self.value, self.low, self.high) if number is not None]
+        if not all(map(math.isfinite, given)):
+            raise ValueError(f"{self.label}, {self.series}: what is undefined is None, not {given}")
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
+
+@dataclass(frozen=True)
+class Dated:
+    """An estimate for a period, with the period's first day."""
+
+    day: date
+    estimate: PlottedEstimate
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate's score with its rank, 1 for the best, and the ranks that its interval allows."""
+
+    estimate: PlottedEstimate
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+    @property
+    def ranks(self) -> str:
+        """``2 (1–3)``; the rank alone where no other one is possible."""
+        if self.rank is None or self.rank_low is None or self.rank_high is None:
+            return "" if self.rank is None else str(self.rank)
+        if self.rank_low == self.rank_high == self.rank:
+            return str(self.rank)
+        return f"{self.rank} ({self.rank_low}–{self.rank_high})"
+
+
+@dataclass(frozen=True)
+class Binned:
+    """The share that is right among verdicts whose mean confidence is ``confidence``."""
+
+    confidence: float
+    estimate: PlottedEstimate
+
+
+def build_estimate(label: str, series: str, number: Estimate) -> PlottedEstimate:
+    """A number of the report as a plot takes it."""
+    low, high = number.ci95 or (None, None)
+    return PlottedEstimate(label, series, number.value, low, high, number.n, number.why or number.ci95_why or "")
+
+
+def list_labels(estimates: Iterable[PlottedEstimate]) -> list[str]:
+    """Rows in the order in which they are given first."""
+    return list(dict.fromkeys(estimate.label for estimate in estimates))
+
+
+def list_series(estimates: Iterable[PlottedEstimate]) -> list[str]:
+    return list(dict.fromkeys(estimate.series for estimate in estimates))
+
+
+def filter_with_value(estimates: Sequence[PlottedEstimate]) -> list[PlottedEstimate]:
+    return [estimate for estimate in estimates if estimate.value is not None]
+
+
+STEPS: Final = (1.0, 2.0, 5.0, 10.0)
+
+TARGET_STEPS: Final = 5
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """``bounds``: what no value can be beyond. Shares are said as percentages, what lies between two in points."""
+
+    name: str
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    is_share: bool = False
+    is_in_points: bool = False
+
+    @property
+    def format(self) -> str:
+        """The same for d3, along an axis."""
+        return ".0%" if self.is_share else "~g"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """How an axis names its values, where a format cannot: a hundred times the value, with its sign."""
+        said = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
+        return {"labelExpr": said} if self.is_in_points else {}
+
+    def said(self, value: float | None) -> str:
+        if value is None:
+            return "n/a"
+        if self.is_in_points:
+            return f"{value * 100:+.1f}".replace("-", "−")
+        return (f"{value:.1%}" if self.is_share else f"{value:.2f}").replace("-", "−")
+
+    def interval_said(self, estimate: PlottedEstimate) -> str:
+        if not estimate.has_interval:
+            return "none"
+        return f"{self.said(estimate.low)} to {self.said(estimate.high)}"
+
+
+def make_share_quantity(name: str) -> Quantity:
+    return Quantity(name, (0.0, 1.0), is_share=True)
+
+
+def make_points_quantity(name: str) -> Quantity:
+    """Between two shares. A percentage would be read as of one of them."""
+    return Quantity(f"{name}, points", (-1.0, 1.0), is_in_points=True)
+
+
+def make_coefficient_quantity(name: str) -> Quantity:
+    """Kappa and its like."""
+    return Quantity(name, (-1.0, 1.0))
+
+
+def compute_axis_domain(
+    quantity: Quantity, estimates: Sequence[PlottedEstimate], also: Iterable[float] = ()
+) -> list[float]:
+    """The two ends of an axis: round numbers around all values and intervals, and around ``also``."""
+    given = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    given += also
+    if not given:
+        return [0.0, 1.0]
+    least, most = min(given), max(given)
+    step = choose_round_step((most - least) or abs(most) or 1.0)
+    lowest, highest = quantity.bounds
+    low = max(math.floor(least / step) * step, lowest)
+    high = min(math.ceil(most / step) * step, highest)
+    if low == high:
+        low, high = max(low - step, lowest), min(high + step, highest)
+    return [round(low, 10), round(high, 10)]
+
+
+def choose_round_step(length: float) -> float:
+    """1, 2 or 5 times a power of ten, so that about five of them cover the length (Heckbert 1990)."""
+    rough = length / TARGET_STEPS
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(step for step in STEPS if step * power >= rough * (1 - 1e-9)) * power

@@ -1,0 +1,197 @@
+"""Forest plots: estimates in rows, the series of a row below each other."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaluations.charts.chart import Caption, Chart, build_estimate_table, build_notes, build_ranked_table
+from evaluations.charts.estimates import (
+    PlottedEstimate,
+    Quantity,
+    Ranked,
+    build_estimate,
+    compute_axis_domain,
+    make_share_quantity,
+)
+from evaluations.charts.themes import PAGE_THEME, Json, Theme
+from evaluations.charts.vega_lite import (
+    AXIS_PIXELS,
+    DrawnEstimates,
+    build_chart,
+    build_datum,
+    build_interval_layer,
+    build_measure_axis,
+    build_name_axis,
+    build_point_layers,
+    build_row_scale,
+    build_rule_layer,
+    build_specification,
+    build_text_field,
+    build_tooltip,
+    encode_color,
+    get_legend_height,
+    select_drawable,
+)
+from evaluations.stats.ranking import Standing
+
+MAX_ROWS: Final = 60
+
+SERIES_PIXELS: Final = 18
+
+ROW_GAP_PIXELS: Final = 14
+
+
+def build_forest_chart(
+    caption: Caption,
+    estimates: Sequence[PlottedEstimate],
+    quantity: Quantity,
+    medium: Theme,
+    *,
+    row_name: str,
+    neutral: float | None = None,
+) -> Chart:
+    """``neutral``: the value that favours nobody, drawn as a line."""
+    drawn = select_drawable(estimates, medium, MAX_ROWS)
+    notes = build_notes(estimates, caption.rule, MAX_ROWS)
+    spec = None
+    if drawn.estimates:
+        layers = build_forest_layers(drawn, quantity, medium, row_name, neutral)
+        data = [build_datum(one, quantity) for one in drawn.estimates]
+        spec = build_specification(caption, medium, notes, data, get_forest_height(drawn), layers)
+    return build_chart(caption, estimates, quantity, build_estimate_table(estimates, quantity, row_name), notes, spec)
+
+
+def build_forest_layers(
+    drawn: DrawnEstimates, quantity: Quantity, medium: Theme, row_name: str, neutral: float | None, *more: Json
+) -> list[Json]:
+    also = () if neutral is None else (neutral,)
+    along = build_measure_axis(quantity, compute_axis_domain(quantity, drawn.estimates, also))
+    marks = {
+        "encoding": {**encode_rows(drawn, medium), "color": encode_color(drawn.style)},
+        "layer": [
+            build_interval_layer(along),
+            *build_point_layers(drawn.style, medium, along, build_tooltip(row_name, quantity, *more)),
+        ],
+    }
+    return [*(build_rule_layer(value, medium) for value in also), marks]
+
+
+def encode_rows(drawn: DrawnEstimates, medium: Theme) -> Json:
+    rows = {"field": "label", "type": "nominal", "scale": build_row_scale(drawn.rows), "axis": build_name_axis(medium)}
+    encoding: Json = {"y": rows}
+    if len(drawn.style.names) > 1:
+        between = {"domain": drawn.style.names, "paddingOuter": ROW_GAP_PIXELS / 2 / SERIES_PIXELS}
+        encoding["yOffset"] = {"field": "series", "type": "nominal", "scale": between}
+    return encoding
+
+
+def get_forest_height(drawn: DrawnEstimates) -> int:
+    rows = len(drawn.rows) * (len(drawn.style.names) * SERIES_PIXELS + ROW_GAP_PIXELS)
+    return rows + AXIS_PIXELS + get_legend_height(drawn.style.names)
+
+
+EVEN_SHARE = 0.5
+
+
+def build_win_rate_chart(caption: Caption, estimates: Sequence[PlottedEstimate], medium: Theme = PAGE_THEME) -> Chart:
+    """Of each candidate: from people, from the judge alone, and corrected by people."""
+    return build_forest_chart(
+        caption, estimates, make_share_quantity("Win rate"), medium, row_name="Candidate", neutral=EVEN_SHARE
+    )
+
+
+def build_aspect_chart(
+    caption: Caption, estimates: Sequence[PlottedEstimate], quantity: Quantity, medium: Theme = PAGE_THEME
+) -> Chart:
+    """Judges, people, and the human ceiling on each aspect, on one scale."""
+    return build_forest_chart(caption, estimates, quantity, medium, row_name="Aspect")
+
+
+def build_reviewer_chart(
+    caption: Caption, estimates: Sequence[PlottedEstimate], quantity: Quantity, medium: Theme = PAGE_THEME
+) -> Chart:
+    """Of each person, with each judge or with the others."""
+    return build_forest_chart(caption, estimates, quantity, medium, row_name="Person")
+
+
+def build_preference_chart(caption: Caption, estimates: Sequence[PlottedEstimate], medium: Theme = PAGE_THEME) -> Chart:
+    """How often raters choose the first shown or the longer response; one half means no preference."""
+    return build_forest_chart(
+        caption,
+        estimates,
+        make_share_quantity("Share of verdicts without ties"),
+        medium,
+        row_name="Rater",
+        neutral=EVEN_SHARE,
+    )
+
+
+BRADLEY_TERRY_SCORE: Final = Quantity("Bradley–Terry score (log odds, 0 is the mean)")
+
+# Below the legend, which on a phone reaches over the ranks.
+RANK_HEADING_PIXELS: Final = 18
+
+
+def build_ranked(candidate: str, series: str, standing: Standing) -> Ranked:
+    """A candidate of a ranking as a plot takes it."""
+    low, high = standing.ranks or (None, None)
+    return Ranked(build_estimate(candidate, series, standing.score), standing.rank, low, high)
+
+
+def build_ranking_chart(caption: Caption, ranked: Sequence[Ranked], medium: Theme = PAGE_THEME) -> Chart:
+    """The best of the first series on top. On the right of each row its rank there, and the ranks it may have."""
+    ordered = sort_best_first(ranked)
+    estimates = [one.estimate for one in ordered]
+    drawn = select_drawable(estimates, medium, MAX_ROWS)
+    notes = build_notes(estimates, caption.rule, MAX_ROWS)
+    spec = None
+    if drawn.estimates:
+        ranks = {one.estimate: one.ranks or "n/a" for one in ordered}
+        first = {one.label: said for one, said in ranks.items() if one.series == estimates[0].series}
+        layers = build_forest_layers(
+            drawn, BRADLEY_TERRY_SCORE, medium, "Candidate", None, build_text_field("ranks", "Rank")
+        )
+        data = [{**build_datum(one, BRADLEY_TERRY_SCORE), "ranks": ranks[one]} for one in drawn.estimates]
+        layers.append(build_rank_axis(drawn, estimates[0].series, medium))
+        spec = build_specification(
+            caption, medium, notes, data, get_forest_height(drawn) + RANK_HEADING_PIXELS, layers, ranks=first
+        )
+        spec["resolve"] = {"scale": {"y": "independent"}}
+        spec["config"]["legend"]["offset"] += RANK_HEADING_PIXELS
+    return build_chart(
+        caption, estimates, BRADLEY_TERRY_SCORE, build_ranked_table(ordered, BRADLEY_TERRY_SCORE), notes, spec
+    )
+
+
+def sort_best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Candidates in descending order of the first series; those without a value come last."""
+    first = ranked[0].estimate.series if ranked else ""
+    values = {one.estimate.label: one.estimate.value for one in ranked if one.estimate.series == first}
+
+    def order(one: Ranked) -> tuple[bool, float]:
+        value = values.get(one.estimate.label)
+        return (value is None, -(value or 0.0))
+
+    return sorted(ranked, key=order)
+
+
+def build_rank_axis(drawn: DrawnEstimates, series: str, medium: Theme) -> Json:
+    """A second axis that names the same rows by their ranks in that series."""
+    axis = {
+        "orient": "right",
+        "title": f"Rank: {series}" if len(drawn.style.names) > 1 else "Rank",
+        "titleAngle": 0,
+        "titleAlign": "left",
+        "titleBaseline": "bottom",
+        "titleX": 6,
+        "titleY": -6,
+        "domain": False,
+        "ticks": False,
+        "grid": False,
+        "labelColor": medium.ink,
+        "labelExpr": "ranks[datum.value] || ''",
+        "labelFontWeight": 500,
+    }
+    return {
+        "mark": {"type": "point", "opacity": 0, "size": 0},
+        "encoding": {"y": {"field": "label", "type": "nominal", "scale": build_row_scale(drawn.rows), "axis": axis}},
+    }

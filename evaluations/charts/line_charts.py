@@ -1,0 +1,182 @@
+"""Charts with a line for each series: agreement over time, calibration."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Final
+
+from evaluations.charts.chart import Caption, Chart, build_binned_table, build_dated_table, build_notes
+from evaluations.charts.estimates import Binned, Dated, compute_axis_domain, make_share_quantity
+from evaluations.charts.themes import PAGE_THEME, Json, Theme
+from evaluations.charts.vega_lite import (
+    AXIS_PIXELS,
+    DrawnEstimates,
+    build_chart,
+    build_datum,
+    build_diagonal_layer,
+    build_interval_layer,
+    build_line_layers,
+    build_measure_axis,
+    build_point_layers,
+    build_specification,
+    build_text_field,
+    build_tooltip,
+    encode_color,
+    get_legend_height,
+    select_drawable,
+)
+
+AGREEMENT_SHARE: Final = make_share_quantity("Share that agrees with people")
+
+CONFIDENCE_SHARE: Final = make_share_quantity("Mean confidence of the judge")
+
+CALIBRATION_PIXELS: Final = 320
+
+# Between two judges that are equally sure: this share of the axis, so that one does not hide the other.
+JUDGE_OFFSET: Final = 0.012
+
+
+def build_calibration_chart(caption: Caption, binned: Sequence[Binned], medium: Theme = PAGE_THEME) -> Chart:
+    """On the dashed line confidence is what it claims to be; below it the judge is too sure of itself."""
+    estimates = [one.estimate for one in binned]
+    drawn = select_drawable(estimates, medium)
+    notes = build_notes(estimates, caption.rule, upright=True)
+    spec = None
+    if drawn.estimates:
+        series = drawn.style.names
+        domain = compute_axis_domain(AGREEMENT_SHARE, drawn.estimates, [one.confidence for one in binned])
+        data = build_calibration_data(
+            [one for one in binned if one.estimate in drawn.estimates], series, domain[1] - domain[0]
+        )
+        height = CALIBRATION_PIXELS + AXIS_PIXELS + get_legend_height(series)
+        spec = build_specification(
+            caption, medium, notes, data, height, build_calibration_layers(drawn, domain, medium)
+        )
+    return build_chart(caption, estimates, AGREEMENT_SHARE, build_binned_table(binned, AGREEMENT_SHARE), notes, spec)
+
+
+def build_calibration_data(binned: Sequence[Binned], series: Sequence[str], length: float) -> list[Json]:
+    apart = JUDGE_OFFSET * length
+    middle = (len(series) - 1) / 2
+    return [
+        {
+            **build_datum(one.estimate, AGREEMENT_SHARE),
+            "confidence": CONFIDENCE_SHARE.said(one.confidence),
+            "drawn_at": round(one.confidence + apart * (series.index(one.estimate.series) - middle), 6),
+        }
+        for one in binned
+    ]
+
+
+def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], medium: Theme) -> list[Json]:
+    """Both axes reach equally far, so that the diagonal is one."""
+    style = drawn.style
+    across = {**build_measure_axis(CONFIDENCE_SHARE, domain), "field": "drawn_at"}
+    along = build_measure_axis(AGREEMENT_SHARE, domain, upright=True)
+    says = build_tooltip("Confidence", AGREEMENT_SHARE, build_text_field("confidence", CONFIDENCE_SHARE.name))
+    marks = [
+        *build_line_layers(style, along),
+        build_interval_layer(along, upright=True),
+        *build_point_layers(style, medium, along, says, upright=True),
+    ]
+    return [
+        build_diagonal_layer(domain, medium),
+        {"encoding": {"x": across, "color": encode_color(style)}, "layer": marks},
+    ]
+
+
+AGREEMENT_QUANTITY: Final = make_share_quantity("Agreement")
+
+TIMELINE_PIXELS: Final = 240
+
+# How much of the time between two numbers the series of one period spread over.
+SERIES_SPREAD: Final = 0.3
+
+HALF_DAY_MILLISECONDS: Final = 43_200_000
+
+
+def build_timeline_chart(caption: Caption, dated: Sequence[Dated], medium: Theme = PAGE_THEME) -> Chart:
+    """Series of one period are drawn side by side; a line ends before a period without a value."""
+    estimates = [one.estimate for one in dated]
+    drawn = select_drawable(estimates, medium)
+    notes = build_notes(estimates, caption.rule, upright=True)
+    spec = None
+    if drawn.estimates:
+        series = drawn.style.names
+        data = build_timeline_data([one for one in dated if one.estimate.series in series], series)
+        reached = pad_time_range([row["drawn_at"] for row in data])
+        layers = [build_timeline_layer(drawn, sorted({one.day for one in dated}), reached, medium)]
+        spec = build_specification(
+            caption, medium, notes, data, TIMELINE_PIXELS + AXIS_PIXELS + get_legend_height(series), layers
+        )
+    return build_chart(
+        caption, estimates, AGREEMENT_QUANTITY, build_dated_table(dated, AGREEMENT_QUANTITY), notes, spec
+    )
+
+
+def build_timeline_data(dated: Sequence[Dated], series: Sequence[str]) -> list[Json]:
+    """Periods without a number stay in the data: they are where a line ends."""
+    apart = SERIES_SPREAD * find_shortest_gap([one.day for one in dated])
+    return [
+        {
+            **build_datum(one.estimate, AGREEMENT_QUANTITY),
+            "day": one.day.isoformat(),
+            "drawn_at": shift_series(one.day, series.index(one.estimate.series), len(series), apart),
+        }
+        for one in dated
+    ]
+
+
+def find_shortest_gap(days: Sequence[date]) -> timedelta:
+    ordered = sorted(set(days))
+    gaps = [later - earlier for earlier, later in pairwise(ordered)]
+    return min(gaps, default=timedelta(days=1))
+
+
+def shift_series(day: date, number: int, of: int, apart: timedelta) -> int:
+    """The moment at which a series is drawn: to the left or right of the day, so that whiskers do not cover others."""
+    shift = (number / (of - 1) - 0.5) * apart if of > 1 else timedelta(0)
+    return convert_to_milliseconds(day) + shift // timedelta(milliseconds=1)
+
+
+def pad_time_range(moments: Sequence[int]) -> list[int]:
+    """From the first moment to the last; half a day to both sides of one alone."""
+    first, last = min(moments), max(moments)
+    return [first, last] if first < last else [first - HALF_DAY_MILLISECONDS, last + HALF_DAY_MILLISECONDS]
+
+
+def build_timeline_layer(drawn: DrawnEstimates, days: Sequence[date], reached: Sequence[int], medium: Theme) -> Json:
+    style = drawn.style
+    along = build_measure_axis(
+        AGREEMENT_QUANTITY, compute_axis_domain(AGREEMENT_QUANTITY, drawn.estimates), upright=True
+    )
+    says = build_tooltip("Time", AGREEMENT_QUANTITY)
+    marks = [
+        *build_line_layers(style, along),
+        build_interval_layer(along, upright=True),
+        *build_point_layers(style, medium, along, says, upright=True),
+    ]
+    return {"encoding": {"x": build_time_axis(days, reached), "color": encode_color(style)}, "layer": marks}
+
+
+def build_time_axis(days: Sequence[date], reached: Sequence[int]) -> Json:
+    """Marked where the periods begin, and named where there is room.
+
+    Time is given as a number: the expressions that a strict policy allows take a timestamp for a year. How far it
+    reaches is said: a layer without a mark, such as of the hollow ones, has none to find it from, and Vega warns.
+    """
+    form = "%-d %b" if max(days) - min(days) < timedelta(days=365) else "%b %Y"
+    axis = {
+        "title": None,
+        "grid": False,
+        "values": [convert_to_milliseconds(day) for day in days],
+        "labelExpr": f"utcFormat(datum.value, '{form}')",
+        "labelOverlap": True,
+        "labelSeparation": 8,
+    }
+    scale = {"domain": list(reached), "zero": False, "nice": False, "padding": 16}
+    return {"field": "drawn_at", "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def convert_to_milliseconds(day: date) -> int:
+    return (day - date(1970, 1, 1)).days * 86_400_000

@@ -1,0 +1,306 @@
+"""The charts of each part of a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from evaluations.charts.chart import Caption, Chart, build_slugs
+from evaluations.charts.estimates import (
+    Binned,
+    Dated,
+    PlottedEstimate,
+    Ranked,
+    build_estimate,
+    make_coefficient_quantity,
+    make_points_quantity,
+    make_share_quantity,
+)
+from evaluations.charts.forest_charts import (
+    build_aspect_chart,
+    build_forest_chart,
+    build_preference_chart,
+    build_ranked,
+    build_ranking_chart,
+    build_reviewer_chart,
+    build_win_rate_chart,
+)
+from evaluations.charts.line_charts import build_calibration_chart, build_timeline_chart
+from evaluations.charts.themes import PAGE_THEME, PEOPLE_SERIES, Theme
+from evaluations.domain.reports import ReportPart
+from evaluations.stats.agreement_timeline import Timeline, TimelinePoint
+from evaluations.stats.bias.board import BiasBoard
+from evaluations.stats.bias.tendency import BiasTendency
+from evaluations.stats.confidence_calibration import CalibrationBin, ConfidenceCalibration
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.full_report import Report
+from evaluations.stats.human_ceiling import CeilingLevel
+from evaluations.stats.judge_comparison import ComparedJudges
+from evaluations.stats.report_parts import AspectPeople
+from evaluations.stats.reviewers import ReviewerStatistics
+from evaluations.stats.score_agreement import ScoreAgreement
+from evaluations.stats.score_report import ScoreReport
+from evaluations.stats.win_rates import WinRates
+from evaluations.stats.wins import JudgeWins, Wins
+
+JUDGE_SERIES = "judge"
+
+MARKUP_NAMES = {"any": "any Markdown", "emphasis": "bold or italics"}
+
+BIAS_RULE = (
+    "Without ties. People are their majority; beside it the judge is over the same comparisons, alone over all. Nobody "
+    "reads a comparison in both orders, so people have no number for the order."
+)
+
+
+def build_bias_charts(boards: Mapping[str, BiasBoard], aspect: str, medium: Theme) -> list[Chart]:
+    estimates = [one for name, board in boards.items() for one in iterate_bias_estimates(name, board)]
+    caption = Caption("bias-preferences", f"How often each is chosen, on {aspect}", BIAS_RULE)
+    return [build_preference_chart(caption, [one for one in estimates if one.n], medium)]
+
+
+def iterate_bias_estimates(judge: str, board: BiasBoard) -> Iterator[PlottedEstimate]:
+    yield build_estimate(f"First shown, {judge}", JUDGE_SERIES, board.position.first_shown)
+    yield from iterate_tendency_estimates(f"Longer, {judge}", board.length.longer)
+    for kind, tendency in board.markup.items():
+        yield from iterate_tendency_estimates(f"With {MARKUP_NAMES.get(kind, kind)}, {judge}", tendency)
+    yield from iterate_tendency_estimates(f"Own family, {judge}", board.same_family)
+
+
+def iterate_tendency_estimates(label: str, tendency: BiasTendency) -> Iterator[PlottedEstimate]:
+    both = tendency.majority.people.n > 0
+    yield build_estimate(label, JUDGE_SERIES, tendency.majority.judge if both else tendency.judge)
+    yield build_estimate(label, PEOPLE_SERIES, tendency.majority.people)
+
+
+DIFFERENCE_QUANTITY = make_points_quantity("Difference in agreement")
+
+SAME_ITEMS_RULE = (
+    "With the majority of people, splits left out, on the comparisons on which both judges have a verdict."
+)
+
+WEIGHTS_RULE = (
+    "The weight that the judge put on A, from the probabilities of its labels, against how often people chose A; a tie "
+    "is half. On the dashed line both are the same."
+)
+
+
+def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[str, str], medium: Theme) -> Chart:
+    """``names``: of aspects by key."""
+    estimates = [
+        build_estimate(names.get(key, key), f"{two.first} less {two.second}", one.comparison.difference)
+        for two in compared
+        for key, one in two.aspects.items()
+    ]
+    caption = Caption("judges-differences", "Which judge agrees more with people", SAME_ITEMS_RULE)
+    return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, medium, row_name="Aspect", neutral=0.0)
+
+
+def iterate_confidence_charts(
+    found: Mapping[str, ConfidenceCalibration], aspect: str, medium: Theme
+) -> Iterator[Chart]:
+    binned = [build_binned(name, one) for name, judge in found.items() for one in judge.bins if one.n]
+    if binned:
+        caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
+        yield build_calibration_chart(caption, binned, medium)
+
+
+def build_binned(judge: str, one: CalibrationBin) -> Binned:
+    label = f"{one.low:.0%} to {one.high:.0%}"
+    return Binned(one.mean_weight or 0.0, build_estimate(label, judge, one.chosen_by_people))
+
+
+OTHERS_RULE = "“people” is agreement with the majority of the other people on the same comparison."
+
+VOTES_RULE = (
+    "Each vote stands on the day of its first choice. “people” is how often another vote on the same comparison is "
+    "the same."
+)
+
+
+def build_people_charts(people: AspectPeople, aspect: str, medium: Theme) -> list[Chart]:
+    if not people.reviewers:
+        return []
+    caption = Caption("people-reviewers", f"Agreement of each person on {aspect}", OTHERS_RULE)
+    each = build_reviewer_chart(
+        caption, list(iterate_reviewer_estimates(people.reviewers)), make_share_quantity("Agreement"), medium
+    )
+    return [each, *iterate_timeline_charts(people.timeline, aspect, medium)]
+
+
+def iterate_reviewer_estimates(reviewers: Sequence[ReviewerStatistics]) -> Iterator[PlottedEstimate]:
+    for one in reviewers:
+        yield build_estimate(one.rater, PEOPLE_SERIES, one.others)
+        for judge, number in one.judges.items():
+            yield build_estimate(one.rater, judge, number)
+
+
+def iterate_timeline_charts(timeline: Timeline, aspect: str, medium: Theme) -> Iterator[Chart]:
+    if timeline.bucket and len(timeline.points) > 1:  # one period is no course
+        caption = Caption("people-time", f"Agreement over time on {aspect}, by {timeline.bucket}", VOTES_RULE)
+        yield build_timeline_chart(
+            caption, [dated for point in timeline.points for dated in iterate_point_estimates(point)], medium
+        )
+
+
+def iterate_point_estimates(point: TimelinePoint) -> Iterator[Dated]:
+    day = date.fromisoformat(point.start)
+    label = point.start if point.start == point.end else f"{point.start} to {point.end}"
+    yield Dated(day, build_estimate(label, PEOPLE_SERIES, point.people))
+    for judge, number in point.judges.items():
+        yield Dated(day, build_estimate(label, judge, number))
+
+
+SCORES_RULE = "Each judge against the mean of people’s scores; each person against the mean of the other people’s."
+
+
+def build_score_charts(report: ScoreReport, aspect: str, medium: Theme) -> list[Chart]:
+    estimates = list(iterate_score_estimates(PEOPLE_SERIES, report.human_human.others))
+    for name, judge in report.judges.items():
+        estimates += iterate_score_estimates(name, judge.people)
+    caption = Caption("scores-agreement", f"Agreement of scores on {aspect}", SCORES_RULE)
+    estimates.sort(key=lambda one: SCORE_MEASURES.index(one.label))
+    return [
+        build_forest_chart(caption, estimates, make_coefficient_quantity("Coefficient"), medium, row_name="Measure")
+    ]
+
+
+SCORE_MEASURES = ("Pearson", "Spearman", "Kendall’s tau-b", "ICC (agreement)", "Krippendorff’s alpha (interval)")
+
+
+def iterate_score_estimates(series: str, found: ScoreAgreement) -> Iterator[PlottedEstimate]:
+    numbers = (found.pearson, found.spearman, found.kendall_tau_b, found.icc_agreement, found.krippendorff_alpha)
+    for label, number in zip(SCORE_MEASURES, numbers, strict=True):
+        yield build_estimate(label, series, number)
+
+
+JUDGE_ALONE = "judge alone"
+
+JUDGE_CORRECTED = "judge corrected by people"
+
+TIES_RULE = "A tie counts as half a win."
+
+RANKING_RULE = "Bradley–Terry, a tie counts as half a win each."
+
+
+def build_win_charts(wins: Wins, aspect: str, medium: Theme) -> list[Chart]:
+    if not wins.judges:
+        return [*iterate_people_rate_charts(wins, aspect, medium), *iterate_people_ranking_charts(wins, aspect, medium)]
+    names = build_slugs(wins.judges)
+    return [
+        plot
+        for judge, of_judge in wins.judges.items()
+        for plot in iterate_judge_win_charts(wins, of_judge, judge, names, aspect, medium)
+    ]
+
+
+def iterate_judge_win_charts(
+    wins: Wins, of_judge: JudgeWins, judge: str, names: dict[str, str], aspect: str, medium: Theme
+) -> Iterator[Chart]:
+    rates = Caption(f"wins-rates-{names[judge]}", f"Win rates on {aspect}: people and {judge}", TIES_RULE)
+    yield build_win_rate_chart(rates, list(iterate_win_estimates(of_judge.rates)), medium)
+    scores = Caption(f"wins-ranking-{names[judge]}", f"Ranking on {aspect}: people and {judge}", RANKING_RULE)
+    if standings := list(iterate_standings(wins, of_judge)):
+        yield build_ranking_chart(scores, standings, medium)
+
+
+def iterate_win_estimates(rates: WinRates) -> Iterator[PlottedEstimate]:
+    for candidate, rate in rates.candidates.items():
+        yield build_estimate(candidate, PEOPLE_SERIES, rate.people)
+        yield build_estimate(candidate, JUDGE_ALONE, rate.judge)
+        yield build_estimate(candidate, JUDGE_CORRECTED, rate.corrected)
+
+
+def iterate_standings(wins: Wins, of_judge: JudgeWins) -> Iterator[Ranked]:
+    sources = {PEOPLE_SERIES: wins.ranking, JUDGE_ALONE: of_judge.ranking, JUDGE_CORRECTED: of_judge.corrected_ranking}
+    for source, found in sources.items():
+        for candidate, standing in found.standings.items():
+            yield build_ranked(candidate, source, standing)
+
+
+def iterate_people_rate_charts(wins: Wins, aspect: str, medium: Theme) -> Iterator[Chart]:
+    estimates = [build_estimate(candidate, PEOPLE_SERIES, rate) for candidate, rate in wins.people.items()]
+    yield build_win_rate_chart(
+        Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE), estimates, medium
+    )
+
+
+def iterate_people_ranking_charts(wins: Wins, aspect: str, medium: Theme) -> Iterator[Chart]:
+    if found := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
+        yield build_ranking_chart(
+            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), found, medium
+        )
+
+
+CEILING_RULE: Final = (
+    "Each person is left out in turn: that person and the judge are measured against the majority of the remaining "
+    "people, on the same comparisons, ties kept."
+)
+
+ALONE_RULE: Final = "With the majority of people, ties kept."
+
+EACH_PERSON_RULE: Final = "Each person with the majority of the others, ties kept."
+
+
+def build_report_charts(report: Report, part: ReportPart, aspect: str, medium: Theme = PAGE_THEME) -> list[Chart]:
+    """``aspect``: the key of the one that is looked at. Parts whose plots show all aspects at once pass it by."""
+    name = report.names.get(aspect, aspect)
+    match part:
+        case ReportPart.AGREEMENT:
+            return [build_agreement_chart(report, medium)] if report.aspects else []
+        case ReportPart.BIAS:
+            return build_bias_charts(report.bias[aspect], name, medium) if report.bias.get(aspect) else []
+        case ReportPart.WINS:
+            return build_win_charts(report.wins[aspect], name, medium) if aspect in report.wins else []
+        case ReportPart.PEOPLE:
+            return build_people_charts(report.people[aspect], name, medium) if aspect in report.people else []
+        case ReportPart.JUDGES:
+            return build_judge_charts(report, aspect, name, medium)
+        case ReportPart.SCORES:
+            return build_score_charts(report.scores[aspect], name, medium) if aspect in report.scores else []
+
+
+def build_judge_charts(report: Report, aspect: str, name: str, medium: Theme) -> list[Chart]:
+    compared = [build_difference_chart(report.compared_judges, report.names, medium)] if report.compared_judges else []
+    return [*compared, *iterate_confidence_charts(report.confidence.get(aspect, {}), name, medium)]
+
+
+def build_agreement_chart(report: Report, medium: Theme) -> Chart:
+    """Judges and people compared with the same majorities; judges or people alone if there are none."""
+    levels = [
+        (one.name, name, judge.ceiling.s1) for one in report.aspects.values() for name, judge in one.answering.items()
+    ]
+    if any(level.n for _, _, level in levels):
+        rule, estimates = CEILING_RULE, build_ceiling_estimates(levels)
+    elif levels:
+        rule, estimates = (
+            ALONE_RULE,
+            [
+                build_estimate(one.name, name, judge.judge_human.majority.with_ties.agreement)
+                for one in report.aspects.values()
+                for name, judge in one.answering.items()
+            ],
+        )
+    else:
+        rule, estimates = (
+            EACH_PERSON_RULE,
+            [
+                build_estimate(one.name, PEOPLE_SERIES, one.human_human.majority.with_ties.agreement)
+                for one in report.aspects.values()
+            ],
+        )
+    caption = Caption("agreement-aspects", "Agreement by aspect", rule)
+    return build_aspect_chart(caption, estimates, make_share_quantity("Agreement"), medium)
+
+
+def build_ceiling_estimates(levels: Sequence[tuple[str, str, CeilingLevel]]) -> list[PlottedEstimate]:
+    """People once on each aspect, or once for each judge where judges have verdicts on different comparisons."""
+    of_aspect: dict[str, set[Estimate]] = {}
+    for aspect, _, level in levels:
+        of_aspect.setdefault(aspect, set()).add(level.people)
+    are_shared = all(len(people) == 1 for people in of_aspect.values())
+    estimates: list[PlottedEstimate] = []
+    for aspect, name, level in levels:
+        series = PEOPLE_SERIES if are_shared else f"{PEOPLE_SERIES}, where {name} judged"
+        people = build_estimate(aspect, series, level.people)
+        estimates += [*([] if people in estimates else [people]), build_estimate(aspect, name, level.judge)]
+    return estimates

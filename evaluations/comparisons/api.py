@@ -1,0 +1,338 @@
+"""Comparisons, tags, saved filters in the API."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query
+
+from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
+from evaluations.api.form_validation import clean_form, dump_sent_fields, refuse_unknown_filters
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
+from evaluations.api.problems import FieldError, Problem
+from evaluations.api.serializers import serialize_messages
+from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
+from evaluations.comparisons.forms import FilterForm, ManualComparisonForm
+from evaluations.comparisons.schemas import (
+    AssignedOut,
+    AssignIn,
+    ComparisonDetailOut,
+    ComparisonIn,
+    NamePatch,
+    ResponseOut,
+    SavedFilterIn,
+    SavedFilterListOut,
+    SavedFilterOut,
+    TaggingIn,
+    TagJobIn,
+    TagJobOut,
+    TagListOut,
+    TagOut,
+    TagStepOut,
+    TagUndoIn,
+)
+from evaluations.comparisons.selectors import find_comparisons, list_if_few_distinguishable, list_tags_with_counts
+from evaluations.comparisons.services import (
+    add_comparison,
+    change_tag_name,
+    create_saved_filter,
+    delete_saved_filter,
+    delete_unused_tag,
+    rename_saved_filter,
+    start_tag_job,
+    tag_comparisons,
+    undo_tagging,
+    untag_comparisons,
+)
+from evaluations.domain.filters import ComparisonFilter, parse_filter
+from evaluations.domain.roles import Scope
+from evaluations.models.comparisons import Comparison, Slice, Tag
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication
+from evaluations.reviews.queues.services import assign_comparisons
+from evaluations.reviews.selectors import put_in_order_shown
+from evaluations.tasks import send_task, tag_all
+from evaluations.verdicts.vote_table import build_vote_table
+from evaluations.visibility import can_see_judges, can_see_verdicts, record_disclosure, visible_comparisons
+from evaluations.web.forms import ReviewersForm
+
+operations = OperationRouter(tags=["comparisons"])
+DETAIL_RELATIONS: Final = (
+    "query",
+    "response_a__candidate",
+    "response_b__candidate",
+    "evaluation__review_rubric__rubric",
+)
+PAGING_PARAMETERS: Final = ("cursor", "limit")
+FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "q": "words in the texts",
+    "category": "the category of the query",
+    "candidate": "one of the two",
+    "against": "the other one",
+    "tag": "may be given several times",
+    "flagged": "`on`: a text speaks to the judge",
+    "aspect": "what a choice is about",
+    "choice": "what was chosen: A, B, tie, both_bad, differs, split",
+    "rater": "`kind:name`; empty: the label",
+    "reviews": "how far people are: none, begun, saved, final, skipped",
+    "disagreement": "open or settled",
+    "judge_failed": "how a judge's call ended, or `any`",
+    "origin": "imported, paired or by_hand",
+    "import": "the id of the import that brought it",
+    "slice": "the name of a slice",
+}
+FILTER_PARAMETERS: Final = [
+    {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": words,
+        "schema": {"type": "array", "items": {"type": "string"}} if name == "tag" else {"type": "string"},
+    }
+    for name, words in FILTER_DESCRIPTIONS.items()
+]
+
+
+@operations.get_one(
+    "/evaluations/{slug:slug}/comparisons", Scope.READ, ComparisonPageOut, extra={"parameters": FILTER_PARAMETERS}
+)
+def list_comparisons(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
+    """By the filters of the page, in the order of their ids. A filter that you may not use is refused."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug)
+    wanted = parse_filters(request, user, evaluation)
+    found = find_comparisons(evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
+    rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
+    if is_allowed(user, Action.REVIEW, evaluation) and any(one.tells_what_others_chose for one in wanted):
+        record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or rows)
+    return ComparisonPageOut(
+        items=serialize_comparisons(user, evaluation, rows),
+        next=encode_cursor(found.goes_on) if found.goes_on else None,
+        is_whole=found.is_whole,
+    )
+
+
+def parse_filters(request: HttpRequest, user: User, evaluation: Evaluation) -> list[ComparisonFilter]:
+    form = FilterForm(
+        request.GET,
+        evaluation=evaluation,
+        sees_all=is_allowed(user, Action.SEE_ALL, evaluation),
+        judges_shown=can_see_judges(user, evaluation),
+    )
+    refuse_unknown_filters(request.GET.dict(), form, PAGING_PARAMETERS)
+    clean_form(form, "query")
+    sliced = form.sliced()
+    return [one for one in (form.wanted(), sliced.wanted if sliced else ComparisonFilter()) if one]
+
+
+@operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
+def add_one_comparison(request: HttpRequest, slug: str, body: ComparisonIn) -> ComparisonDetailOut:
+    """One written by hand. Of the two candidates A is the one whose name sorts first."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = ManualComparisonForm(dump_sent_fields(body))
+    clean_form(form)
+    made = add_comparison(evaluation, form.written(), user=user)
+    return serialize_comparison_detail(user, get_comparison_row(evaluation, made.pk))
+
+
+@operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}", Scope.READ, ComparisonDetailOut)
+def get_comparison(request: HttpRequest, slug: str, pk: int) -> ComparisonDetailOut:
+    """Its texts. What others chose stands under its verdicts."""
+    user = token_user(request)
+    return serialize_comparison_detail(user, get_comparison_row(require_evaluation(user, slug), pk))
+
+
+def get_comparison_row(evaluation: Evaluation, pk: int) -> Comparison:
+    row: Comparison = get_object_or_404(
+        Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
+    )
+    return row
+
+
+def serialize_comparison_detail(user: User, row: Comparison) -> ComparisonDetailOut:
+    is_open = can_see_verdicts(user, row)
+    stored = (row.response_a, row.response_b)
+    responses = stored if is_open else put_in_order_shown(user, row, stored)
+    return ComparisonDetailOut(
+        id=row.pk,
+        query_id=row.query.key,
+        messages=serialize_messages(row.query.messages),
+        context=row.query.context,
+        reference=row.query.reference,
+        category=row.query.category,
+        flags=split_flags(row.query.flags),
+        responses=[
+            ResponseOut(
+                side=side,
+                candidate=response.candidate.name if is_open else None,
+                messages=serialize_messages(response.messages),
+                flags=split_flags(response.flags),
+                metadata=response.metadata if is_open else None,
+            )
+            for side, response in zip("AB", responses, strict=True)
+        ],
+        is_open=is_open,
+    )
+
+
+def split_flags(flags: str) -> list[str]:
+    return flags.split(",") if flags else []
+
+
+@operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}/verdicts", Scope.READ, VoteTableOut)
+def get_verdicts(request: HttpRequest, slug: str, pk: int) -> VoteTableOut:
+    """What everyone said of it, the labels, and what was settled; nothing of it before your own first save."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug)
+    row: Comparison = get_object_or_404(
+        visible_comparisons(user, evaluation).select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
+    )
+    sees_judges = can_see_judges(user, evaluation)
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, [row], judges=sees_judges)
+    decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
+    return serialize_vote_table(build_vote_table(row, with_judges=sees_judges), list(decided))
+
+
+@operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)
+def give_comparisons(request: HttpRequest, slug: str, body: AssignIn) -> AssignedOut:
+    """Give comparisons to people by name: they meet them next."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    people = ReviewersForm({"people": body.people}, people=list_reviewers(evaluation)).chosen()
+    refuse_unknown_comparisons(evaluation, body.comparisons)
+    comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=body.comparisons))
+    given = assign_comparisons(evaluation, comparisons, people, user)
+    return AssignedOut(comparisons=given.number, reviewed_already=given.reviewed, waiting_already=given.waiting)
+
+
+def refuse_unknown_comparisons(evaluation: Evaluation, ids: Sequence[int]) -> None:
+    if Comparison.objects.filter(evaluation=evaluation, pk__in=ids).count() < len(set(ids)):
+        fault = FieldError("body.comparisons", "One of these is no comparison here.")
+        raise Problem("invalid", "One of these is no comparison here. Nothing was done.", faults=[fault])
+
+
+# ---- tags ----------------------------------------------------------------------------------
+
+
+@operations.get_one("/evaluations/{slug:slug}/tags", Scope.READ, TagListOut)
+def list_tags(request: HttpRequest, slug: str) -> TagListOut:
+    """All of them, at most 500, by name."""
+    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    counted: Any = list_tags_with_counts(evaluation)
+    return TagListOut(items=[TagOut(id=one.pk, name=one.name, comparisons=one.number) for one in counted])
+
+
+@operations.do("/evaluations/{slug:slug}/tags/put", Scope.WRITE, TagStepOut)
+def put_tag(request: HttpRequest, slug: str, body: TaggingIn) -> TagStepOut:
+    """Put a tag on comparisons; it is made where there is none of that name."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.TAG)
+    refuse_unknown_comparisons(evaluation, body.comparisons)
+    return serialize_tag_step(tag_comparisons(evaluation, body.comparisons, body.name, user=user))
+
+
+@operations.do("/evaluations/{slug:slug}/tags/take", Scope.WRITE, TagStepOut)
+def take_tag(request: HttpRequest, slug: str, body: TaggingIn) -> TagStepOut:
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.TAG)
+    refuse_unknown_comparisons(evaluation, body.comparisons)
+    return serialize_tag_step(untag_comparisons(evaluation, body.comparisons, body.name, user=user))
+
+
+@operations.do("/evaluations/{slug:slug}/tags/undo", Scope.WRITE, TagStepOut)
+def undo_tag(request: HttpRequest, slug: str, body: TagUndoIn) -> TagStepOut:
+    """Take back one step: exactly the comparisons that it changed."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.TAG)
+    return serialize_tag_step(undo_tagging(evaluation, body.step, user=user))
+
+
+@operations.do("/evaluations/{slug:slug}/tags/put-all", Scope.WRITE, TagJobOut)
+def put_tag_on_all(request: HttpRequest, slug: str, body: TagJobIn) -> TagJobOut:
+    """Put a tag on all that a filter means by now, or take it from them, in the background."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.TAG)
+    wanted = parse_filter_json(body.filter)
+    work = start_tag_job(evaluation, [wanted] if wanted else [], body.name, takes_away=body.takes_away, user=user)
+    send_task(tag_all, work.pk)
+    return TagJobOut(id=work.pk, name=work.tag.name)
+
+
+@operations.change("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE, TagOut)
+def rename_tag(request: HttpRequest, slug: str, pk: int, body: NamePatch) -> TagOut:
+    one = get_tag_for_program(request, slug, pk)
+    change_tag_name(one, body.name, user=token_user(request))
+    return TagOut(id=one.pk, name=one.name, comparisons=one.taggings.count())
+
+
+@operations.remove("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE)
+def delete_tag(request: HttpRequest, slug: str, pk: int) -> None:
+    """Only one that nothing has any more."""
+    delete_unused_tag(get_tag_for_program(request, slug, pk), user=token_user(request))
+
+
+def get_tag_for_program(request: HttpRequest, slug: str, pk: int) -> Tag:
+    evaluation = require_evaluation(token_user(request), slug, Action.TAG)
+    return get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+
+
+def serialize_tag_step(event: Event) -> TagStepOut:
+    return TagStepOut(step=event.pk, name=event.after["name"], changed=event.after["number"])
+
+
+# ---- slices --------------------------------------------------------------------------------
+
+
+@operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
+def list_slices(request: HttpRequest, slug: str) -> SavedFilterListOut:
+    """Filters with a name, for reports and exports."""
+    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    rows = Slice.objects.filter(evaluation=evaluation).order_by("name")
+    return SavedFilterListOut(items=[serialize_saved_filter(one) for one in rows])
+
+
+@operations.make("/evaluations/{slug:slug}/slices", Scope.WRITE, SavedFilterOut)
+def save_slice(request: HttpRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.TAG)
+    return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
+
+
+def parse_filter_json(given: Mapping[str, Any]) -> ComparisonFilter:
+    """A filter as JSON has it; a value of another kind is a mistake of the program."""
+    for name, value in given.items():
+        is_tags = name == "tag" and isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if not (is_tags or isinstance(value, str | bool | int)):
+            fault = FieldError(f"body.filter.{name}", "A value is a text, true or a number; of tags a list of texts.")
+            raise Problem("invalid", "The filter cannot be read. Nothing was done.", faults=[fault])
+    return parse_filter(
+        {name: value if name == "tag" or value is True else str(value) for name, value in given.items()}
+    )
+
+
+@operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)
+def rename_slice(request: HttpRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
+    user, one = token_user(request), get_saved_filter_for_program(request, slug, pk)
+    rename_saved_filter(one, body.name, user=user)
+    return serialize_saved_filter(one)
+
+
+@operations.remove("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE)
+def delete_slice(request: HttpRequest, slug: str, pk: int) -> None:
+    delete_saved_filter(get_saved_filter_for_program(request, slug, pk), user=token_user(request))
+
+
+def get_saved_filter_for_program(request: HttpRequest, slug: str, pk: int) -> Slice:
+    evaluation = require_evaluation(token_user(request), slug, Action.TAG)
+    return get_object_or_404(Slice.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+
+
+def serialize_saved_filter(one: Slice) -> SavedFilterOut:
+    return SavedFilterOut(id=one.pk, name=one.name, filter=one.filter, in_words=one.wanted.in_words())

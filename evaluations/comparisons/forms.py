@@ -1,0 +1,294 @@
+"""Forms that filter, add or act on comparisons."""
+
+from collections.abc import Collection, Iterable, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from django import forms
+
+from evaluations.comparisons.services import ManualComparison
+from evaluations.domain.choices import Choice
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import (
+    ANY_FAILURE,
+    DIFFERS,
+    ORIGIN_TEXTS,
+    REVIEWS_SAVED_TEXTS,
+    SPLIT,
+    ComparisonFilter,
+    DisagreementState,
+    NamedFilter,
+    parse_filter,
+)
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SplitRule, candidate_conditions
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.search import parse_search_text
+from evaluations.models.base import enum_choices
+from evaluations.models.comparisons import Candidate, Slice, Tag
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.selection import list_categories
+
+MAX_TEXT_LENGTH = 500_000
+
+CANDIDATE_INPUT = forms.TextInput(attrs={"list": "candidates", "autocomplete": "off", "spellcheck": "false"})
+
+
+class LongText(forms.CharField):
+    """Text as it was written; browsers send line ends in a way of their own."""
+
+    def __init__(self, *, rows: int, **options: Any) -> None:
+        super().__init__(
+            max_length=MAX_TEXT_LENGTH,
+            strip=False,
+            widget=forms.Textarea(attrs={"rows": rows, "dir": "auto"}),
+            **options,
+        )
+
+    def to_python(self, value: Any) -> str:
+        text: str = super().to_python(value) or ""
+        return text.replace("\r\n", "\n")
+
+
+class ManualComparisonForm(forms.Form):
+    query = LongText(rows=4, help_text="What was asked, word for word.")
+    category = forms.CharField(required=False, max_length=120, help_text="A group to filter and report by.")
+    context = LongText(rows=3, required=False, help_text="What the candidates were given besides the query.")
+    reference = LongText(rows=3, required=False, help_text="An answer known to be right.")
+    first_candidate = forms.CharField(label="Candidate", max_length=200, widget=CANDIDATE_INPUT)
+    first_response = LongText(rows=10, label="Its response")
+    second_candidate = forms.CharField(label="Other candidate", max_length=200, widget=CANDIDATE_INPUT)
+    second_response = LongText(rows=10, label="Its response")
+
+    def written(self) -> ManualComparison:
+        return ManualComparison(**self.cleaned_data)
+
+
+FAILURE_CHOICES = [
+    ("", "–"),
+    (ANY_FAILURE, "in any way"),
+    *((state.value, state.value.replace("_", " ")) for state in FAILURE_STATES),
+]
+
+VOTE_CHOICES = [
+    ("", "anything"),
+    *((choice.value, choice.value.replace("_", " ")) for choice in Choice),
+    (DIFFERS, "differs from itself"),
+    (SPLIT, "split, no label"),
+]
+
+DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "settled")]
+
+MAX_OFFERED: Final = 500
+
+UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
+
+OfferedChoices = Iterable[tuple[Any, Any]]
+
+
+class FilterForm(forms.Form):
+    """Everything may be left out. A filter that this person may not use is no field of the form.
+
+    Its fields are named as `domain.filters` names them in an address.
+    """
+
+    q = forms.CharField(
+        label="Words in its texts",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"placeholder": "words, “a phrase”, -without"}),
+    )
+    category = forms.ChoiceField(required=False)
+    candidate = forms.ChoiceField(required=False)
+    against = forms.ChoiceField(required=False, label="Against")
+    tag = forms.MultipleChoiceField(required=False, label="Tags", widget=forms.CheckboxSelectMultiple)
+    flagged = forms.BooleanField(required=False, label="Speaks to the judge")
+
+    aspect = forms.ChoiceField(required=False)
+    choice = forms.ChoiceField(required=False, choices=VOTE_CHOICES, label="Chosen on it")
+    rater = forms.ChoiceField(required=False, label="By")
+    reviews = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((one.value, words) for one, words in REVIEWS_SAVED_TEXTS.items())]
+    )
+    disagreement = forms.ChoiceField(required=False, choices=DISAGREEMENT_CHOICES)
+    judge_failed = forms.ChoiceField(choices=FAILURE_CHOICES, required=False, label="Judge failed")
+    origin = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((one.value, words) for one, words in ORIGIN_TEXTS.items())]
+    )
+
+    FREQUENT: Final = ("q", "category", "candidate", "against")
+    RARE: Final = (
+        *("aspect", "choice", "rater", "reviews", "disagreement", "judge_failed", "flagged", "tag", "origin"),
+        *("import", "slice"),
+    )
+
+    def __init__(
+        self, data: Any, *, evaluation: Evaluation, sees_all: bool, judges_shown: bool, in_cell: bool = False
+    ) -> None:
+        super().__init__(data)
+        self.evaluation = evaluation
+        self.fields["import"] = forms.ChoiceField(required=False, label="Import")
+        self.fields["slice"] = forms.ChoiceField(required=False, label="Within the slice")
+        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.slices = {one.name: one for one in slices}
+        found = list_categories(evaluation)
+        self.offer("category", "all", choices_from_names(found), self.is_wanted("category", found))
+        self.offer_names(sees_all)
+        self.offer_choices(sees_all)
+        if in_cell:  # whose choice on which aspect is asked is said by the cell
+            for name in ("aspect", "choice", "rater"):
+                self.fields.pop(name, None)
+        if not judges_shown:
+            del self.fields["judge_failed"]
+        for field in self.fields.values():
+            if isinstance(field, forms.ChoiceField):
+                field.error_messages["invalid_choice"] = UNKNOWN_VALUE
+
+    def offer_names(self, sees_all: bool) -> None:
+        here = {"evaluation": self.evaluation}
+        candidates = list(list_names_in_order(Candidate, **here)) if sees_all else []
+        self.offer(
+            "candidate", "all", choices_from_names(candidates), sees_all and self.is_wanted("candidate", candidates)
+        )
+        self.offer(
+            "against",
+            "any other",
+            choices_from_names(candidates),
+            sees_all and self.is_wanted("against", candidates[1:]),
+        )
+        tags = list(list_names_in_order(Tag, **here)) if sees_all else []
+        self.tags = tags
+        self.offer("tag", None, choices_from_names(tags), sees_all and self.is_wanted("tag", tags))
+        self.offer(
+            "slice",
+            "all comparisons",
+            choices_from_names(self.slices),
+            sees_all and self.is_wanted("slice", self.slices),
+        )
+        imports = Import.objects.filter(**here, state="done").order_by("-pk") if sees_all else Import.objects.none()
+        rows = [(str(pk), f"{pk}: {name}") for pk, name in imports.values_list("pk", "file_name")[:MAX_OFFERED]]
+        self.offer("import", "any", rows, sees_all and self.is_wanted("import", rows))
+        if not sees_all:
+            del self.fields["origin"]
+
+    def offer_choices(self, sees_all: bool) -> None:
+        if not sees_all:
+            for name in ("aspect", "choice", "rater", "reviews", "disagreement"):
+                del self.fields[name]
+            return
+        here = {"evaluation": self.evaluation}
+        aspects = Aspect.objects.filter(**here).order_by("place").values_list("key", "name")
+        self.offer("aspect", "–", list(aspects)[:MAX_OFFERED], True)
+        raters = (
+            Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OFFERED]
+        )
+        kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
+        those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
+        self.offer("rater", "the label", those, True)
+
+    def is_wanted(self, name: str, there: Collection[Any]) -> bool:
+        """Where there is something to choose; else only for an address that names what is gone, which is told."""
+        return bool(there or self.data.get(name))
+
+    def offer(self, name: str, empty: str | None, rows: OfferedChoices, is_allowed: bool) -> None:
+        if is_allowed:
+            first = [] if empty is None else [("", empty)]
+            self.fields[name].choices = [*first, *rows]  # type: ignore[attr-defined]
+        else:
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        self.filter = ComparisonFilter()
+        try:
+            if given.get("q"):
+                parse_search_text(given["q"])
+            self.filter = parse_filter({name: value for name, value in given.items() if name != "slice"})
+        except InputRefused as refused:
+            self.add_error(None, str(refused))
+        return given
+
+    def wanted(self) -> ComparisonFilter:
+        """What was asked for; a filter that cannot be is none."""
+        return self.filter if self.is_valid() else ComparisonFilter()
+
+    def sliced(self) -> NamedFilter | None:
+        name = self.cleaned_data.get("slice") if self.is_valid() else None
+        return self.slices[name].named if name else None
+
+    def frequent(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.FREQUENT if name in self.fields]
+
+    def rare(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.RARE if name in self.fields]
+
+    def is_rare_set(self) -> bool:
+        """Whether a filter of those that are folded away is in use, or was used wrongly."""
+        return any(name in self.errors or self.data.get(name) for name in self.RARE if name in self.fields)
+
+
+def choices_from_names(names: Iterable[str]) -> Sequence[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+def list_names_in_order(model: Any, **where: Any) -> Iterable[str]:
+    names: Iterable[str] = model.objects.filter(**where).order_by("name").values_list("name", flat=True)
+    return names
+
+
+class CellForm(forms.Form):
+    """One cell of a confusion matrix and the rules by which it was counted, as the report links to it."""
+
+    judge_rater: Rater
+
+    aspect = forms.CharField(max_length=60)
+    judge = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    judge_choice = forms.ChoiceField(choices=enum_choices(Choice))
+    human_choice = forms.ChoiceField(choices=enum_choices(Choice))
+    split_rule = forms.ChoiceField(choices=enum_choices(SplitRule), required=False)
+    failed = forms.ChoiceField(choices=enum_choices(FailedRule), required=False)
+    seen = forms.ChoiceField(choices=enum_choices(SeenRule), required=False)
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
+    candidate_1 = forms.CharField(max_length=200, required=False)
+    candidate_2 = forms.CharField(max_length=200, required=False)
+    reviewer = forms.Field(required=False, widget=forms.MultipleHiddenInput)
+
+    def rules(self) -> ReportRules:
+        told = self.cleaned_data
+        return ReportRules(
+            reviewers=tuple(told["reviewer"]),
+            seen=SeenRule(told["seen"] or SeenRule.NOTHING),
+            since=told["since"],
+            until=told["until"],
+            where=candidate_conditions(told["candidate_1"], told["candidate_2"]),
+            split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
+        )
+
+
+class BulkAction(StrEnum):
+    TAG = "tag"
+    UNTAG = "untag"
+    GIVE = "give"
+    ROUND = "round"
+
+
+class BulkScope(StrEnum):
+    CHOSEN = "chosen"
+    ALL = "all"
+
+
+class BulkActionForm(forms.Form):
+    act = forms.ChoiceField(choices=[(act.value, act.value) for act in BulkAction])
+    which = forms.ChoiceField(choices=[(which.value, which.value) for which in BulkScope], required=False)
+    tag = forms.CharField(required=False)  # how long it may be is said by the services
+    round = forms.CharField(required=False)
+    confirmed = forms.BooleanField(required=False)
+
+    def wanted(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {**given, "act": BulkAction(given["act"]), "which": BulkScope(given["which"] or BulkScope.CHOSEN)}

@@ -1,0 +1,107 @@
+"""Shapes of the API for comparisons, tags, saved filters."""
+
+from typing import Annotated, Any
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import LongText, MessageOut, NameText, RowId, StrictIn
+
+
+class ResponseOut(Schema):
+    """As you may see it: before you have reviewed it, in the order of your review and without its candidate."""
+
+    side: str
+    candidate: str | None
+    messages: list[MessageOut]
+    flags: list[str]
+    metadata: dict[str, Any] | None
+
+
+class ComparisonDetailOut(Schema):
+    id: int
+    query_id: str
+    messages: list[MessageOut]
+    context: str | None
+    reference: str | None
+    category: str
+    flags: list[str]
+    responses: list[ResponseOut] = Field(min_length=2, max_length=2)
+    is_open: bool = Field(description="whether you may see candidates and what others chose")
+
+
+class ComparisonIn(StrictIn):
+    query: Annotated[LongText, Field(min_length=1, examples=["What is the capital of France?"])]
+    category: Annotated[str, Field(max_length=120)] = ""
+    context: LongText = ""
+    reference: LongText = ""
+    first_candidate: Annotated[NameText, Field(min_length=1, examples=["alpha"])]
+    first_response: Annotated[LongText, Field(min_length=1, examples=["Paris."])]
+    second_candidate: Annotated[NameText, Field(min_length=1, examples=["beta"])]
+    second_response: Annotated[LongText, Field(min_length=1, examples=["It is Lyon."])]
+
+
+class AssignedOut(Schema):
+    comparisons: int = Field(description="how many were given to how many people, together")
+    reviewed_already: int
+    waiting_already: int
+
+
+class AssignIn(StrictIn):
+    comparisons: Annotated[list[RowId], Field(min_length=1, max_length=500)]
+    people: Annotated[list[RowId], Field(min_length=1, max_length=500, description="ids of persons")]
+
+
+class TagOut(Schema):
+    id: int
+    name: str
+    comparisons: int
+
+
+class TagListOut(Schema):
+    items: list[TagOut]
+
+
+class TaggingIn(StrictIn):
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    comparisons: Annotated[list[RowId], Field(min_length=1, max_length=5_000)]
+
+
+class TagJobIn(StrictIn):
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    filter: dict[str, Any] = Field(description="as the list of comparisons takes it; empty: all")
+    takes_away: bool = False
+
+
+class TagJobOut(Schema):
+    id: int
+    name: str
+
+
+class TagStepOut(Schema):
+    step: int = Field(description="to be undone by")
+    name: str
+    changed: int
+
+
+class TagUndoIn(StrictIn):
+    step: RowId
+
+
+class SavedFilterOut(Schema):
+    id: int
+    name: str
+    filter: dict[str, Any]
+    in_words: str
+
+
+class SavedFilterListOut(Schema):
+    items: list[SavedFilterOut]
+
+
+class SavedFilterIn(StrictIn):
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    filter: dict[str, Any] = Field(examples=[{"category": "math"}], description="as the list of comparisons takes it")
+
+
+class NamePatch(StrictIn):
+    name: Annotated[str, Field(min_length=1, max_length=80)]

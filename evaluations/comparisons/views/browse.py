@@ -1,0 +1,292 @@
+"""Pages that list, show or add comparisons."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
+from typing import cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.comparisons.forms import CellForm, FilterForm, ManualComparisonForm
+from evaluations.comparisons.requests import build_filter_form, list_filters, pop_refused_action
+from evaluations.comparisons.search.services import is_index_behind
+from evaluations.comparisons.selectors import FoundComparisons, find_comparisons, list_if_few_distinguishable, load_tags
+from evaluations.comparisons.services import add_comparison
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import ComparisonFilter
+from evaluations.domain.reviews import SAVED_REVIEW_STATES
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.search import ExcerptPart, SearchQuery, make_search_excerpt, parse_search_text
+from evaluations.domain.texts import messages_to_text
+from evaluations.models.comparison_filter import apply_comparison_filter
+from evaluations.models.comparisons import Candidate, Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.selection import list_if_small_report
+from evaluations.models.text_flags import find_suspect_texts
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Review
+from evaluations.rendered_texts import iter_comparison_texts, render_texts
+from evaluations.reports.cells.selectors import find_comparisons_in_cell
+from evaluations.reviews.selectors import put_in_order_shown
+from evaluations.verdicts.vote_counts import count_votes
+from evaluations.verdicts.vote_table import build_vote_table
+from evaluations.visibility import can_see_judges, can_see_verdicts, record_disclosure, visible_comparisons
+from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+
+DETAIL_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
+
+
+@require_http_methods(["GET", "HEAD"])
+def comparison_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    row = get_object_or_404(Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk)
+    sees_verdicts, sees_judges = can_see_verdicts(user, row), can_see_judges(user, evaluation)
+    if sees_verdicts and is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, [row], judges=sees_judges)
+    table = build_vote_table(row, with_judges=sees_judges) if sees_verdicts else None
+    stored = (row.response_a, row.response_b)
+    responses = stored if sees_verdicts else put_in_order_shown(user, row, stored)
+    sides = [(side, response, find_suspect_texts(response)) for side, response in zip("AB", responses, strict=True)]
+    decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
+    turned = Review.objects.filter(
+        rater__user=user, comparison=row, shown=ShownOrder.SWAPPED, state__in=SAVED_REVIEW_STATES
+    )
+    context = {
+        "page": "comparisons",
+        "evaluation": evaluation,
+        "comparison": row,
+        "suspects": find_suspect_texts(row.query),
+        "html": render_texts([*iter_comparison_texts(row), *(table.rationales if table else ())]),
+        "sides": sides,
+        "table": table,
+        "adjudications": decided if sees_verdicts else (),
+        "was_turned": sees_verdicts and turned.exists(),
+    }
+    return render(request, "comparison/comparison.html", context)
+
+
+MAX_NAMES_OFFERED = 100
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def comparison_new(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = ManualComparisonForm(request.POST or None)
+    if form.is_valid():
+        try:
+            comparison = add_comparison(evaluation, form.written(), user=user)
+        except InputRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            messages.success(request, "The comparison is stored.")
+            return redirect("comparison", slug, comparison.pk)
+    names = Candidate.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True)
+    context = {"page": "comparisons", "evaluation": evaluation, "form": form, "names": names[:MAX_NAMES_OFFERED]}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "comparison_new/comparison_new.html", context, status=status)
+
+
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+LIST_COLUMNS = (
+    *("evaluation", "query__text", "query__category", "query__flags"),
+    *("response_a__candidate__name", "response_a__flags", "response_b__candidate__name", "response_b__flags"),
+)
+
+# Beside what a search found stands where it found it: texts beyond so many characters are left unread for it.
+EXCERPT_COLUMNS = (
+    "query__messages",
+    "query__context",
+    "query__reference",
+    "response_a__messages",
+    "response_b__messages",
+)
+
+MAX_EXCERPTED_CHARACTERS = 200_000
+
+
+@require_http_methods(["GET", "HEAD"])
+def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    form = build_filter_form(request, evaluation)
+    cell = CellForm(request.GET) if "judge_choice" in request.GET else None
+    wanted = list_filters(form)
+    if form.errors:  # all comparisons are not what was asked for
+        page, is_whole = Page[Comparison]([], is_first=True, first_page="", next_page=None), True
+    elif cell:
+        counted = filter_by_form(visible_comparisons(user, evaluation), evaluation, form)
+        page, is_whole = (
+            paginate(request, select_list_columns(filter_by_cell(request, evaluation, counted, cell))),
+            True,
+        )
+    else:
+        page, is_whole = build_page(request, evaluation, form, wanted)
+    if is_allowed(user, Action.REVIEW, evaluation) and not form.errors:
+        # Among few, those that are not in the cell are told apart, too.
+        if cell:
+            record_disclosure(user, evaluation, list_if_small_report(counted, evaluation, cell.rules()) or page.rows)
+        elif any(one.tells_what_others_chose for one in wanted):
+            record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or page.rows)
+    context = {
+        "page": "comparisons",
+        "evaluation": evaluation,
+        "form": form,
+        "cell": cell,
+        "comparisons": page,
+        "is_whole": is_whole,
+        "rows": build_list_rows(user, evaluation, page, get_search_of_form(form)),
+        "sees_judges": can_see_judges(user, evaluation),
+        "is_filtered": bool(cell or wanted or form.errors),
+        "excluding": find_excluding_filters(evaluation, wanted)
+        if wanted and not page.rows and page.is_first and is_whole
+        else [],
+        "is_behind": bool(form.wanted().text) and is_index_behind(evaluation),
+        "known_tags": form.tags,
+        "people": list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else [],
+        "asked": pop_refused_action(request, slug),
+    }
+    return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
+
+
+def filter_by_form(found: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
+    for wanted in list_filters(form):
+        try:
+            found = apply_comparison_filter(found, evaluation, wanted)
+        except InputRefused as refused:  # of a slice: what it names may be gone
+            form.add_error(None, str(refused))
+            return found.none()
+    return found
+
+
+def build_page(
+    request: HttpRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
+) -> tuple[Page[Comparison], bool]:
+    """A page of comparisons in either direction, and whether everything up to its end was searched."""
+    after, before = parse_after(request), parse_after(request, "before")
+    try:
+        found = find_comparisons(evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before))
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        found = FoundComparisons([], None)
+    rows = list(select_list_columns(Comparison.all_rows.filter(pk__in=found.ids)).order_by("pk"))
+    on, back = found.goes_on, rows[0].pk if rows else after + 1
+    if before:
+        on, back = rows[-1].pk if rows else before - 1, found.goes_on or 0
+    return Page(
+        rows,
+        is_first=not after and not back if before else not after,
+        first_page=page_query(request, 0),
+        next_page=page_query(request, on) if on else None,
+        page_before=page_query(request, back, "before") if back and (after or before) else None,
+    ), found.is_whole
+
+
+def select_list_columns(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
+    return found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LIST_COLUMNS)
+
+
+def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[str]:
+    """In words, each part of the filter without which something would be found."""
+    parts = [part for one in wanted for part in one.parts()]
+    if len(parts) < 2:
+        return []
+    found = []
+    for part in parts:
+        others = [one for one in parts if one is not part]
+        if find_comparisons(evaluation, others, size=1, seconds=0.02).ids:
+            found.append(part.in_words())
+    return found
+
+
+def get_search_of_form(form: FilterForm) -> SearchQuery | None:
+    text = form.wanted().text
+    try:
+        return parse_search_text(text) if text else None
+    except InputRefused:
+        return None
+
+
+def filter_by_cell(
+    request: HttpRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
+) -> QuerySet[Comparison]:
+    """The comparisons in one cell of a judge's confusion matrix, as many as a page needs."""
+    if not can_see_judges(cast(User, request.user), evaluation):
+        raise PermissionDenied("The choices of judges are not shown to reviewers of this evaluation.")
+    if not cell.is_valid():
+        raise Http404
+    judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
+    cell.judge_rater = get_object_or_404(judges, pk=cell.cleaned_data["judge"])
+    asked = cell.cleaned_data
+    try:
+        ids = find_comparisons_in_cell(
+            evaluation,
+            found,
+            asked["aspect"],
+            cell.judge_rater.pk,
+            asked["judge_choice"],
+            asked["human_choice"],
+            cell.rules(),
+        )
+    except InputRefused as refused:
+        raise Http404 from refused
+    start = bisect_right(ids, parse_after(request))
+    return found.filter(pk__in=ids[start : start + PAGE_SIZE + 1])
+
+
+def build_list_rows(
+    user: User, evaluation: Evaluation, page: Page[Comparison], search: SearchQuery | None
+) -> list[dict[str, object]]:
+    ids = [comparison.pk for comparison in page.rows]
+    told = count_votes(ids)
+    named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
+    excerpts = build_excerpts(page.rows, search, user, named) if search else {}
+    tags = load_tags(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
+    return [
+        {
+            "comparison": comparison,
+            "progress": told[comparison.pk],
+            "is_named": comparison.pk in named,
+            "excerpt": excerpts.get(comparison.pk),
+            "tags": tags.get(comparison.pk, ()),
+        }
+        for comparison in page.rows
+    ]
+
+
+def build_excerpts(
+    rows: Sequence[Comparison], search: SearchQuery, user: User, named: Set[int]
+) -> Mapping[int, tuple[str, list[ExcerptPart]]]:
+    """For each comparison, the first text with a hit, with the words around the hit.
+
+    A comparison outside ``named`` is not reviewed yet: there a response has no letter, and the left one comes first.
+    """
+    by_id, told = {row.pk: row for row in rows}, {}
+    short = Comparison.all_rows.filter(
+        pk__in=by_id,
+        response_a__characters__lt=MAX_EXCERPTED_CHARACTERS,
+        response_b__characters__lt=MAX_EXCERPTED_CHARACTERS,
+    )
+    for pk, query, context, reference, *responses in short.values_list("pk", *EXCERPT_COLUMNS):
+        names = ("response A", "response B") if pk in named else ("response", "response")
+        first, second = responses if pk in named else put_in_order_shown(user, by_id[pk], responses)
+        texts = (
+            ("query", messages_to_text(query)),
+            (names[0], messages_to_text(first)),
+            (names[1], messages_to_text(second)),
+            ("context", context or ""),
+            ("reference answer", reference or ""),
+        )
+        found = ((name, make_search_excerpt(text, search)) for name, text in texts)
+        hit = next((one for one in found if one[1]), None)
+        if hit:
+            told[pk] = hit
+    return told

@@ -1,0 +1,192 @@
+"""Actions on the selected comparisons, or on all that match a filter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_POST
+
+from evaluations.access import Action, list_reviewers, require_evaluation
+from evaluations.comparisons import services as comparisons_services
+from evaluations.comparisons.forms import BulkAction, BulkActionForm, BulkScope
+from evaluations.comparisons.requests import build_filter_form, keep_refused_action, list_filters, read_ids
+from evaluations.comparisons.selectors import find_comparison_ids
+from evaluations.comparisons.services import (
+    UNTAGGED,
+    refuse_tag_name,
+    start_tag_job,
+    tag_comparisons,
+    untag_comparisons,
+)
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import ComparisonFilter
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.users import User
+from evaluations.reviews.queues.selectors import describe_assigned
+from evaluations.reviews.queues.services import AssignmentCount, assign_comparisons, create_queue_of_comparisons
+from evaluations.tasks import send_task, tag_all
+from evaluations.web.forms import ReviewersForm
+from evaluations.web.refusals import show_refusal
+
+NEEDED_PERMISSION: Final = {
+    BulkAction.TAG: Action.TAG,
+    BulkAction.UNTAG: Action.TAG,
+    BulkAction.GIVE: Action.MANAGE,
+    BulkAction.ROUND: Action.MANAGE,
+}
+ACTION_LABELS: Final = {
+    BulkAction.TAG: "Put the tag “{tag}” to",
+    BulkAction.UNTAG: "Take the tag “{tag}” from",
+    BulkAction.GIVE: "Give to the people you chose",
+    BulkAction.ROUND: "Put into a round “{round}”",
+}
+
+
+@dataclass(frozen=True)
+class BulkStep:
+    """What was asked for. ``ids``: which comparisons; one more than can be done at once where there are more."""
+
+    evaluation: Evaluation
+    user: User
+    wanted: dict[str, Any]
+    filters: Sequence[ComparisonFilter]
+    ids: list[int]
+    posted: Any
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.ids) > comparisons_services.MAX_TAGGED_AT_ONCE
+
+
+@require_POST
+def comparisons_bulk_action(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    form = BulkActionForm(request.POST)
+    if not form.is_valid():
+        require_evaluation(user, slug)
+        raise Http404
+    wanted = form.wanted()
+    evaluation = require_evaluation(user, slug, NEEDED_PERMISSION[wanted["act"]])
+    filters = filters_of_request(request, evaluation) if wanted["which"] == BulkScope.ALL else []
+    back = redirect(reverse("comparisons", args=[slug], query=request.GET))
+    with show_refusal(request, otherwise=lambda: keep_refused_action(request, slug)):
+        if wanted["which"] == BulkScope.ALL:
+            ids = find_comparison_ids(evaluation, filters, comparisons_services.MAX_TAGGED_AT_ONCE)
+        else:
+            ids = read_ids(request, "comparison")
+        step = BulkStep(evaluation, user, wanted, filters, ids, request.POST)
+        refuse_bulk_step(step)
+        if wanted["which"] == BulkScope.ALL and not wanted["confirmed"]:
+            return render_confirmation(request, step)
+        ACTIONS[wanted["act"]](request, step)
+    return back
+
+
+def filters_of_request(request: HttpRequest, evaluation: Evaluation) -> list[ComparisonFilter]:
+    form = build_filter_form(request, evaluation)
+    if not form.is_valid() or "judge_choice" in request.GET:
+        raise Http404
+    return list_filters(form)
+
+
+def refuse_bulk_step(step: BulkStep) -> None:
+    act, wanted = step.wanted["act"], step.wanted
+    if not step.ids:
+        raise InputRefused("Choose at least one comparison in the list.")
+    if act in (BulkAction.TAG, BulkAction.UNTAG):
+        refuse_tag_name(wanted["tag"])
+    elif step.is_large:
+        raise InputRefused(
+            f"More than {comparisons_services.MAX_TAGGED_AT_ONCE:,} comparisons match: filter for fewer first."
+        )
+    if act == BulkAction.ROUND and not wanted["round"]:
+        raise InputRefused("Give the round a name.")
+    if act == BulkAction.GIVE:
+        selected_reviewers(step)
+
+
+def render_confirmation(request: HttpRequest, step: BulkStep) -> HttpResponse:
+    """Ask for confirmation with the number of comparisons."""
+    context = {
+        "page": "comparisons",
+        "evaluation": step.evaluation,
+        "step": step,
+        "words": ACTION_LABELS[step.wanted["act"]].format(**step.wanted),
+        "number": min(len(step.ids), comparisons_services.MAX_TAGGED_AT_ONCE),
+        "filter": " and ".join(one.in_words() for one in step.filters) or "every comparison",
+        "kept": [(name, value) for name in ("act", "which", "tag", "round") if (value := request.POST.get(name))],
+        "people": request.POST.getlist("people"),
+    }
+    return render(request, "comparisons_act/comparisons_act.html", context)
+
+
+# ---- one function for each act --------------------------------------------------------------
+
+
+def apply_tag(request: HttpRequest, step: BulkStep) -> None:
+    name = step.wanted["tag"]
+    takes_away = step.wanted["act"] == BulkAction.UNTAG
+    if step.is_large:
+        work = start_tag_job(step.evaluation, step.filters, name, takes_away=takes_away, user=step.user)
+        send_task(tag_all, work.pk)
+        doing = "taken from" if takes_away else "put to"
+        messages.success(request, f"“{name}” is being {doing} all that match. How far it is stands with the tags.")
+        return
+    change = untag_comparisons if takes_away else tag_comparisons
+    add_undo_message(request, step.evaluation, change(step.evaluation, step.ids, name, user=step.user))
+
+
+def add_undo_message(request: HttpRequest, evaluation: Evaluation, event: Event) -> None:
+    number, name = event.after["number"], event.after["name"]
+    comparisons = f"{number:,} comparison{'' if number == 1 else 's'}"
+    has = "was taken from" if event.verb == UNTAGGED else "was put to"
+    if not number:
+        messages.warning(request, f"Nothing changed: “{name}” stands as you asked for already.")
+        return
+    undo = reverse("slices", args=[evaluation.slug])
+    said = format_html('“{}” {} {}. <a href="{}#step-{}">Undo</a>', name, has, comparisons, undo, event.pk)
+    messages.success(request, said)
+
+
+def assign_selected(request: HttpRequest, step: BulkStep) -> None:
+    people = selected_reviewers(step)
+    comparisons = list(Comparison.objects.filter(evaluation=step.evaluation, pk__in=step.ids))
+    given = assign_comparisons(step.evaluation, comparisons, people, step.user)
+    messages.add_message(
+        request, messages.SUCCESS if given.number else messages.WARNING, describe_assignment(given, people)
+    )
+
+
+def selected_reviewers(step: BulkStep) -> list[User]:
+    return ReviewersForm(step.posted, people=list_reviewers(step.evaluation)).chosen()
+
+
+def queue_selected(request: HttpRequest, step: BulkStep) -> None:
+    made = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["round"], user=step.user)
+    address = reverse("round", args=[step.evaluation.slug, made.pk])
+    words = 'The round <a href="{}">{}</a> has {} of them: people meet these before the pool.'
+    messages.success(request, format_html(words, address, made.name, made.picks.count()))
+
+
+ACTIONS: Final = {
+    BulkAction.TAG: apply_tag,
+    BulkAction.UNTAG: apply_tag,
+    BulkAction.GIVE: assign_selected,
+    BulkAction.ROUND: queue_selected,
+}
+
+
+def describe_assignment(given: AssignmentCount, people: Sequence[User]) -> str:
+    if given.number:
+        left_out = f" What they have reviewed already ({given.reviewed}) is left out." if given.reviewed else ""
+        return describe_assigned(given.number, people) + left_out
+    names = ", ".join(map(str, people))
+    done = "reviewed these already" if given.reviewed else "been given these already"
+    both = " or been given them" if given.reviewed and given.waiting else ""
+    return f"Nothing was given: {names} {'has' if len(people) == 1 else 'have'} {done}{both}."

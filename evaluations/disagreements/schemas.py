@@ -1,0 +1,115 @@
+"""API schemas of disagreements, comments, mentions."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import AspectKey, NoteText, PersonOut, RowId, StrictIn, VersionNumber
+from evaluations.api.vote_table import AdjudicationOut, LabelOut
+from evaluations.domain.choices import Choice
+from evaluations.domain.reviews import DifferenceReason
+
+# ---- disagreements -------------------------------------------------------------------------
+
+
+class DisagreementAspectOut(Schema):
+    aspect: str
+    votes: dict[str, int]
+    kinds: list[str]
+    judge: Choice | None
+    settled: AdjudicationOut | None
+
+
+class DisagreementOut(Schema):
+    comparison: int
+    query: str
+    candidate_a: str
+    candidate_b: str
+    differences: list[DisagreementAspectOut]
+
+
+class DisagreementPage(Schema):
+    items: list[DisagreementOut]
+    next: str | None
+    between_people: int
+    settled: int
+
+
+class StageChoiceOut(Schema):
+    choice: Choice | None
+    scores: list[float | None] | None
+    reason: str
+    note: str
+
+
+class ReviewerChoiceOut(Schema):
+    rater: str
+    review: int | None
+    first: StageChoiceOut | None
+    final: StageChoiceOut | None
+    is_vote: bool
+
+
+class AspectQuestionOut(Schema):
+    aspect: str
+    voices: list[ReviewerChoiceOut]
+    difference: DisagreementAspectOut | None
+
+
+class CommentOut(Schema):
+    id: int
+    person: PersonOut
+    aspect: str | None
+    text: str = Field(description="empty where it was withdrawn")
+    is_withdrawn: bool
+    created_at: datetime
+
+
+class DisagreementDetailOut(Schema):
+    comparison: int
+    questions: list[AspectQuestionOut]
+    labels: list[LabelOut]
+    comments: list[CommentOut]
+
+
+class ResolveIn(StrictIn):
+    """``version``: of the current resolution, 0 if there is none."""
+
+    aspect: AspectKey
+    choice: Choice
+    reason: Annotated[str, Field(max_length=2_000)] = ""
+    version: VersionNumber = 0
+
+
+class ExplainIn(StrictIn):
+    review: RowId
+    aspect: AspectKey
+    reason: DifferenceReason | Literal[""] = ""
+    note: NoteText = ""
+
+
+class CommentIn(StrictIn):
+    text: Annotated[str, Field(min_length=1, max_length=10_000)]
+    aspect: Annotated[str, Field(max_length=60)] = ""
+
+
+class PostedCommentOut(CommentOut):
+    called: list[str]
+    unknown: list[str] = Field(description="names that nobody who may see this has")
+
+
+class WithdrawIn(StrictIn):
+    version: VersionNumber
+
+
+class MentionOut(Schema):
+    evaluation: str
+    comparison: int
+    is_seen: bool
+    comment: CommentOut
+
+
+class MentionPage(Schema):
+    items: list[MentionOut]
+    next: str | None

@@ -1,0 +1,255 @@
+"""What may be done about a disagreement: resolve it, comment on it, explain a choice."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.choices import Choice, Stage
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import DifferenceReason, ReviewState
+from evaluations.domain.texts import replace_unstorable
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Event
+from evaluations.models.rubrics import Aspect, RubricAspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Comment, Mention, Review, Score, Verdict
+from evaluations.verdicts.label_counts import lock_comparisons, update_labels
+
+RESOLVED_VERB: Final = "adjudicated"
+
+WITHDREW_VERB: Final = "withdrew adjudication"
+
+MAX_REASON_LENGTH: Final = 5_000
+
+
+class ResolvedElsewhere(InputRefused):
+    """Somebody else resolved the aspect or withdrew its resolution meanwhile; nothing was stored."""
+
+
+@transaction.atomic
+def resolve_aspect(
+    comparison: Comparison, aspect: Aspect, *, choice: str, reason: str, version: int, user: User
+) -> Adjudication:
+    """Resolve the aspect. ``version``: of the resolution that the user saw, 0 if there was none."""
+    refuse_archived_evaluation_of(comparison)
+    given, why = validate_resolution_choice(comparison, aspect, choice), validate_resolution_reason(reason)
+    lock_comparisons([comparison.pk])
+    standing = Adjudication.objects.filter(comparison=comparison, aspect=aspect).select_related("user").first()
+    if standing and (standing.user, standing.choice, standing.reason) == (user, given, why):
+        return standing  # the second half of a double click
+    refuse_unseen_resolution(standing, version, f"your “{spell_choice(given)}”")
+    before = describe_resolution(standing) if standing else {"aspect": aspect.key}
+    written = standing or Adjudication(comparison=comparison, aspect=aspect, version=count_resolutions(comparison))
+    written.user, written.choice, written.reason, written.version = user, given, why, written.version + 1
+    written.save()
+    record_event(
+        RESOLVED_VERB,
+        comparison,
+        user=user,
+        evaluation=comparison.evaluation,
+        before=before,
+        after=describe_resolution(written),
+    )
+    update_labels([comparison.pk])
+    return written
+
+
+@transaction.atomic
+def withdraw_resolution(adjudication: Adjudication, *, version: int, user: User) -> None:
+    """Reopen the aspect: its label follows from the votes again."""
+    comparison = adjudication.comparison
+    refuse_archived_evaluation_of(comparison)
+    lock_comparisons([comparison.pk])
+    standing = Adjudication.objects.filter(pk=adjudication.pk).select_related("user", "aspect").first()
+    refuse_unseen_resolution(standing, version, "your withdrawal")
+    assert standing is not None
+    record_event(
+        WITHDREW_VERB,
+        comparison,
+        user=user,
+        evaluation=comparison.evaluation,
+        before=describe_resolution(standing),
+        after={"aspect": standing.aspect.key},
+    )
+    standing.delete()
+    update_labels([comparison.pk])
+
+
+def count_resolutions(comparison: Comparison) -> int:
+    """The number of resolutions so far, withdrawn ones included: versions continue from it."""
+    decided = Event.objects.filter(object_type="comparison", object_id=comparison.pk, verb=RESOLVED_VERB)
+    return decided.count()
+
+
+def refuse_archived_evaluation_of(comparison: Comparison) -> None:
+    if comparison.evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing can be settled in it until it is brought back.")
+
+
+def validate_resolution_choice(comparison: Comparison, aspect: Aspect, choice: str) -> Choice:
+    """The choice, if a rubric of the evaluation that has the aspect offers it."""
+    versions = RubricAspect.objects.filter(version__rubric__evaluation=comparison.evaluation_id, aspect=aspect)
+    known = {one for asked in versions.select_related("aspect") for one in asked.choices}
+    if not known:
+        raise InputRefused(f"No rubric of this evaluation asks about {aspect.name}: nothing can be settled.")
+    if choice not in known:
+        offers = ", ".join(spell_choice(one) for one in Choice if one in known)
+        raise InputRefused(f"No rubric offers “{choice}” for {aspect.name}: it is one of {offers}.")
+    return Choice(choice)
+
+
+def validate_resolution_reason(reason: str) -> str:
+    reason = replace_unstorable(reason.strip())
+    if not reason:
+        raise InputRefused("Say why: the reason stands beside the label, for those who chose otherwise.")
+    if len(reason) > MAX_REASON_LENGTH:
+        raise InputRefused(f"A reason has at most {MAX_REASON_LENGTH:,} characters; this one has {len(reason):,}.")
+    return reason
+
+
+def refuse_unseen_resolution(standing: Adjudication | None, version: int, given: str) -> None:
+    """Refuse a change of a resolution that the user has not seen."""
+    if standing is None and version:
+        raise ResolvedElsewhere(f"The adjudication was withdrawn meanwhile, so {given} was not stored. Look again.")
+    if standing is not None and standing.version != version:
+        raise ResolvedElsewhere(
+            f"{standing.user.username} settled this as “{spell_choice(standing.choice)}” meanwhile (“{standing.reason}”), "
+            f"so {given} was not stored. Look at theirs, then decide again."
+        )
+
+
+def spell_choice(choice: str) -> str:
+    return choice.replace("_", " ")
+
+
+def describe_resolution(adjudication: Adjudication) -> dict[str, Any]:
+    """The resolution as its event stores it."""
+    return {
+        "aspect": adjudication.aspect.key,
+        "choice": adjudication.choice,
+        "reason": adjudication.reason,
+        "by": adjudication.user.username,
+    }
+
+
+# What stands as code calls nobody: a decorator is no person.
+CODE_PATTERN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+
+MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
+
+MAX_COMMENT_LENGTH: Final = 10_000
+
+# The same words again within this time are the second half of a double click.
+REPEAT_WINDOW: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class PostedComment:
+    """``called``: the users mentioned. ``unknown``: mentioned names that no reader has."""
+
+    comment: Comment
+    called: Sequence[User]
+    unknown: Sequence[str]
+
+
+@transaction.atomic
+def add_comment(
+    comparison: Comparison, text: str, *, aspect: Aspect | None, user: User, readers: Iterable[User]
+) -> PostedComment:
+    """Add a comment to the thread, with mentions of the readers that it names."""
+    if comparison.evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing can be said in it until it is brought back.")
+    if not text.strip():
+        raise InputRefused("Write something first: an empty comment was not stored.")
+    called, unknown = find_mentioned(text, list(readers))
+    if same := find_repeated_comment(comparison, text, aspect, user):
+        return PostedComment(same, [], unknown)
+    comment = Comment.objects.create(comparison=comparison, aspect=aspect, user=user, text=text)
+    others = [reader for reader in called if reader != user]
+    Mention.objects.bulk_create(Mention(comment=comment, user=reader) for reader in others)
+    after = {"text": text, "aspect": aspect.key if aspect else "", "called": [one.username for one in others]}
+    record_event("commented", comment, user=user, evaluation=comparison.evaluation, after=after)
+    return PostedComment(comment, others, unknown)
+
+
+def find_repeated_comment(comparison: Comparison, text: str, aspect: Aspect | None, user: User) -> Comment | None:
+    """The same comment by the same user within a minute. The row lock orders two sent at once."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    same = Comment.objects.filter(comparison=comparison, aspect=aspect, user=user, text=text, withdrawn_at=None)
+    return same.filter(created_at__gt=timezone.now() - REPEAT_WINDOW).order_by("pk").last()
+
+
+@transaction.atomic
+def withdraw_own_comment(comment: Comment, *, user: User) -> None:
+    """Withdraw a comment: it stays in the thread without its text. A repeat does nothing."""
+    if comment.user_id != user.pk:
+        raise InputRefused("Only who wrote a comment can withdraw it.")
+    taken = Comment.objects.filter(pk=comment.pk, withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
+    if taken:
+        evaluation = comment.comparison.evaluation
+        record_event("withdrew comment", comment, user=user, evaluation=evaluation, before={"text": comment.text})
+
+
+def find_mentioned(text: str, readers: Collection[User]) -> tuple[list[User], list[str]]:
+    """The readers mentioned as @username, and the names that no reader has."""
+    by_name = {reader.username.casefold(): reader for reader in readers}
+    called: dict[User, None] = {}
+    unknown: dict[str, None] = {}
+    for name in MENTION_PATTERN.findall(CODE_PATTERN.sub(" ", text)):
+        # A name may end in a dot or a dash, and so may the sentence that it stands in.
+        meant = next((by_name[one] for one in iter_shortened_names(name.casefold()) if one in by_name), None)
+        if meant is not None:
+            called[meant] = None
+        else:
+            unknown[name.rstrip(".-")] = None
+    return list(called), [name for name in unknown if name]
+
+
+def iter_shortened_names(name: str) -> Iterable[str]:
+    yield name
+    while name and name[-1] in ".-+@":
+        name = name[:-1]
+        yield name
+
+
+def mark_mentions_seen(user: User, comparison: Comparison) -> None:
+    """Mark this user's mentions on the comparison as seen."""
+    waiting = Mention.objects.filter(user=user, comment__comparison=comparison, seen_at__isnull=True)
+    if waiting.exists():  # an update takes SQLite's one lock even where it finds nothing
+        waiting.update(seen_at=timezone.now())
+
+
+@transaction.atomic
+def explain_own_choice(review: Review, aspect: Aspect, *, reason: str, note: str, user: User) -> None:
+    """Store a reason and a note on the user's own final choice, which stays as it is."""
+    if review.rater.user_id != user.pk:
+        raise InputRefused("Only who made a choice can say why.")
+    if review.state != ReviewState.FINAL:
+        raise InputRefused("Confirm your choices first: a reason stands on the final ones.")
+    if reason and reason not in list(DifferenceReason):
+        raise InputRefused("Choose one of the reasons, or none.")
+    after = {"reason": reason, "note": replace_unstorable(note.strip())}
+    before = get_own_explanation(review, aspect)
+    if before is None:
+        raise InputRefused(f"You made no choice on {aspect.name} here.")
+    if before == after:
+        return
+    for model in (Verdict, Score):
+        model._default_manager.filter(review=review, aspect=aspect, stage=Stage.FINAL).update(**after)
+    evaluation = review.comparison.evaluation
+    record_event(
+        "explained", review, user=user, evaluation=evaluation, before=before, after={"aspect": aspect.key, **after}
+    )
+
+
+def get_own_explanation(review: Review, aspect: Aspect) -> dict[str, str] | None:
+    """The stored reason and note; None if the review has no final choice on the aspect."""
+    about = {"review": review, "aspect": aspect, "stage": Stage.FINAL}
+    row = Verdict.objects.filter(**about).first() or Score.objects.filter(**about).first()
+    return {"reason": row.reason, "note": row.note} if row else None

@@ -1,0 +1,387 @@
+"""The pages of disagreements and mentions."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.disagreements.forms import (
+    CommentForm,
+    DisagreementsForm,
+    ExplainForm,
+    ResolveForm,
+    WithdrawForm,
+    clean_or_refuse,
+)
+from evaluations.disagreements.history import get_comparison_history
+from evaluations.disagreements.selectors import (
+    Disagreement,
+    DisagreementFilter,
+    count_disagreements,
+    find_disagreements,
+    get_disagreements,
+    get_disagreements_on,
+    get_mentions,
+    get_neighbouring_disagreements,
+    get_thread,
+)
+from evaluations.disagreements.services import (
+    add_comment,
+    explain_own_choice,
+    mark_mentions_seen,
+    resolve_aspect,
+    withdraw_own_comment,
+    withdraw_resolution,
+)
+from evaluations.domain.choices import Choice
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, SAVED_REVIEW_STATES, DifferenceReason
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import Aspect, RubricAspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Comment, Review
+from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
+from evaluations.reviews.selectors import get_saved_spans
+from evaluations.verdicts.labels import DecidedLabel
+from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
+from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable, build_vote_table
+from evaluations.visibility import (
+    can_see_judges,
+    list_people_who_can_see,
+    record_disclosure,
+    visible_comparisons,
+    visible_comparisons_everywhere,
+)
+from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+LISTED_COLUMNS = ("evaluation", "query__text", "response_a__candidate__name", "response_b__candidate__name")
+
+
+@require_safe
+def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
+    wanted = form.wanted()
+    page = get_disagreement_page(request, wanted)
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, page.rows, judges=can_see_judges(user, evaluation))
+    between_people, settled = count_disagreements(wanted)
+    context = {
+        "page": "disagreements",
+        "evaluation": evaluation,
+        "form": form,
+        "wanted": wanted,
+        "page_of_rows": page,
+        "rows": add_disagreements(wanted, page.rows),
+        "filter": encode_filter(request.GET),
+        "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
+        "between_people": between_people,
+        "settled": settled,
+    }
+    return render(request, "disagreements/disagreements.html", context, status=422 if form.errors else 200)
+
+
+def get_disagreement_page(request: HttpRequest, wanted: DisagreementFilter) -> Page[Comparison]:
+    after = parse_after(request)
+    found = find_disagreements(wanted, after=after, size=PAGE_SIZE)
+    rows = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate").only(
+        *LISTED_COLUMNS
+    )
+    return Page(
+        list(rows.filter(pk__in=found.ids).order_by("pk")),
+        is_first=not after,
+        first_page=page_query(request, 0),
+        next_page=page_query(request, found.goes_on) if found.goes_on else None,
+    )
+
+
+def add_disagreements(wanted: DisagreementFilter, comparisons: Sequence[Comparison]) -> list[Mapping[str, Any]]:
+    told = get_disagreements(wanted, [comparison.pk for comparison in comparisons])
+    return [{"comparison": comparison, "differences": told[comparison.pk]} for comparison in comparisons]
+
+
+def encode_filter(query: QueryDict) -> str:
+    """What was asked for, to be taken along to a disagreement and from there to the next."""
+    kept = query.copy()
+    kept.pop("after", None)
+    for name in [name for name, value in kept.items() if not value]:
+        del kept[name]
+    return kept.urlencode()
+
+
+def read_filter(request: HttpRequest, evaluation: Evaluation) -> DisagreementFilter:
+    """The line that a disagreement was opened from, by the filter in its address."""
+    return DisagreementsForm(request.GET, evaluation=evaluation, user=cast(User, request.user)).wanted()
+
+
+COMPARISON_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
+
+CHOICE_TEXTS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
+
+
+@dataclass(frozen=True)
+class AspectQuestion:
+    """One aspect: its votes, judges' choices, and the form that resolves it (None without permission)."""
+
+    aspect: Aspect
+    voices: Sequence[ReviewerChoice]
+    others: Sequence[tuple[VoteRow, VoteCell]]
+    difference: Disagreement | None
+    label: DecidedLabel | None
+    offered: Sequence[tuple[Choice, str]]
+    form: ResolveForm | None = None
+    refusal: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.difference is not None and not self.difference.settled and bool(self.difference.kinds)
+
+
+@dataclass(frozen=True)
+class RefusedInput:
+    """Refused input about one aspect, with the reason."""
+
+    aspect: str
+    reason: str
+    sent: Mapping[str, Any] | None = None
+
+
+def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
+    """The comparison, if this user may see the choices on it; otherwise 404."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, action)
+    visible = visible_comparisons(user, evaluation).select_related(*COMPARISON_RELATIONS)
+    comparison: Comparison = get_object_or_404(visible, pk=pk)
+    return comparison
+
+
+@require_safe
+def disagreement_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk), cast(User, request.user)
+    evaluation = comparison.evaluation
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, [comparison], judges=can_see_judges(user, evaluation))
+    mark_mentions_seen(user, comparison)
+    return render_disagreement(request, comparison)
+
+
+def render_disagreement(
+    request: HttpRequest,
+    comparison: Comparison,
+    *,
+    refused: RefusedInput | None = None,
+    comment: CommentForm | None = None,
+) -> HttpResponse:
+    user, evaluation = cast(User, request.user), comparison.evaluation
+    wanted = read_filter(request, evaluation)
+    before, after = get_neighbouring_disagreements(wanted, comparison)
+    table = build_vote_table(comparison, with_judges=can_see_judges(user, evaluation))
+    asked = list(build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation)))
+    said = get_thread(comparison)
+    html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(one.text for one in said)])
+    context = {
+        "page": "disagreements",
+        "evaluation": evaluation,
+        "comparison": comparison,
+        "sides": [
+            (side, response, build_turns(response.messages, html))
+            for side, response in (("A", comparison.response_a), ("B", comparison.response_b))
+        ],
+        "html": html,
+        "table": table,
+        "differing": [one for one in asked if one.is_open or (one.difference and one.difference.settled)],
+        "agreed": [one for one in asked if not (one.is_open or (one.difference and one.difference.settled))],
+        "open_questions": sum(one.is_open for one in asked),
+        "passages": get_saved_spans(comparison),
+        "thread": said,
+        "comment": comment or CommentForm(aspects=table.aspects),
+        "readers": list_people_who_can_see(comparison),
+        "history": get_comparison_history(comparison),
+        "own": Review.objects.filter(rater__user=user, comparison=comparison, state__in=SAVED_REVIEW_STATES).first(),
+        "reasons": [(reason.value, DIFFERENCE_REASON_TEXTS[reason]) for reason in DifferenceReason],
+        "before": before,
+        "after": after,
+        "filter": encode_filter(request.GET),
+    }
+    status = 422 if refused or comment else 200
+    return render(request, "disagreement/disagreement.html", context, status=status)
+
+
+def build_questions(
+    comparison: Comparison, wanted: DisagreementFilter, table: VoteTable, refused: RefusedInput | None, may_settle: bool
+) -> Iterator[AspectQuestion]:
+    """Every aspect that has choices or that the rubric has, in the rubric's order."""
+    voices = get_reviewer_choices(comparison)
+    differ = get_disagreements_on(comparison, wanted.judge)
+    offered = get_offered_choices(comparison.evaluation)
+    for place, aspect in enumerate(table.aspects):
+        others = [
+            (row, cell) for row in table.rows if row.kind != RaterKind.HUMAN and (cell := row.cells[place]) is not None
+        ]
+        difference, choices = differ.get(aspect.pk), offered.get(aspect.pk, [])
+        mine = refused if refused and refused.aspect == aspect.key else None
+        settled = difference.settled if difference else None
+        form = ResolveForm.for_aspect(aspect, settled, mine.sent if mine else None) if may_settle and choices else None
+        yield AspectQuestion(
+            aspect,
+            voices.get(aspect, []),
+            others,
+            difference,
+            table.labels[place],
+            choices,
+            form,
+            mine.reason if mine else "",
+        )
+
+
+def get_offered_choices(evaluation: Evaluation) -> Mapping[int, Sequence[tuple[Choice, str]]]:
+    """The choices offered by aspect: by the current rubric version if it has the aspect, else the newest."""
+    asked = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
+    told: dict[int, RubricAspect] = {}
+    for one in asked.order_by("version_id"):
+        if told.get(one.aspect_id) is None or told[one.aspect_id].version_id != evaluation.review_rubric_id:
+            told[one.aspect_id] = one
+    return {
+        aspect: [(choice, label_offered_choice(choice, one)) for choice in one.choices] for aspect, one in told.items()
+    }
+
+
+def label_offered_choice(choice: Choice, asked: RubricAspect) -> str:
+    """Where “both bad” can be chosen, a tie is two good ones."""
+    return "Both good" if choice == Choice.TIE and asked.offers_both_bad else CHOICE_TEXTS[choice]
+
+
+@require_POST
+def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    comparison = get_open_comparison_or_404(request, slug, pk, Action.ADJUDICATE)
+    aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
+    try:
+        given = clean_or_refuse(ResolveForm(request.POST))
+        made = resolve_aspect(
+            comparison,
+            aspect,
+            choice=given["choice"],
+            reason=given["reason"],
+            version=given["version"],
+            user=cast(User, request.user),
+        )
+    except InputRefused as refusal:
+        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal), request.POST))
+    messages.success(request, f"{aspect.name} is settled as {made.choice.replace('_', ' ')}.")
+    return redirect_to_disagreement(request, comparison)
+
+
+@require_POST
+def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.ADJUDICATE)
+    found = Adjudication.objects.select_related("comparison", "aspect", "user")
+    adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
+    comparison = get_open_comparison_or_404(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
+    try:
+        given = clean_or_refuse(WithdrawForm(request.POST))
+        withdraw_resolution(adjudication, version=given["version"], user=cast(User, request.user))
+    except InputRefused as refusal:
+        return render_disagreement(request, comparison, refused=RefusedInput(adjudication.aspect.key, str(refusal)))
+    messages.success(request, f"{adjudication.aspect.name} is open again.")
+    return redirect_to_disagreement(request, comparison)
+
+
+@require_POST
+def disagreement_explain(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Explain the user's own choice."""
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), cast(User, request.user)
+    aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
+    try:
+        given = clean_or_refuse(ExplainForm(request.POST))
+        mine = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
+        review = get_object_or_404(mine, pk=given["review"])
+        review.comparison = comparison
+        explain_own_choice(review, aspect, reason=given["reason"], note=given["note"], user=user)
+    except InputRefused as refusal:
+        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
+    return redirect_to_disagreement(request, comparison, f"aspect-{aspect.key}")
+
+
+@require_POST
+def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), cast(User, request.user)
+    form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
+    try:
+        given = clean_or_refuse(form)
+        posted = add_comment(
+            comparison,
+            given["text"],
+            aspect=get_aspect_or_404(comparison, given["about"]) if given["about"] else None,
+            user=user,
+            readers=list_people_who_can_see(comparison),
+        )
+    except InputRefused as refusal:
+        if "text" not in form.errors:
+            form.add_error("text", str(refusal))
+        return render_disagreement(request, comparison, comment=form)
+    for name in posted.unknown:
+        messages.warning(request, f"Nobody who may see this is called “{name}”, so nobody was told of that name.")
+    return redirect_to_disagreement(request, comparison, f"comment-{posted.comment.pk}")
+
+
+@require_POST
+def comment_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.DISCUSS)
+    own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
+    comment = get_object_or_404(own.select_related("comparison__evaluation"), pk=pk)
+    withdraw_own_comment(comment, user=user)
+    return redirect_to_disagreement(request, comment.comparison, "discussion")
+
+
+def get_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
+    aspect: Aspect = get_object_or_404(Aspect, evaluation=comparison.evaluation_id, key=key)
+    return aspect
+
+
+def redirect_to_disagreement(request: HttpRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
+    """Redirect to the comparison, with the filter that it was opened from."""
+    address = reverse("disagreement", args=[comparison.evaluation.slug, comparison.pk])
+    kept = encode_filter(request.GET)
+    return redirect(f"{address}{f'?{kept}' if kept else ''}{f'#{fragment}' if fragment else ''}")
+
+
+MAX_UNSEEN: Final = 100
+
+MENTION_RELATIONS: Final = (
+    "comment__user",
+    "comment__aspect",
+    "comment__comparison__evaluation",
+    "comment__comparison__query",
+)
+
+
+@require_safe
+def mention_list(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    calls = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
+    unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
+    page = paginate(request, calls.filter(seen_at__isnull=False), newest_first=True)
+    record_mentions_seen(user, [mention.comment.comparison for mention in (*unseen, *page.rows)])
+    html = render_texts(mention.comment.text for mention in [*unseen, *page.rows])
+    context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
+    return render(request, "mentions/mentions.html", context)
+
+
+def record_mentions_seen(user: User, comparisons: Iterable[Comparison]) -> None:
+    """Record that the user saw the choices: a comment reveals them as the page does."""
+    in_order = sorted(comparisons, key=lambda comparison: comparison.evaluation_id)
+    for evaluation, called_on in groupby(in_order, key=lambda comparison: comparison.evaluation):
+        if is_allowed(user, Action.REVIEW, evaluation):
+            record_disclosure(user, evaluation, called_on, judges=can_see_judges(user, evaluation))

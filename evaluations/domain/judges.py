@@ -1,0 +1,209 @@
+"""The words for judges, their runs and the outcome of each request."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+
+class JudgeKind(StrEnum):
+    LLM = "llm"
+    RULE = "rule"
+    IMPORTED = "imported"
+
+
+BASELINE_REMARK: Final = "baseline, not an LLM"  # stands wherever a rule judge is named
+# What each rule judge does, by the name that stands as its model.
+RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
+    "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
+    "first": "the response shown first wins every aspect, whatever it says",
+    "random": "A, tie or B is drawn by the seed for each comparison, order and aspect, the same every time",
+}
+
+
+class OutputMode(StrEnum):
+    """How a judge is asked for its answer.
+
+    AUTO finds out before the first verdict which shape its server takes. TWO_STEP asks for free
+    text first, and then, in the same conversation, for the verdict alone.
+    """
+
+    AUTO = "auto"
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+    TWO_STEP = "two_step"
+
+
+class ReplyShape(StrEnum):
+    """What holds a verdict to its form: the server by a schema, the server by JSON alone, or the prompt alone."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+
+
+class Dialect(StrEnum):
+    """The protocol that an endpoint speaks, with its provider's peculiarities. GENERIC: any of them, or a gateway."""
+
+    OPENAI = "openai"
+    OPENAI_RESPONSES = "openai_responses"
+    AZURE = "azure"
+    ANTHROPIC = "anthropic"
+    GOOGLE = "google"
+    OPENROUTER = "openrouter"
+    XAI = "xai"
+    GROQ = "groq"
+    OLLAMA = "ollama"
+    LLAMA_CPP = "llama_cpp"
+    VLLM = "vllm"
+    LM_STUDIO = "lm_studio"
+    LITELLM = "litellm"
+    GENERIC = "generic"
+
+
+DIALECT_NAMES: Final[Mapping[Dialect, str]] = {
+    Dialect.OPENAI: "OpenAI (Chat Completions)",
+    Dialect.OPENAI_RESPONSES: "OpenAI (Responses)",
+    Dialect.AZURE: "Azure OpenAI",
+    Dialect.ANTHROPIC: "Anthropic",
+    Dialect.GOOGLE: "Google Gemini",
+    Dialect.OPENROUTER: "OpenRouter",
+    Dialect.XAI: "xAI",
+    Dialect.GROQ: "Groq",
+    Dialect.OLLAMA: "Ollama",
+    Dialect.LLAMA_CPP: "llama.cpp",
+    Dialect.VLLM: "vLLM or SGLang",
+    Dialect.LM_STUDIO: "LM Studio",
+    Dialect.LITELLM: "LiteLLM proxy",
+    Dialect.GENERIC: "Other OpenAI-compatible",
+}
+
+
+@dataclass(frozen=True)
+class RequestShape:
+    """How a judge's requests are written so that its model takes them: found before its first verdict, then frozen.
+
+    ``limit_name``: under which the limit of tokens is sent, empty where the dialect's own name was taken.
+    ``left_out``: settings of the judge that the model refuses. ``system_folded``: whether the system text is sent
+    at the head of the first user turn, for models without a system role.
+    """
+
+    limit_name: str = ""
+    left_out: tuple[str, ...] = ()
+    system_folded: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        return {"limit_name": self.limit_name, "left_out": list(self.left_out), "system_folded": self.system_folded}
+
+    @staticmethod
+    def from_json(stored: Mapping[str, Any] | None) -> "RequestShape":
+        """What a judge has stored; nothing in particular where nothing was found yet."""
+        stored = stored or {}
+        return RequestShape(
+            stored.get("limit_name", ""), tuple(stored.get("left_out", ())), stored.get("system_folded", False)
+        )
+
+
+class RunOrders(StrEnum):
+    """Which orders a run asks for."""
+
+    BOTH = "both"
+    RANDOM = "random"
+    AS_STORED = "as-stored"
+    SWAPPED = "swapped"
+
+
+class RunChannel(StrEnum):
+    """How a run's requests travel: each by itself, or many as one file of the Batch API."""
+
+    LIVE = "live"
+    BATCH = "batch"
+
+
+class RunState(StrEnum):
+    PLANNING = "planning"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"  # by a fault that only a person can mend; stop_reason says which
+
+
+ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)
+
+
+class CallState(StrEnum):
+    """SUSPECT: the whole reply repeats a judged text; its verdict counts once a person confirms it."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    SUSPECT = "suspect"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FAILURE_STATES: Final = (
+    CallState.UNREADABLE,
+    CallState.SUSPECT,
+    CallState.REFUSED,
+    CallState.TRUNCATED,
+    CallState.TOO_LONG,
+    CallState.FAILED,
+)
+OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
+
+
+class AttemptStep(StrEnum):
+    """What a request of a Call asks for; on the Call, what is asked next.
+
+    REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text
+    evaluation and asks for its verdict. Both stand in the conversation that ASK began.
+    """
+
+    ASK = "ask"
+    REPAIR = "repair"
+    SCORE = "score"
+
+
+class AttemptOutcome(StrEnum):
+    """What became of one request.
+
+    RETRY: the call went back to wait and was asked again. LOST: the worker that sent it was
+    killed before the answer was stored; what it cost is not known.
+    """
+
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+    RETRY = "retry"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class BatchState(StrEnum):
+    SENDING = "sending"  # the file is being made and uploaded; nothing was bought yet
+    SUBMITTED = "submitted"
+    COLLECTING = "collecting"  # the server has ended it; its answers are being stored
+    DONE = "done"
+    FAILED = "failed"  # nothing of it was answered; its calls wait again
+
+
+OPEN_BATCH_STATES: Final = (BatchState.SENDING, BatchState.SUBMITTED, BatchState.COLLECTING)
+
+
+@dataclass(frozen=True)
+class ReplyToken:
+    """One token of a reply as its bytes, how likely it was, and the likeliest that could have stood there."""
+
+    text: bytes
+    logprob: float
+    likeliest: tuple[tuple[bytes, float], ...] = ()

@@ -1,0 +1,128 @@
+"""The words for how comparisons reach reviewers and how far a review has come."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Reveal(StrEnum):
+    """When reviewers see the judge's choices."""
+
+    BLIND = "blind"  # after their first save
+    SHOWN = "shown"  # from the start
+    NEVER = "never"
+    RANDOMISED = "randomised"  # blind or shown, drawn per comparison
+
+
+class ReviewState(StrEnum):
+    DRAFT = "draft"
+    FIRST = "first"  # first choices saved, judge revealed, final ones not confirmed yet
+    FINAL = "final"
+    SKIPPED = "skipped"
+
+
+SAVED_REVIEW_STATES: Final = (ReviewState.FIRST, ReviewState.FINAL)
+
+
+def review_rank(state: str, review_id: int) -> tuple[bool, int]:
+    """Of one person's reviews of a comparison that have an aspect, the highest ranked one holds the vote.
+
+    That is the newest final one. Before any is final it is the newest one with first choices.
+    """
+    return state == ReviewState.FINAL, review_id
+
+
+class DifferenceReason(StrEnum):
+    """Why a person differs from the judge or from other people."""
+
+    MISSED_ERROR = "missed_error"
+    LENGTH_OR_FORMAT = "length_or_format"
+    POSITION = "position"
+    IGNORED_INSTRUCTION = "ignored_instruction"
+    RUBRIC_UNCLEAR = "rubric_unclear"
+    QUERY_AMBIGUOUS = "query_ambiguous"
+    BOTH_ACCEPTABLE = "both_acceptable"
+    MY_MISTAKE = "my_mistake"
+    OTHER = "other"
+
+
+DIFFERENCE_REASON_TEXTS: Final[Mapping[DifferenceReason, str]] = {
+    DifferenceReason.MISSED_ERROR: "judge missed a factual error",
+    DifferenceReason.LENGTH_OR_FORMAT: "judged by length or format",
+    DifferenceReason.POSITION: "judged by position",
+    DifferenceReason.IGNORED_INSTRUCTION: "ignored the instruction",
+    DifferenceReason.RUBRIC_UNCLEAR: "rubric unclear",
+    DifferenceReason.QUERY_AMBIGUOUS: "query ambiguous",
+    DifferenceReason.BOTH_ACCEPTABLE: "both acceptable",
+    DifferenceReason.MY_MISTAKE: "my mistake",
+    DifferenceReason.OTHER: "other",
+}
+
+
+class QueueKind(StrEnum):
+    REVIEW = "review"
+    CALIBRATION = "calibration"  # a few comparisons with known labels, before a reviewer begins
+
+
+class SelectionMethod(StrEnum):
+    """How a comparison came before a person.
+
+    RANDOM: it was its turn in the one random order that was drawn when it came in. The next five
+    are strategies: of them STRATIFIED alone leaves a known probability, and is the only one by whose
+    probability a vote may be weighed: all that are RANDOM are one simple random sample. CALIBRATION: it has a known
+    label. BY_HAND: the person opened it, or was given it by name outside any round.
+    """
+
+    RANDOM = "random"
+    STRATIFIED = "stratified"
+    FLIPS = "flips"
+    JUDGES_DISAGREE = "judges_disagree"
+    PEOPLE_DISAGREE = "people_disagree"
+    LEAST_CONFIDENT = "least_confident"
+    CALIBRATION = "calibration"
+    BY_HAND = "by_hand"
+
+
+# The strategies that a round may state, and the ways of picking whose reviews estimates may use.
+SELECTION_STRATEGIES: Final = (
+    SelectionMethod.RANDOM,
+    SelectionMethod.STRATIFIED,
+    SelectionMethod.FLIPS,
+    SelectionMethod.JUDGES_DISAGREE,
+    SelectionMethod.PEOPLE_DISAGREE,
+    SelectionMethod.LEAST_CONFIDENT,
+)
+
+RANDOM_SELECTION: Final = (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
+
+SELECTION_TEXTS: Final[Mapping[SelectionMethod, str]] = {
+    SelectionMethod.RANDOM: "at random",
+    SelectionMethod.STRATIFIED: "at random, in strata",
+    SelectionMethod.FLIPS: "a judge flips between orders",
+    SelectionMethod.JUDGES_DISAGREE: "judges disagree",
+    SelectionMethod.PEOPLE_DISAGREE: "people disagree",
+    SelectionMethod.LEAST_CONFIDENT: "a judge is least confident",
+    SelectionMethod.CALIBRATION: "calibration",
+    SelectionMethod.BY_HAND: "by hand",
+}
+
+
+class StratifyBy(StrEnum):
+    """The groups from which a stratified queue draws equally."""
+
+    CATEGORY = "category"
+    CANDIDATE_PAIR = "candidate_pair"
+
+
+class AssignmentState(StrEnum):
+    """HELD, NAMED and DONE take one of the slots of a comparison; SKIPPED and LAPSED do not."""
+
+    HELD = "held"  # taken from the pool, for a while
+    NAMED = "named"  # given to this person by name, without an end
+    DONE = "done"
+    SKIPPED = "skipped"
+    LAPSED = "lapsed"  # held for too long; how it was picked is still known when the person comes back
+
+
+# The states of an assignment that take one of the places of a comparison.
+SLOT_TAKING_STATES: Final = (AssignmentState.HELD, AssignmentState.NAMED, AssignmentState.DONE)

@@ -1,0 +1,39 @@
+"""The roles of members, the kinds of raters and the scopes of tokens."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Role(StrEnum):
+    OWNER = "owner"
+    MANAGER = "manager"
+    REVIEWER = "reviewer"
+    ADJUDICATOR = "adjudicator"
+    VIEWER = "viewer"
+
+
+REVIEWING_ROLES: Final = frozenset(Role) - {Role.VIEWER}
+
+
+class RaterKind(StrEnum):
+    HUMAN = "human"
+    JUDGE = "judge"
+    GOLD = "gold"
+
+
+class Scope(StrEnum):
+    """What a token may be used for; never more than the person may."""
+
+    READ = "read"
+    REVIEW = "review"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+SCOPE_TEXTS: Final[Mapping[Scope, str]] = {
+    Scope.READ: "read whatever you may see",
+    Scope.REVIEW: "review, comment and settle in your name",
+    Scope.WRITE: "bring in, judge, organise and export",
+    Scope.ADMIN: "people, settings, accounts and endpoints",
+}

@@ -1,0 +1,217 @@
+"""The texts that are judged, with their hashes, near-duplicate keys and Markdown kinds."""
+
+import hashlib
+import json
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntFlag, StrEnum
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Final, TypedDict
+
+
+class Markup(IntFlag):
+    """Kinds of Markdown; a response holds any number of them. The bits are stored: they never change their meaning."""
+
+    LIST = 1
+    HEADING = 2
+    EMPHASIS = 4
+    TABLE = 8
+    CODE = 16
+
+
+# Every pattern starts with a character of its own, which is looked for quickly, and gives nothing back that it
+# has read: no text takes more than linear time.
+FENCE: Final = re.compile(r"\n[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)")
+
+CODE_SPAN: Final = re.compile(r"`[^`\n]++`")
+
+RULE: Final = r"(?:[-*_][ \t]*+){3,}+(?:\n|\Z)"
+
+LIST_ITEM: Final = re.compile(rf"\n[ \t]*+(?!{RULE})(?:[-*+•]|\d{{1,3}}[.)])[ \t]++[^\s]")
+
+HEADING: Final = re.compile(r"\n {0,3}#{1,6}[ \t]++[^\s]")
+
+# Not inside a word of Latin letters or digits: 2**3**4 and snake_case are no emphasis, 很**重要**的 is.
+EMPHASIS: Final = (
+    ("*", re.compile(r"\*(?<![A-Za-z0-9*\\]\*)(\*{0,2}+)(?!\s)[^*\n]++(?<!\s)\*\1(?![A-Za-z0-9*])")),
+    ("_", re.compile(r"_(?<![A-Za-z0-9_\\]_)(_{0,2}+)(?!\s)[^_\n]++(?<!\s)_\1(?![A-Za-z0-9_])")),
+)
+
+CELL: Final = r"[ \t]*+:?-++:?[ \t]*+"
+
+BELOW_TABLE_HEAD: Final = re.compile(rf"\n[ \t]*+\|?{CELL}(?:\|{CELL})++\|?[ \t]*+(?=\n|\Z)")
+
+
+def detect_markup(text: str) -> Markup:
+    """The kinds of Markdown in the text, by the rules of CommonMark and GitHub as far as one line at a time tells.
+
+    What stands in code is code and nothing else. A list is one item or more, with a sign or a number.
+    """
+    lines = "\n" + (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
+    prose = remove_code(lines)
+    found = Markup.CODE.value if prose != lines else 0
+    if LIST_ITEM.search(prose):
+        found |= Markup.LIST.value
+    if "#" in prose and HEADING.search(prose):
+        found |= Markup.HEADING.value
+    if any(sign in prose and pattern.search(prose) for sign, pattern in EMPHASIS):
+        found |= Markup.EMPHASIS.value
+    if "|" in prose and has_table(prose):
+        found |= Markup.TABLE.value
+    return Markup(found)
+
+
+def remove_code(lines: str) -> str:
+    """Fenced blocks taken out, code within a line made one letter."""
+    if "~~~" in lines or "```" in lines:
+        lines = remove_fenced_code(lines)
+    return CODE_SPAN.sub("x", lines) if "`" in lines else lines
+
+
+def remove_fenced_code(lines: str) -> str:
+    """A block ends with a fence at least as long as the one that opened it; one never closed runs to the end."""
+    kept, start, opened = [], 0, ""
+    for fence in FENCE.finditer(lines):
+        marks, after = fence[1], fence[2].strip()
+        if not opened and not ("`" in marks and "`" in after):
+            kept.append(lines[start : fence.start()])
+            opened = marks
+        elif opened and not after and marks.startswith(opened):
+            start, opened = fence.end(), ""
+    return "".join(kept if opened else [*kept, lines[start:]])
+
+
+def has_table(prose: str) -> bool:
+    """Two columns or more: a line of dashes and bars below one with a bar."""
+    for found in BELOW_TABLE_HEAD.finditer(prose):
+        head = prose.rfind("\n", 0, found.start()) + 1
+        if "|" in prose[head : found.start()]:
+            return True
+    return False
+
+
+class ComparisonOrigin(StrEnum):
+    IMPORTED = "imported"
+    PAIRED = "paired"
+    BY_HAND = "by_hand"
+
+
+class Flag(StrEnum):
+    """What makes a judged text suspect: it speaks to the judge, or imitates what only a judge or we write."""
+
+    ADDRESSES_JUDGE = "addresses_judge"
+    FORGED_VERDICT = "forged_verdict"
+    FORGED_DELIMITER = "forged_delimiter"
+
+
+class Message(TypedDict):
+    """One chat message, as the OpenAI protocol has it."""
+
+    role: str
+    content: str
+
+
+Messages = Sequence[Message]
+
+
+@dataclass(frozen=True)
+class PairTexts:
+    """Everything a pairwise judge may read of one comparison, A and B as stored."""
+
+    messages: Messages
+    response_a: Messages
+    response_b: Messages
+    context: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class ResponseTexts:
+    """Everything a pointwise judge may read of one response."""
+
+    messages: Messages
+    response: Messages
+    context: str | None = None
+    reference: str | None = None
+
+
+def content_sha256(content: object) -> str:
+    """The sum of any JSON value: of a response's messages, or of a query's [messages, context, reference].
+
+    The same content gives the same sum whichever door it came through.
+    """
+    canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def messages_sha256(messages: Messages) -> str:
+    """`content_sha256` of messages, without the encoder that it takes any value to pieces with."""
+    return hashlib.sha256(canonical_messages_json(messages).encode()).hexdigest()
+
+
+def query_sha256(messages: Messages, context: str | None, reference: str | None) -> str:
+    """`content_sha256` of [messages, context, reference]."""
+    parts = (
+        canonical_messages_json(messages),
+        *("null" if text is None else encode_basestring(text) for text in (context, reference)),
+    )
+    return hashlib.sha256(f"[{','.join(parts)}]".encode()).hexdigest()
+
+
+def canonical_messages_json(messages: Messages) -> str:
+    if len(messages) == 1:
+        (one,) = messages
+        return f'[{{"content":{encode_basestring(one["content"])},"role":{encode_basestring(one["role"])}}}]'
+    return f"[{','.join(canonical_messages_json([one])[1:-1] for one in messages)}]"
+
+
+def messages_to_json(messages: Messages) -> str:
+    """As a column of JSON keeps them: what `json.dumps` gives, sooner."""
+    turns = (
+        f'{{"role": {encode_basestring_ascii(one["role"])}, "content": {encode_basestring_ascii(one["content"])}}}'
+        for one in messages
+    )
+    return f"[{', '.join(turns)}]"
+
+
+def cluster_number(cluster: str) -> int:
+    """A name's own number, of 63 bits: two names of a million share one with a chance of one in ten million."""
+    return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:8], "big") >> 1
+
+
+# Taken out where texts are compared that differ in how they are written only.
+PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+
+
+def near_duplicate_key(text: str, context: str | None = None) -> int:
+    """A number of 63 bits that texts share which differ only in case, blank space and ASCII punctuation.
+
+    A text of nothing but punctuation is like itself alone.
+    """
+    words = " ".join(text.lower().translate(PUNCTUATION).split()) or text
+    if context:
+        words += "\0" + " ".join(context.lower().translate(PUNCTUATION).split())
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
+
+
+def messages_to_text(messages: Messages) -> str:
+    """The words of a conversation as one text: a single turn is its content alone."""
+    if len(messages) == 1:
+        return messages[0]["content"]
+    return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def replace_unstorable(text: str) -> str:
+    """The text as every database takes it: NUL and lone surrogates become the replacement character."""
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+CHARACTERS_PER_TOKEN: Final = 4  # of ASCII; every other character is taken for a token of its own
+
+
+def estimate_tokens_by_rule(text: str) -> float:
+    """About how many tokens a text is for a model that nobody has asked: servers count 20 % fewer to 25 % more."""
+    ascii_only = len(text.encode("ascii", "ignore"))
+    return ascii_only / CHARACTERS_PER_TOKEN + len(text) - ascii_only

@@ -1,0 +1,55 @@
+"""API shapes of an evaluation's settings and model families."""
+
+from typing import Annotated
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import LongText, NameText, RowId, StrictIn
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.reviews import Reveal
+
+
+class EvaluationSettingsOut(Schema):
+    name: str
+    description: str
+    guidelines: str
+    review_rubric: int | None = Field(description="the id of a rubric version")
+    reviews_wanted: int
+    hold_minutes: int
+    shown_judge: int | None
+    reveal: Reveal
+    label_policy: LabelPolicy
+    settles_judge: bool
+
+
+class EvaluationSettingsPatch(StrictIn):
+    """What is left out stays as it is."""
+
+    name: NameText | None = None
+    description: LongText | None = None
+    guidelines: LongText | None = None
+    review_rubric: RowId | None = None
+    reviews_wanted: Annotated[int, Field(ge=1, le=100)] | None = None
+    hold_minutes: Annotated[int, Field(ge=1, le=10_080)] | None = None
+    shown_judge: RowId | None = None
+    reveal: Reveal | None = None
+    label_policy: LabelPolicy | None = None
+    settles_judge: bool | None = None
+
+
+class FamilyOut(Schema):
+    id: int
+    name: str
+    family: str
+
+
+class FamiliesOut(Schema):
+    candidates: list[FamilyOut]
+    judges: list[FamilyOut]
+
+
+class FamiliesPatch(StrictIn):
+    """By id; who is left out stays as they are."""
+
+    candidates: dict[str, Annotated[str, Field(max_length=80)]] = Field(default_factory=dict)
+    judges: dict[str, Annotated[str, Field(max_length=80)]] = Field(default_factory=dict)

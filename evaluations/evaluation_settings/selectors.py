@@ -1,0 +1,32 @@
+"""Questions about an evaluation's settings."""
+
+from dataclasses import dataclass
+
+from evaluations.domain.reviews import AssignmentState
+from evaluations.models.comparisons import Candidate
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+from evaluations.models.queues import Assignment, Round
+
+
+@dataclass(frozen=True)
+class RubricChangeImpact:
+    """What a new rubric version would end: open queues, and assigned comparisons."""
+
+    rounds: tuple[str, ...]
+    given: int
+
+
+def get_rubric_change_impact(evaluation: Evaluation) -> RubricChangeImpact:
+    version = evaluation.review_rubric_id
+    rounds = Round.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
+    given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.NAMED)
+    return RubricChangeImpact(tuple(rounds.values_list("name", flat=True)), given.count())
+
+
+def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate], list[Judge]]:
+    """All of them, by name."""
+    of_it = {"evaluation": evaluation}
+    return list(Candidate.objects.filter(**of_it).order_by("name")), list(
+        Judge.objects.filter(**of_it).order_by("name")
+    )

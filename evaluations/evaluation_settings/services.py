@@ -1,0 +1,79 @@
+"""Changes to an evaluation's own settings."""
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.evaluation_settings.selectors import list_candidates_and_judges
+from evaluations.models.comparisons import Candidate
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+from evaluations.models.users import User
+
+
+@transaction.atomic
+def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, user: User | None) -> Evaluation:
+    """Write new values into the evaluation's own columns, and what they were into the record.
+
+    What is the same as before is no change, and leaves no trace.
+    """
+    changes = {name: value for name, value in changes.items() if getattr(evaluation, name) != value}
+    if not changes:
+        return evaluation
+    before = {name: to_event_value(getattr(evaluation, name)) for name in changes}
+    dated = {"guidelines_changed_at": timezone.now()} if "guidelines" in changes else {}
+    for name, value in {**changes, **dated}.items():
+        setattr(evaluation, name, value)
+    evaluation.save(update_fields=[*changes, *dated])
+    after = {name: to_event_value(value) for name, value in changes.items()}
+    record_event("changed", evaluation, user=user, evaluation=evaluation, before=before, after=after)
+    return evaluation
+
+
+def to_event_value(value: Any) -> Any:
+    """The value as an event stores it: rows by name and number, times as text."""
+    if isinstance(value, Model):
+        return f"{value} ({value.pk})"
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def move_to_archive(evaluation: Evaluation, *, user: User | None) -> Evaluation:
+    """Archive the evaluation: it leaves the list and can be restored."""
+    return change_evaluation(evaluation, {"archived_at": evaluation.archived_at or timezone.now()}, user=user)
+
+
+def take_from_archive(evaluation: Evaluation, *, user: User | None) -> Evaluation:
+    return change_evaluation(evaluation, {"archived_at": None}, user=user)
+
+
+MAX_FAMILY_CHARACTERS = 80
+
+
+@transaction.atomic
+def set_families(
+    evaluation: Evaluation, candidates: Mapping[int, str], judges: Mapping[int, str], *, user: User | None
+) -> int:
+    """Write the families of these, by id, and what they were into the record; returns how many changed."""
+    for name in chain(candidates.values(), judges.values()):
+        if len(name) > MAX_FAMILY_CHARACTERS:
+            raise InputRefused(f"The name of a family has at most {MAX_FAMILY_CHARACTERS} characters.")
+    before, after = {}, {}
+    known, judging = list_candidates_and_judges(evaluation)
+    rows: list[tuple[str, Candidate | Judge, str | None]]
+    rows = [("candidate", row, candidates.get(row.pk)) for row in known]
+    rows += [("judge", row, judges.get(row.pk)) for row in judging]
+    for kind, row, family in rows:
+        if family is not None and row.family != family:
+            named = f"{kind} {row.name}"  # a judge and a candidate may have one name
+            before[named], after[named] = row.family, family
+            row.family = family
+            row.save(update_fields=["family"])
+    if after:
+        record_event("changed families", evaluation, user=user, evaluation=evaluation, before=before, after=after)
+    return len(after)

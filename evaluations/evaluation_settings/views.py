@@ -1,0 +1,83 @@
+"""Pages on which an evaluation's settings and model families are changed."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evaluations.access import Action, require_evaluation
+from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
+from evaluations.evaluation_settings.selectors import get_rubric_change_impact, list_candidates_and_judges
+from evaluations.evaluation_settings.services import change_evaluation, move_to_archive, set_families, take_from_archive
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evaluation_settings(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; a POST with ``step=look`` shows the guidelines as reviewers will see them, any other saves."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = SettingsForm(request.POST or None, evaluation=evaluation)
+    if request.POST.get("step") == "look":
+        return render_guidelines_preview(request, evaluation, form)
+    if form.is_valid():
+        change_evaluation(evaluation, form.cleaned_data, user=user)
+        messages.success(request, "Saved.")
+        return redirect("evaluation_settings", slug)
+    return render_settings(request, evaluation, form, status=422 if request.method == "POST" else 200)
+
+
+def render_guidelines_preview(request: HttpRequest, evaluation: Evaluation, form: SettingsForm) -> HttpResponse:
+    """The guidelines as they are being written; nothing is stored."""
+    text = request.POST.get("guidelines", "")
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "evaluation_settings/_look.html", {"evaluation": evaluation, "text": text})
+    return render_settings(request, evaluation, form, text=text, is_looking=True)
+
+
+def render_settings(
+    request: HttpRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
+) -> HttpResponse:
+    context = {
+        "page": "evaluation_settings",
+        "evaluation": evaluation,
+        "form": form,
+        "ending": get_rubric_change_impact(evaluation),
+        **more,
+    }
+    return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
+
+
+@require_POST
+def evaluation_archive(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    move_to_archive(evaluation, user=user)
+    messages.success(request, f"“{evaluation.name}” is archived. It stands under “Archived”, and can be brought back.")
+    return redirect("evaluations")
+
+
+@require_POST
+def evaluation_bring_back(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    take_from_archive(evaluation, user=user)
+    messages.success(request, f"“{evaluation.name}” is back.")
+    return redirect("evaluation", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def families(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    candidates, judges = list_candidates_and_judges(evaluation)
+    form = FamiliesForm(request.POST or None, candidates=candidates, judges=judges)
+    if form.is_valid():
+        changed = set_families(evaluation, form.of("candidate"), form.of("judge"), user=user)
+        messages.success(request, f"Saved: {changed:,} changed." if changed else "Nothing was changed.")
+        return redirect("families", slug)
+    context = {"page": "families", "evaluation": evaluation, "form": form}
+    return render(request, "families/families.html", context, status=422 if request.method == "POST" else 200)

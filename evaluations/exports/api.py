@@ -1,0 +1,230 @@
+"""Exports in the API: the list, a new export, its record or its file."""
+
+from typing import Any, Final
+
+from django.http import FileResponse, HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.http import content_disposition_header
+from ninja import Query
+
+from evaluations.access import Action, action_for_export, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.problems import DEFAULT_DETAILS, Problem
+from evaluations.api.schemas import EmptyIn
+from evaluations.api.serializers import serialize_optional_person
+from evaluations.audit.events import record_event
+from evaluations.comparisons.selectors import get_saved_filter
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.events import DOWNLOADED
+from evaluations.domain.files import ExportState
+from evaluations.domain.roles import Scope
+from evaluations.domain.splits import Split, make_split
+from evaluations.exports.options import ExportRequest, get_export_formats
+from evaluations.exports.schemas import (
+    ExportFormatList,
+    ExportFormatOut,
+    ExportIn,
+    ExportOut,
+    ExportPage,
+    FormatSettingOut,
+    ManifestOut,
+)
+from evaluations.exports.selectors import build_manifest, get_export_content_type, open_export_file
+from evaluations.exports.services import delete_export_file, needs_background, start_export, stop_export
+from evaluations.exports.writer import stream_export
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
+from evaluations.tasks import send_task, write_export
+from evaluations.visibility import visible_comparisons
+from evaluations.web.file_responses import parse_range, read_file_range
+
+operations = OperationRouter(tags=["exports"])
+FILE_RESPONSE: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "name": "Range",
+            "in": "header",
+            "required": False,
+            "description": "a part of the file, as bytes=1000-",
+            "schema": {"type": "string", "pattern": r"^bytes=(\d{1,18}-\d{0,18}|-\d{1,18})$"},
+        }
+    ],
+    "responses": {
+        status: {"description": said, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+        for status, said in ((200, "the file"), (206, "the part that was asked for"))
+    },
+}
+
+
+@operations.get_one("/evaluations/{slug:slug}/exports", Scope.READ, ExportPage)
+def list_exports(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ExportPage:
+    """Newest first."""
+    evaluation = require_evaluation(token_user(request), slug, Action.EXPORT)
+    rows, more = paginate_by_cursor(paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True)
+    return ExportPage(items=[build_export_out(row) for row in rows], next=more)
+
+
+@operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
+def list_export_formats(request: HttpRequest) -> ExportFormatList:
+    """What an export can be written as, with the settings of each."""
+    return ExportFormatList(
+        items=[
+            ExportFormatOut(
+                name=one.name,
+                title=one.title,
+                ending=one.ending,
+                wants_choice=one.wants_choice,
+                is_whole=one.is_whole,
+                settings=[
+                    FormatSettingOut(
+                        name=each.name,
+                        values=list(each.values),
+                        initial=each.initial,
+                        of_candidates=each.of_candidates,
+                    )
+                    for each in one.settings
+                ],
+            )
+            for one in get_export_formats()
+        ]
+    )
+
+
+@operations.make("/evaluations/{slug:slug}/exports", Scope.WRITE, ExportOut)
+def make_export(request: HttpRequest, slug: str, body: ExportIn) -> ExportOut:
+    """Write the comparisons that you may see into a file: a short one now, a long one in the background.
+
+    A `backup` holds the whole evaluation, for owners alone, and is always written in the background.
+
+    Ask for the export until its `state` is `done`, then fetch the file.
+    """
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, action_for_export(body.format))
+    comparisons, wanted = visible_comparisons(user, evaluation), parse_request(evaluation, body)
+    is_long = needs_background(evaluation, body.format, comparisons, wanted)
+    export = start_export(evaluation, written_as=body.format, user=user, wanted=wanted, in_background=is_long)
+    if is_long:
+        send_task(write_export, export.pk)
+    else:
+        record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+        for _ in stream_export(export, comparisons):
+            pass
+    return build_export_out(export)
+
+
+def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
+    return ExportRequest(
+        policy=body.policy,
+        aspect=body.aspect,
+        combine=body.combine,
+        settings=body.settings,
+        where=tuple(body.where.items()),
+        sliced=get_saved_filter(evaluation, body.slice).named if body.slice else None,
+        part=body.part,
+        split=parse_split(evaluation, body),
+        anonymised=body.anonymise,
+    )
+
+
+def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
+    if body.split is None:
+        return None
+    shares = {name: str(getattr(body.split, name)) for name in ("train", "dev", "test")}
+    return make_split(body.split.seed or evaluation.slug, shares)
+
+
+@operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
+def get_export(request: HttpRequest, slug: str, pk: int) -> ExportOut:
+    """The record: what was asked for, how far it is, rows and SHA-256 once it is whole."""
+    return build_export_out(get_export_or_404(request, slug, pk))
+
+
+@operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
+def get_manifest(request: HttpRequest, slug: str, pk: int) -> ManifestOut:
+    """What the file rests on: filters, policy, rubrics, judges, counts, exclusions."""
+    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
+    return ManifestOut(manifest=build_manifest(export))
+
+
+@operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
+def cancel_export(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
+    """Stop one that is waiting or being written: no file of it stays."""
+    user, export = token_user(request), get_export_or_404(request, slug, pk)
+    require_evaluation(user, slug, action_for_export(export.format))
+    stop_export(export, user=user)
+    return build_export_out(get_export_or_404(request, slug, pk))
+
+
+@operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
+def remove_export_file(request: HttpRequest, slug: str, pk: int) -> None:
+    """The file goes; its record and its manifest stay."""
+    user = token_user(request)
+    require_evaluation(user, slug, Action.OWN)
+    delete_export_file(get_export_or_404(request, slug, pk), user=user)
+
+
+@operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.READ, None, extra=FILE_RESPONSE)
+def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
+    """The file of a finished export; with `Range: bytes=1000-` what is missing of an interrupted download."""
+    user = token_user(request)
+    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
+    require_evaluation(user, slug, action_for_export(export.format))
+    file = open_export_file(export)
+    record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
+    answer = build_range_response(request, file, export.sha256) or FileResponse(file)
+    answer["Content-Type"] = get_export_content_type(export)
+    answer["Content-Disposition"] = content_disposition_header(True, export.file_name) or ""
+    answer["Accept-Ranges"] = "bytes"
+    answer["ETag"] = f'"{export.sha256}"'
+    return answer
+
+
+def build_range_response(request: HttpRequest, file: Any, tag: str) -> HttpResponseBase | None:
+    """The part that was asked for; None where the whole file was, several parts, or a part of another file."""
+    size = file.size
+    wanted = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
+    if wanted is None:
+        return None
+    first, last = wanted
+    if first > last:
+        file.close()
+        raise Problem(
+            "range_not_satisfiable",
+            DEFAULT_DETAILS["range_not_satisfiable"],
+            headers={"Content-Range": f"bytes */{size}"},
+        )
+    answer = StreamingHttpResponse(read_file_range(file, first, last - first + 1), status=206)
+    answer["Content-Range"] = f"bytes {first}-{last}/{size}"
+    answer["Content-Length"] = str(last - first + 1)
+    return answer
+
+
+def get_export_or_404(request: HttpRequest, slug: str, pk: int, **columns: Any) -> Export:
+    evaluation = require_evaluation(token_user(request), slug, Action.EXPORT)
+    found = Export.objects.select_related("user", "evaluation")
+    return get_object_or_404(found, evaluation=evaluation, pk=pk, **columns)
+
+
+def build_export_out(row: Export) -> ExportOut:
+    return ExportOut(
+        id=row.pk,
+        format=row.format,
+        file_name=row.file_name,
+        state=ExportState(row.state),
+        policy=LabelPolicy(row.policy),
+        filters=row.filters,
+        options=row.options,
+        rows=row.rows,
+        bytes=row.bytes,
+        sha256=row.sha256,
+        counts=row.counts,
+        person=serialize_optional_person(row.user),
+        reached=row.reached,
+        expected=row.expected,
+        reason=row.reason,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,337 @@
+"""Comparisons with all records about them, read chunk by chunk with the same few queries."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast as Cast_
+
+from evaluations.domain.judges import CallState
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState
+from evaluations.domain.roles import RaterKind
+from evaluations.exports.participants import AvailableData, Participants
+from evaluations.models.comparisons import Comparison
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Adjudication, Ballot, Comment, Review, Score, Span, Verdict
+from evaluations.verdicts.judge_choices import PackedVote
+from evaluations.verdicts.judge_verdicts import ScoreDerivation, derive_score_choices
+from evaluations.verdicts.response_scores import ScorePreference, load_score_preferences
+
+CHUNK_ROWS = 1_000
+FIRST_CHUNK_ROWS: Final = 100  # the first bytes are not to wait for a thousand comparisons
+CHUNK_CHARACTERS: Final = 16_000_000  # where texts are long a chunk has fewer of them
+
+
+class ComparisonRow(NamedTuple):
+    """One comparison as read from the database, in the order of COMPARISON_COLUMNS; JSON columns are still text."""
+
+    pk: int
+    key: str
+    cluster: str
+    category: str
+    messages: str
+    context: str | None
+    reference: str | None
+    query_metadata: str
+    metadata: str
+    candidate_a: int
+    response_a: str
+    metadata_a: str
+    candidate_b: int
+    response_b: str
+    metadata_b: str
+    id_a: int
+    id_b: int
+
+    @property
+    def characters(self) -> int:
+        return len(self.messages) + len(self.context or "") + len(self.response_a) + len(self.response_b)
+
+
+COMPARISON_COLUMNS: Final = (
+    "pk",
+    "query__key",
+    "query__cluster",
+    "query__category",
+    "query__messages",
+    "query__context",
+    "query__reference",
+    "query__metadata",
+    "metadata",
+    "response_a__candidate_id",
+    "response_a__messages",
+    "response_a__metadata",
+    "response_b__candidate_id",
+    "response_b__messages",
+    "response_b__metadata",
+    "response_a_id",
+    "response_b_id",
+)
+# Read as text: Django's reading of seven JSON columns took a third of all the time.
+TEXT_ANNOTATIONS: Final = {
+    f"text_{name}": Cast_(name, TextField()) for name in COMPARISON_COLUMNS if name.endswith(("messages", "metadata"))
+}
+READ_COLUMNS: Final = tuple(
+    f"text_{name}" if f"text_{name}" in TEXT_ANNOTATIONS else name for name in COMPARISON_COLUMNS
+)
+
+
+class VerdictRecord(NamedTuple):
+    """One verdict as read from the database."""
+
+    comparison_id: int
+    rater_id: int
+    aspect_id: int
+    stage: str
+    shown: str
+    sample: int
+    choice: str
+    inconsistent: bool
+    review_id: int | None
+    note: str
+    reason: str
+    rationale: str
+
+
+class CallRecord(NamedTuple):
+    """One judge call as read from the database."""
+
+    comparison_id: int
+    judge_id: int
+    shown: str
+    state: str
+    rationale: str
+    sample: int
+
+
+class ReviewRecord(NamedTuple):
+    """One review as read from the database."""
+
+    pk: int
+    comparison_id: int
+    rater_id: int
+    rubric_version_id: int
+    state: str
+    blind: bool
+    shown: str
+    note: str
+    picked_by: str
+    round_id: int | None
+    probability: float | None
+    reveal: str
+    judge_first: bool
+    judge_id: int | None
+    awaits_judge: bool
+    active_ms: int
+    is_example: bool
+    skip_reason: str
+    finished_at: datetime | None
+
+
+class ScoreRecord(NamedTuple):
+    """One score of a person as read from the database."""
+
+    review__comparison_id: int
+    rater_id: int
+    review_id: int
+    aspect_id: int
+    response_id: int
+    stage: str
+    value: float
+    note: str
+    reason: str
+
+
+def read_comparison_chunk(comparisons: "QuerySet[Comparison]", after: int, size: int) -> list[ComparisonRow]:
+    following = comparisons.filter(pk__gt=after).order_by("pk").annotate(**TEXT_ANNOTATIONS).values_list(*READ_COLUMNS)
+    return [ComparisonRow._make(row) for row in following[:size]]
+
+
+def iterate_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ComparisonRow]]:
+    """By keyset. A short one first, then as many as have about so many characters together: memory stays flat."""
+    after, size = 0, min(FIRST_CHUNK_ROWS, CHUNK_ROWS)
+    while chunk := read_comparison_chunk(comparisons, after, size):
+        yield chunk
+        after = chunk[-1].pk
+        each = 1 + sum(one.characters for one in chunk) // len(chunk)
+        size = max(1, min(CHUNK_ROWS, CHUNK_CHARACTERS // each))
+
+
+def filter_within(ids: Sequence[int], column: str = "comparison") -> Q:
+    """A filter for rows of these comparisons: by first and last id if hardly any is missing between them."""
+    if ids[-1] - ids[0] < 2 * len(ids):
+        return Q(**{f"{column}__gte": ids[0], f"{column}__lte": ids[-1]})
+    return Q(**{f"{column}__in": ids})
+
+
+def read_packed_votes(ids: Sequence[int], raters: Collection[int]) -> dict[int, dict[int, list[PackedVote]]]:
+    """Comparison id → rater id → packed votes of these judges."""
+    said: dict[int, dict[int, list[PackedVote]]] = defaultdict(lambda: defaultdict(list))
+    if raters:
+        for row in list_packed_votes(ids, raters):
+            said[row[0]][row[1]].append(row)
+    return said
+
+
+def list_packed_votes(ids: Sequence[int], raters: Collection[int]) -> Iterable[PackedVote]:
+    """Rows with the columns of PackedVote, as plain tuples in the order of a rater's samples."""
+    return (
+        Ballot.objects.filter(filter_within(ids), rater__in=raters)
+        .order_by("sample", "pk")
+        .values_list(*PackedVote._fields)
+    )
+
+
+def read_verdicts(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[VerdictRecord]]]:
+    """Comparison id → rater id → verdicts of people and gold on the aspects of the cast."""
+    said: dict[int, dict[int, list[VerdictRecord]]] = defaultdict(lambda: defaultdict(list))
+    if not cast.others:
+        return said
+    verdicts = Verdict.objects.filter(filter_within(ids), rater__in=cast.others).order_by("sample", "pk")
+    for one in map(VerdictRecord._make, verdicts.values_list(*VerdictRecord._fields)):
+        if one.aspect_id in cast.aspects:
+            said[one.comparison_id][one.rater_id].append(one)
+    return said
+
+
+class VerdictTexts(NamedTuple):
+    """The rationale and note of an imported verdict."""
+
+    shown: str
+    sample: int
+    rationale: str
+    note: str
+
+
+def read_judge_texts(ids: Sequence[int], cast: Participants) -> Mapping[tuple[int, int, str], list[VerdictTexts]]:
+    """Comparison id, rater id and aspect key → the words of verdicts that came in files."""
+    said: dict[tuple[int, int, str], list[VerdictTexts]] = defaultdict(list)
+    if not cast.present.words_in_files or not cast.judges:
+        return said
+    brought = Verdict.objects.filter(filter_within(ids), rater__in=list(cast.judges), source_import__isnull=False)
+    rows = brought.exclude(rationale="", note="").order_by("sample", "pk")
+    for pk, rater, aspect, *words in rows.values_list("comparison_id", "rater_id", "aspect_id", *VerdictTexts._fields):
+        if aspect in cast.aspects:
+            said[pk, rater, cast.aspects[aspect]].append(VerdictTexts(*words))
+    return said
+
+
+def read_review_scores(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ScoreRecord]]]:
+    """Comparison id → rater id → scores given in reviews; no query is made if nobody scored."""
+    given: dict[int, dict[int, list[ScoreRecord]]] = defaultdict(lambda: defaultdict(list))
+    if not cast.scored or not cast.present.reviews:
+        return given
+    scores = Score.objects.filter(review__comparison__in=ids, rater__in=cast.scored).order_by("pk")
+    for one in map(ScoreRecord._make, scores.values_list(*ScoreRecord._fields)):
+        if one.aspect_id in cast.aspects:
+            given[one.review__comparison_id][one.rater_id].append(one)
+    return given
+
+
+def read_imported_preferences(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ScorePreference]]]:
+    """Comparison id → rater id → preferences derived from imported scores of people or gold."""
+    given: dict[int, dict[int, list[ScorePreference]]] = defaultdict(lambda: defaultdict(list))
+    for one in load_score_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if cast.scored else ():
+        if one.rater in cast.raters and one.aspect in cast.aspects:
+            given[one.comparison][one.rater].append(one)
+    return given
+
+
+@dataclass(frozen=True)
+class ChunkReviews:
+    """``saved`` by their own id, ``skipped`` by that of the comparison."""
+
+    saved: Mapping[int, ReviewRecord]
+    skipped: Mapping[int, list[ReviewRecord]]
+
+
+def read_reviews(ids: Sequence[int], cast: Participants) -> ChunkReviews:
+    saved: dict[int, ReviewRecord] = {}
+    skipped: dict[int, list[ReviewRecord]] = defaultdict(list)
+    if cast.present.reviews:
+        made = Review.objects.filter(filter_within(ids), state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED))
+        for review in map(ReviewRecord._make, made.order_by("pk").values_list(*ReviewRecord._fields)):
+            if review.state == ReviewState.SKIPPED:
+                skipped[review.comparison_id].append(review)
+            else:
+                saved[review.pk] = review
+    return ChunkReviews(saved, skipped)
+
+
+@dataclass(frozen=True)
+class Discussion:
+    """Comments, spans, resolutions: spans by review id, the others by comparison id."""
+
+    spans: Mapping[int, list[Span]]
+    comments: Mapping[int, list[Comment]]
+    adjudications: Mapping[int, list[Adjudication]]
+
+
+def read_discussion(ids: Sequence[int], present: AvailableData) -> Discussion:
+    """Comments that were withdrawn are left out."""
+    spans, comments, adjudications = defaultdict(list), defaultdict(list), defaultdict(list)
+    if present.spans:
+        for span in Span.objects.filter(review__comparison__in=ids).order_by("pk"):
+            spans[span.review_id].append(span)
+    if present.comments:
+        standing = Comment.objects.filter(filter_within(ids), withdrawn_at__isnull=True)
+        for comment in standing.select_related("user").order_by("pk"):
+            comments[comment.comparison_id].append(comment)
+    if present.adjudications:
+        for settled in Adjudication.objects.filter(filter_within(ids)).select_related("user").order_by("pk"):
+            adjudications[settled.comparison_id].append(settled)
+    return Discussion(spans, comments, adjudications)
+
+
+@dataclass(frozen=True)
+class JudgeScores:
+    """Scores of judges that rate single responses. ``derived``: rater id → comparison id → aspect key.
+
+    ``calls``: rater id → response id → state and rationale of each.
+    """
+
+    derived: Mapping[int, Mapping[int, Mapping[str, ScoreDerivation]]]
+    calls: Mapping[int, Mapping[int, list[tuple[str, str]]]]
+
+
+def read_judge_scores(chunk: Iterable[ComparisonRow], cast: Participants) -> JudgeScores:
+    """Nothing is read where no judge scores."""
+    if not cast.scorers:
+        return JudgeScores({}, {})
+    sides = {one.pk: (one.id_a, one.id_b) for one in chunk}
+    asked: dict[int, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    rater_of = {rater.judge_id: rater.pk for rater in cast.scorers}
+    calls = Call.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, judge__in=list(rater_of))
+    columns = calls.order_by("sample", "pk").values_list("judge_id", "response_id", "state", "rationale")
+    for judge, response, state, rationale in columns:
+        asked[rater_of[judge]][response or 0].append((state, rationale))
+    for rater_id, response, rationale in read_imported_rationales(sides, cast):
+        asked[rater_id][response].append((CallState.ANSWERED, rationale))
+    return JudgeScores(derive_score_choices(cast.scorers, sides), asked)
+
+
+def read_imported_rationales(
+    sides: Mapping[int, tuple[int, int]], cast: Participants
+) -> Iterable[tuple[int, int, str]]:
+    """Rater, response and what an imported judge wrote with its score."""
+    imported = [rater.pk for rater in cast.scorers if rater.pk in cast.scored]
+    if not imported:
+        return ()
+    scores = Score.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, rater__in=imported)
+    return scores.exclude(rationale="").order_by("sample", "pk").values_list("rater_id", "response_id", "rationale")
+
+
+def read_judge_calls(ids: Sequence[int], cast: Participants) -> Mapping[int, Mapping[int, list[CallRecord]]]:
+    """Comparison id → rater id → calls."""
+    asked: dict[int, dict[int, list[CallRecord]]] = defaultdict(lambda: defaultdict(list))
+    if not cast.judges:
+        return asked
+    calls = Call.objects.filter(filter_within(ids)).order_by("sample", "pk").values_list(*CallRecord._fields)
+    rater_of = cast.rater_of
+    for one in calls:
+        if one[1] in rater_of:
+            asked[one[0]][rater_of[one[1]]].append(one)
+    return asked

@@ -1,0 +1,142 @@
+"""The manifest of an exported file, from which its data set card is written, too."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.preferences import parse_preference_rule
+from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.domain.reviews import SAVED_REVIEW_STATES
+from evaluations.exports.options import ExportRequest, serialize_filters, serialize_options
+from evaluations.exports.participants import Participants, format_rubric_name
+from evaluations.formats.dataset_card import CardAgreement, CardFacts, CardRubric
+from evaluations.formats.export_format import ExportFormat, ExportTally
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.verdicts import Review
+from evaluations.reports.selectors import build_report
+from evaluations.stats.aspect_report import AspectReport
+from evaluations.stats.estimates import Estimate
+
+
+def iterate_agreement_facts(cast: Participants, comparisons: "QuerySet[Comparison]") -> Iterator[CardAgreement]:
+    """On each aspect how far people agree among themselves, and each judge with their majority."""
+    report = build_report(cast.evaluation, comparisons, ReportRules(), parts=(ReportPart.AGREEMENT,))
+    judges = {judge.name for judge in cast.judges.values()}
+    for key, aspect in report.aspects.items():
+        yield from iterate_aspect_agreement(key, aspect, judges)
+
+
+def iterate_aspect_agreement(key: str, aspect: AspectReport, judges: set[str]) -> Iterator[CardAgreement]:
+    alpha = aspect.human_human.multi.krippendorff_alpha
+    if alpha.value is not None:
+        yield build_agreement_fact(key, "people", "Krippendorff's alpha", alpha)
+    for name, judge in aspect.judges.items():
+        against = judge.judge_human.majority.with_ties
+        if name in judges and against.agreement.value is not None:
+            yield build_agreement_fact(key, f"{name} and the majority of people", "agreement", against.agreement)
+            if against.cohen_kappa.value is not None:
+                yield build_agreement_fact(
+                    key, f"{name} and the majority of people", "Cohen's kappa", against.cohen_kappa
+                )
+
+
+def build_agreement_fact(key: str, between: str, measure: str, number: Estimate) -> CardAgreement:
+    interval = f"{number.ci95[0]:.2f} to {number.ci95[1]:.2f}" if number.ci95 else "–"
+    return CardAgreement(key, between, measure, f"{number.value:.2f}", interval, number.n)
+
+
+PRODUCT: Final = "judgeweb"
+
+POLICY_DESCRIPTIONS: Final = {
+    LabelPolicy.PEOPLE_THEN_JUDGES: "What people say; where no person voted, what a panel of judges or one judge says.",
+    LabelPolicy.PEOPLE: "What people say, and nothing where no person voted.",
+}
+
+
+def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, those: Participants) -> dict[str, Any]:
+    """The part of the manifest that is known before the first row, identical for identical files."""
+    evaluation = those.evaluation
+    told: dict[str, Any] = {
+        **build_manifest_header(leaving, evaluation),
+        "label_policy": wanted.policy,
+        "filters": serialize_filters(wanted),
+        "options": serialize_options(wanted),
+        "aspects": list(those.aspects.values()),
+        "rubrics": [describe_rubric_version(version) for version in list_exported_rubrics(those)],
+        "judges": [{**those.introduced[pk], "fingerprint": judge.fingerprint} for pk, judge in those.judges.items()],
+        "people": len(those.names().people),
+        "gold": list(those.names().gold),
+    }
+    if leaving.wants_choice:
+        how = parse_preference_rule(aspect=wanted.aspect, combine=wanted.combine, aspects=list(those.aspects.values()))
+        told["choice"] = {"by": how.name, "in_words": how.in_words}
+    if wanted.split:
+        told["split"] = wanted.split.in_words()
+    return told
+
+
+def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "evaluation": {"slug": evaluation.slug, "name": evaluation.name},
+        "format": leaving.name,
+        "product": {"name": PRODUCT, "version": settings.VERSION},
+    }
+
+
+def list_exported_rubrics(those: Participants) -> list[RubricVersion]:
+    """The versions that people reviewed by, that judges here were given, and that reviews are made by now."""
+    reviewed = Review.objects.filter(rubric_version=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
+    versions = RubricVersion.objects.filter(rubric__evaluation=those.evaluation).select_related("rubric")
+    mine = {judge.rubric_version_id for judge in those.judges.values()} | {those.evaluation.review_rubric_id}
+    return [
+        version
+        for version in versions.annotate(reviewed=Exists(reviewed)).order_by("pk")
+        if version.reviewed or version.pk in mine
+    ]
+
+
+def describe_rubric_version(version: RubricVersion) -> dict[str, Any]:
+    return {
+        "name": format_rubric_name(version),
+        "kind": version.rubric.kind,
+        "sha256": version.sha256,
+        "aspects": [aspect.key for aspect in version.spec().aspects],
+    }
+
+
+def build_export_counts(tally: ExportTally) -> dict[str, Any]:
+    return {
+        # Scores are of responses: where they are exported no comparisons are counted.
+        **({"comparisons": tally.comparisons} if tally.comparisons or not tally.rows else {}),
+        "rows": tally.rows,
+        "labels": dict(sorted(tally.sources.items())),
+        "excluded": dict(sorted(tally.excluded.items())),
+        "noted": dict(sorted(tally.noted.items())),
+    }
+
+
+def build_card_facts(wanted: ExportRequest, those: Participants, told: Mapping[str, Any]) -> CardFacts:
+    """The facts that the card of a data set shows."""
+    evaluation, names = those.evaluation, those.names()
+    rubrics = [
+        CardRubric(
+            format_rubric_name(version),
+            version.spec().instructions,
+            [(aspect.key, aspect.definition) for aspect in version.spec().aspects],
+        )
+        for version in list_exported_rubrics(those)
+    ]
+    return CardFacts(
+        name=evaluation.name,
+        description=evaluation.description,
+        rubrics=rubrics,
+        people=len(names.people),
+        judges=[(one["judge"], one["kind"], one["model"], one["rubric"] or "–") for one in those.introduced.values()],
+        policy=POLICY_DESCRIPTIONS[wanted.policy] if wanted.policy else "",
+        provenance={"product": f"{PRODUCT} {settings.VERSION}", **{key: told[key] for key in ("filters", "options")}},
+    )

@@ -1,0 +1,290 @@
+"""Who may appear in an exported file, under which name."""
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, TypeVar
+
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+
+from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.judges import BASELINE_REMARK
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.exported_rows import ExportedJudgeName, ExportedLabel, ExportedRaters
+from evaluations.models.comparisons import Candidate, Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Alias
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.queues import Round
+from evaluations.models.rubrics import RubricAspect, RubricVersion, list_aspect_keys
+from evaluations.models.runs import Call
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Span, Verdict
+from evaluations.verdicts.judge_choices import AspectGroup, group_aspects
+from evaluations.verdicts.label_counts import find_uncounted_imports
+from evaluations.verdicts.labels import LabelJudges, get_label_judges
+
+MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
+
+
+@dataclass(frozen=True)
+class Aliases:
+    by_rater: Mapping[int, str]
+    by_username: Mapping[str, str]
+
+    def in_text(self, text: str) -> str:
+        """The same with everyone it calls as @name by their alias. Names without the sign stay: nobody finds them."""
+        known = {name.casefold(): alias for name, alias in self.by_username.items()}
+
+        def renamed(call: re.Match[str]) -> str:
+            name = call[1]
+            for end in range(len(name), 0, -1):
+                if name[:end].casefold() in known and not name[end:].strip(".-+@"):
+                    return f"@{known[name[:end].casefold()]}{name[end:]}"
+            return call[0]
+
+        return MENTION_PATTERN.sub(renamed, text)
+
+
+@transaction.atomic
+def assign_aliases(evaluation: Evaluation) -> Aliases:
+    """An alias for everyone who may be named; those without one get a random number now."""
+    Evaluation.objects.select_for_update().get(pk=evaluation.pk)  # two who deal at once would give a number twice
+    raters = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN)
+    imported = list(raters.filter(user__isnull=True).values_list("pk", flat=True))
+    users = dict(
+        User.objects.filter(
+            Q(memberships__evaluation=evaluation)
+            | Q(raters__evaluation=evaluation)
+            | Q(comments__comparison__evaluation=evaluation)
+            | Q(adjudications__comparison__evaluation=evaluation)
+        ).values_list("pk", "username")
+    )
+    known = Alias.objects.filter(evaluation=evaluation)
+    met = {(one.user_id, one.rater_id) for one in known}
+    new = [(pk, None) for pk in users if (pk, None) not in met] + [
+        (None, pk) for pk in imported if (None, pk) not in met
+    ]
+    secrets.SystemRandom().shuffle(new)
+    first = 1 + (known.aggregate(last=Max("number"))["last"] or 0)
+    Alias.objects.bulk_create(
+        Alias(evaluation=evaluation, user_id=user, rater_id=rater, number=number)
+        for number, (user, rater) in enumerate(new, first)
+    )
+    dealt = list(Alias.objects.filter(evaluation=evaluation))
+    of_user = {one.user_id: one.name for one in dealt if one.user_id}
+    of_rater = {one.rater_id: one.name for one in dealt if one.rater_id}
+    mine = raters.filter(user__isnull=False).values_list("pk", "user_id")
+    return Aliases(
+        by_rater=of_rater | {pk: of_user[user] for pk, user in mine if user in of_user},
+        by_username={name: of_user[pk] for pk, name in users.items()},
+    )
+
+
+LATE_REVIEWER_NAME: Final = "reviewer"  # who joined while a file without names was written
+
+MARGIN_COLUMNS: Final = ("version_id", "aspect_id", "tie_margin")
+
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True)
+class AvailableData:
+    """Which kinds of records the evaluation has, so that empty tables are not queried for every chunk."""
+
+    reviews: bool
+    spans: bool
+    comments: bool
+    adjudications: bool
+    words_in_files: bool  # verdicts of imports, which may have a rationale or a note
+    untallied: bool  # imports whose votes are not all counted yet
+
+
+@dataclass(frozen=True)
+class Participants:
+    """Who may appear in the rows, by id in the order of their names, and the aspects in page order.
+
+    ``raters`` bear the names that the file has: those of people may be others than their own, and ``aliases``
+    says so of whoever commented or settled something.
+    """
+
+    evaluation: Evaluation
+    aspects: Mapping[int, str]
+    places: Mapping[int, str]
+    raters: Mapping[int, Rater]
+    candidates: Mapping[int, str]
+    bench: LabelJudges
+    scored: frozenset[int]
+    # By rubric version and aspect: within which two scores of a person make a tie.
+    margins: Mapping[tuple[int, int], float]
+    present: AvailableData
+    aliases: Aliases | None = None
+    # The labels that judges' answers make, by the answers met so far.
+    patterns: dict[object, dict[str, ExportedLabel]] = field(default_factory=dict)
+
+    def names(self) -> ExportedRaters:
+        names = {kind: [one.name for one in self.raters.values() if one.kind == kind] for kind in RaterKind}
+        return ExportedRaters(
+            aspects=list(self.aspects.values()),
+            people=names[RaterKind.HUMAN],
+            judges=names[RaterKind.JUDGE],
+            gold=names[RaterKind.GOLD],
+            scored={self.raters[pk].name for pk in self.scored},
+        )
+
+    def those(self, kind: RaterKind, said: Mapping[int, Told]) -> Iterator[tuple[Rater, Told]]:
+        """The raters of one kind who said something, in the order of their names."""
+        present = (self.raters[pk] for pk in sorted(said.keys() & self.raters.keys(), key=self.order.__getitem__))
+        return ((rater, said[rater.pk]) for rater in present if rater.kind == kind)
+
+    def username(self, name: str) -> str:
+        """What whoever has this account is called in the file."""
+        return self.aliases.by_username.get(name, LATE_REVIEWER_NAME) if self.aliases else name
+
+    def words(self, text: str) -> str:
+        """A comment, with those it calls by the names that they have in the file."""
+        return self.aliases.in_text(text) if self.aliases else text
+
+    @cached_property
+    def archived(self) -> list[int]:
+        """The raters that are archived judges: no export has what they said."""
+        archived = Rater.objects.filter(evaluation=self.evaluation, judge__archived_at__isnull=False)
+        return list(archived.values_list("pk", flat=True))
+
+    @cached_property
+    def judges(self) -> dict[int, Judge]:
+        return {pk: rater.judge for pk, rater in self.raters.items() if rater.judge}
+
+    @cached_property
+    def groups(self) -> tuple[AspectGroup, ...]:
+        return group_aspects(self.places)
+
+    @cached_property
+    def rater_of(self) -> dict[int, int]:
+        """Judge id → rater id."""
+        return {judge.pk: pk for pk, judge in self.judges.items()}
+
+    @cached_property
+    def introduced(self) -> dict[int, ExportedJudgeName]:
+        return {pk: describe_judge(judge) for pk, judge in self.judges.items()}
+
+    @cached_property
+    def others(self) -> list[int]:
+        """The raters who are no judges."""
+        return [pk for pk, rater in self.raters.items() if rater.kind != RaterKind.JUDGE]
+
+    @cached_property
+    def scorers(self) -> list[Rater]:
+        """The judges that score single responses, or whose scores came in files."""
+        return [self.raters[pk] for pk, judge in self.judges.items() if judge.is_pointwise or pk in self.scored]
+
+    @cached_property
+    def order(self) -> dict[int, int]:
+        return {pk: place for place, pk in enumerate(self.raters)}
+
+    @cached_property
+    def rubrics(self) -> Mapping[int, str]:
+        versions = RubricVersion.objects.filter(rubric__evaluation=self.evaluation).select_related("rubric")
+        return NamesById(lambda: ((one.pk, format_rubric_name(one)) for one in versions.all()))
+
+    @cached_property
+    def people(self) -> Mapping[int, str]:
+        """Of everyone, also of those who only ever skipped."""
+        known = Rater.objects.filter(evaluation=self.evaluation, kind=RaterKind.HUMAN)
+        return NamesById(lambda: ((one.pk, self.called(one)) for one in known.all()))
+
+    def called(self, rater: Rater) -> str:
+        return self.aliases.by_rater.get(rater.pk, LATE_REVIEWER_NAME) if self.aliases else rater.name
+
+    @cached_property
+    def judge_names(self) -> Mapping[int, str]:
+        """Of every judge, asked or not: one that is to be shown may have said nothing yet."""
+        known = Judge.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
+        return NamesById(lambda: known.all())
+
+    @cached_property
+    def rounds(self) -> Mapping[int, str]:
+        known = Round.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
+        return NamesById(lambda: known.all())
+
+
+class NamesById(dict[int, str]):
+    """Names by id, read when one is first asked for, and again for one that came while the file is written."""
+
+    def __init__(self, read: Callable[[], Iterable[tuple[int, str]]]) -> None:
+        super().__init__()
+        self.read = read
+
+    def __missing__(self, pk: int) -> str:
+        self.update(self.read())
+        return self.setdefault(pk, "")
+
+
+def format_rubric_name(version: RubricVersion) -> str:
+    return f"{version.rubric.name} {version.number}"
+
+
+def describe_judge(judge: Judge) -> ExportedJudgeName:
+    name: ExportedJudgeName = {
+        "judge": judge.name,
+        "kind": judge.kind,
+        "model": judge.model,
+        "rubric": format_rubric_name(judge.rubric_version) if judge.rubric_version else None,
+    }
+    if judge.is_baseline:
+        name["remark"] = BASELINE_REMARK
+    return name
+
+
+def load_participants(
+    evaluation: Evaluation, policy: LabelPolicy | None = None, aliases: Aliases | None = None
+) -> Participants:
+    """Everyone who gave a verdict or was asked for one. Later raters are left to the next export."""
+    said = Verdict.objects.filter(rater=OuterRef("pk"))
+    asked = Call.objects.filter(judge=OuterRef("judge"))
+    scored = Score.objects.filter(rater=OuterRef("pk"), call__isnull=True)  # in reviews, or in files
+    known: QuerySet[Rater] = Rater.objects.current().filter(evaluation=evaluation)
+    told = known.annotate(has_scored=Exists(scored)).filter(Exists(said) | Exists(asked) | Exists(scored))
+    raters = list(told.select_related("judge__rubric_version__rubric"))
+    for rater in raters:
+        if aliases and rater.kind == RaterKind.HUMAN:
+            rater.name = aliases.by_rater.get(rater.pk, LATE_REVIEWER_NAME)
+    # Sorted here and not by the database, whose order of letters is its own.
+    those = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
+    aspects = list_aspect_keys(evaluation)
+    return Participants(
+        evaluation=evaluation,
+        aspects=aspects,
+        places={place: aspects[pk] for place, pk in evaluation.aspects.values_list("place", "pk") if pk in aspects},
+        raters=those,
+        candidates=NamesById(lambda: Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name")),
+        bench=get_label_judges(evaluation, policy),
+        scored=frozenset(pk for pk, rater in those.items() if rater.has_scored),
+        margins=read_tie_margins(evaluation),
+        present=read_available_data(evaluation),
+        aliases=aliases,
+    )
+
+
+def read_available_data(evaluation: Evaluation) -> AvailableData:
+    """One question each, answered by the first row that is found.
+
+    What was said is looked through, not the comparisons: joined, SQLite read all of these where nothing was said.
+    """
+    of_here = Exists(Comparison.all_rows.filter(pk=OuterRef("comparison"), evaluation=evaluation))
+    return AvailableData(
+        reviews=Review.objects.filter(rater__evaluation=evaluation).exists(),
+        spans=Span.objects.filter(review__rater__evaluation=evaluation).exists(),
+        comments=Comment.objects.filter(of_here).exists(),
+        adjudications=Adjudication.objects.filter(of_here).exists(),
+        words_in_files=Verdict.objects.filter(source_import__evaluation=evaluation).exists(),
+        untallied=bool(find_uncounted_imports(evaluation)),
+    )
+
+
+def read_tie_margins(evaluation: Evaluation) -> dict[tuple[int, int], float]:
+    rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).order_by()
+    return {(version, aspect): margin for version, aspect, margin in rows.values_list(*MARGIN_COLUMNS)}

@@ -1,0 +1,291 @@
+"""Verdicts in long form: one row for each choice of a rater or failed call of a judge."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from django.db.models import QuerySet
+
+from evaluations.domain.choices import INCONSISTENT, ShownOrder, Stage
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, SelectionMethod
+from evaluations.exports.chunk_reader import CHUNK_ROWS
+from evaluations.exports.participants import Participants, format_rubric_name
+from evaluations.formats.export_format import ExportTally
+from evaluations.formats.preferences import ExportCounts
+from evaluations.formats.verdicts_export import ExportedRater, ExportedVerdict
+from evaluations.models.comparisons import Comparison
+from evaluations.models.rubrics import RubricAspect
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Review, Verdict
+from evaluations.verdicts.judge_verdicts import derive_score_choices
+from evaluations.verdicts.votes import find_replaced_votes, read_imported_votes, read_review_score_votes
+
+SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
+    ShownOrder.AS_STORED: False,
+    ShownOrder.SWAPPED: True,
+    ShownOrder.FOLDED: "folded",
+    ShownOrder.UNKNOWN: None,
+}
+ORDER_POSITIONS: Final = {str(order): place for place, order in enumerate(ShownOrder)}
+NO_ASPECT: Final = "overall"  # as a file is read that names none
+
+
+class ListedComparison(NamedTuple):
+    """A comparison by what its verdicts call it."""
+
+    pk: int
+    query_id: str
+    cluster: str
+    candidate_a: str
+    candidate_b: str
+    id_a: int
+    id_b: int
+
+
+class ListedVerdict(NamedTuple):
+    """One verdict as read from the database."""
+
+    comparison_id: int
+    rater_id: int
+    aspect_id: int
+    stage: str
+    shown: str
+    sample: int
+    choice: str
+    inconsistent: bool
+    review_id: int | None
+    rationale: str
+    note: str
+    created_at: datetime
+
+
+class FailedCall(NamedTuple):
+    """One call that a judge did not answer as it was to."""
+
+    comparison_id: int
+    rater_id: int
+    shown: str
+    sample: int
+    state: str
+    rationale: str
+    created_at: datetime
+
+
+class ListedReview(NamedTuple):
+    """A review, as far as its verdicts need it."""
+
+    pk: int
+    comparison_id: int
+    rater_id: int
+    picked_by: str
+    blind: bool
+    rubric: str
+
+
+COMPARISON_NAME_COLUMNS: Final = (
+    *("pk", "query__key", "query__cluster", "response_a__candidate__name", "response_b__candidate__name"),
+    *("response_a_id", "response_b_id"),
+)
+FAILED_CALL_COLUMNS: Final = ("comparison_id", "judge__raters", "shown", "sample", "state", "rationale", "created_at")
+LISTED_REVIEW_COLUMNS: Final = (
+    *("pk", "comparison_id", "rater_id", "picked_by", "blind"),
+    *("rubric_version__rubric__name", "rubric_version__number"),
+)
+
+
+@dataclass(frozen=True)
+class ListedChunk:
+    """What was read of a chunk of comparisons, by comparison id; reviews by their own.
+
+    ``replaced``: the (review id, aspect id) pairs whose vote a later review of the same person holds.
+    """
+
+    choices: Mapping[int, list[ListedVerdict]]
+    failures: Mapping[int, list[FailedCall]]
+    passes: Mapping[int, ListedReview]
+    replaced: frozenset[tuple[int, int]]
+
+
+def iterate_verdict_rows(
+    comparisons: "QuerySet[Comparison]", cast: Participants, tally: ExportTally
+) -> Iterator[tuple[str, ExportedVerdict]]:
+    """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
+
+    What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced.
+    Choices that are derived from scores are counted: the scores are in an export of their own.
+    """
+    first_asked = find_first_asked_aspects(cast)
+    for chunk in iterate_comparison_chunks(comparisons):
+        listed = read_listed_chunk([one.pk for one in chunk], cast)
+        if cast.archived and (left := count_archived_verdicts([one.pk for one in chunk], cast)):
+            tally.excluded["judge_archived"] += left
+        if derived := count_score_choices(chunk, listed, cast):
+            tally.excluded["given_as_scores"] += derived
+        for one in chunk:
+            tally.comparisons += 1
+            told = [*build_choice_rows(one, listed, cast, tally), *build_failure_rows(one, listed, cast, first_asked)]
+            for _, row in sorted(told, key=lambda pair: pair[0]):
+                yield one.cluster, row
+
+
+def iterate_comparison_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ListedComparison]]:
+    after = 0
+    while chunk := list(
+        comparisons.filter(pk__gt=after).order_by("pk").values_list(*COMPARISON_NAME_COLUMNS)[:CHUNK_ROWS]
+    ):
+        yield [ListedComparison._make(row) for row in chunk]
+        after = chunk[-1][0]
+
+
+def read_listed_chunk(ids: Sequence[int], cast: Participants) -> ListedChunk:
+    """Verdicts are read before their reviews: none is met without its own."""
+    choices: dict[int, list[ListedVerdict]] = defaultdict(list)
+    for row in Verdict.objects.filter(comparison__in=ids).order_by("pk").values_list(*ListedVerdict._fields):
+        one = ListedVerdict._make(row)
+        if one.rater_id in cast.raters and one.aspect_id in cast.aspects:
+            choices[one.comparison_id].append(one)
+    failures: dict[int, list[FailedCall]] = defaultdict(list)
+    calls = Call.objects.filter(comparison__in=ids, state__in=FAILURE_STATES).order_by("pk")
+    for row in calls.values_list(*FAILED_CALL_COLUMNS):
+        call = FailedCall._make(row)
+        if call.rater_id in cast.raters:
+            failures[call.comparison_id].append(call)
+    reviews = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES).order_by("pk")
+    passes = {
+        row[0]: ListedReview._make((*row[:5], f"{row[5]} {row[6]}"))
+        for row in reviews.values_list(*LISTED_REVIEW_COLUMNS)
+    }
+    return ListedChunk(choices, failures, passes, find_replaced_votes(ids))
+
+
+def count_archived_verdicts(ids: Sequence[int], cast: Participants) -> int:
+    """How many rows the verdicts and failures of archived judges would be."""
+    given = Verdict.objects.filter(comparison__in=ids, rater__in=cast.archived).count()
+    failures = Call.objects.filter(comparison__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
+    return given + failures.count()
+
+
+def count_score_choices(chunk: Sequence[ListedComparison], listed: ListedChunk, cast: Participants) -> int:
+    """The number of choices on these comparisons that derive from scores of both responses."""
+    ids, count = [one.pk for one in chunk], 0
+    if cast.scored:
+        votes = [*read_review_score_votes(ids), *read_imported_votes(ids)]
+        count += sum(vote.rater in cast.raters and (vote.review, vote.aspect) not in listed.replaced for vote in votes)
+    if cast.scorers:
+        told = derive_score_choices(cast.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
+        count += sum(len(choices) for of_rater in told.values() for choices in of_rater.values())
+    return count
+
+
+def build_choice_rows(
+    one: ListedComparison, listed: ListedChunk, cast: Participants, account: ExportCounts
+) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
+    """A row for each choice, with its sort key within the comparison."""
+    places = {pk: place for place, pk in enumerate(cast.aspects)}
+    given = listed.choices.get(one.pk, ())
+    finals: dict[tuple[int | None, int], ListedVerdict] = {
+        (said.review_id, said.aspect_id): said for said in given if said.stage == Stage.FINAL and said.review_id
+    }
+    for said in given:
+        if said.stage == Stage.FINAL and said.review_id:
+            continue  # stands beside the first one
+        made = listed.passes.get(said.review_id or 0)
+        if said.review_id and (reason := get_exclusion_reason(said, made, listed)):
+            account.excluded[reason] += 1
+            continue
+        place = cast.order[said.rater_id], said.sample, ORDER_POSITIONS[said.shown], places[said.aspect_id]
+        yield place, build_long_verdict_row(one, said, finals.get((said.review_id, said.aspect_id)), made, cast)
+
+
+def get_exclusion_reason(said: ListedVerdict, made: ListedReview | None, listed: ListedChunk) -> str:
+    """Why a choice of a review is excluded; empty if it counts."""
+    if made is None:
+        return "undone_meanwhile"
+    if made.picked_by == SelectionMethod.CALIBRATION:
+        return "calibration"
+    return "replaced_by_newer_review" if (made.pk, said.aspect_id) in listed.replaced else ""
+
+
+def build_long_verdict_row(
+    one: ListedComparison,
+    said: ListedVerdict,
+    final: ListedVerdict | None,
+    made: ListedReview | None,
+    cast: Participants,
+) -> ExportedVerdict:
+    """The row of one choice: the first choice with the final one; both are equal if it was imported."""
+    choice = INCONSISTENT if said.inconsistent else said.choice
+    return {
+        "query_id": one.query_id,
+        "candidate_a": one.candidate_a,
+        "candidate_b": one.candidate_b,
+        "aspect": cast.aspects[said.aspect_id],
+        "choice": choice,
+        "shown_swapped": SHOWN_SWAPPED[said.shown],
+        "sample": said.sample,
+        "stage": str(Stage.FIRST if made else Stage.FINAL),
+        "final_choice": (final.choice if final else None) if made else choice,
+        "rationale": said.rationale,
+        "note": (final.note if final else "") or said.note,
+        "created_at": format_timestamp(said.created_at),
+        "blind": made.blind if made else None,
+        **describe_rater(said.rater_id, made.rubric if made else None, cast),
+    }
+
+
+def build_failure_rows(
+    one: ListedComparison, listed: ListedChunk, cast: Participants, first_asked: Mapping[int, str]
+) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
+    """One row for each failed call, under the first aspect that the judge was asked about."""
+    some = next(iter(cast.aspects.values()), NO_ASPECT)
+    for call in listed.failures.get(one.pk, ()):
+        yield (
+            (cast.order[call.rater_id], call.sample, ORDER_POSITIONS[call.shown], -1),
+            {
+                "query_id": one.query_id,
+                "candidate_a": one.candidate_a,
+                "candidate_b": one.candidate_b,
+                "aspect": first_asked.get(call.rater_id, some),
+                "choice": call.state,
+                "shown_swapped": SHOWN_SWAPPED[call.shown],
+                "sample": call.sample,
+                "stage": str(Stage.FINAL),
+                "final_choice": None,
+                "rationale": call.rationale,
+                "note": "",
+                "created_at": format_timestamp(call.created_at),
+                "blind": None,
+                **describe_rater(call.rater_id, None, cast),
+            },
+        )
+
+
+def find_first_asked_aspects(cast: Participants) -> dict[int, str]:
+    """Rater id → the first aspect that its judge's rubric asks about; of an imported judge one that it spoke of."""
+    versions = {pk: judge.rubric_version_id for pk, judge in cast.judges.items() if judge.rubric_version_id}
+    asked = RubricAspect.objects.filter(version__in=set(versions.values())).order_by("-position")
+    first = dict(asked.values_list("version", "aspect"))
+    told = {pk: cast.aspects[first[version]] for pk, version in versions.items() if first.get(version) in cast.aspects}
+    for pk in cast.judges.keys() - told.keys():
+        said = Verdict.objects.filter(rater=pk).order_by("comparison", "aspect").first()
+        if said and said.aspect_id in cast.aspects:
+            told[pk] = cast.aspects[said.aspect_id]
+    return told
+
+
+def describe_rater(rater_id: int, rubric: str | None, cast: Participants) -> ExportedRater:
+    rater, judge = cast.raters[rater_id], cast.judges.get(rater_id)
+    return {
+        "rater": rater.name,
+        "rater_kind": rater.kind,
+        "rubric": rubric or (format_rubric_name(judge.rubric_version) if judge and judge.rubric_version else None),
+        "judge_kind": judge.kind if judge else None,
+        "model": judge.model if judge else None,
+    }
+
+
+def format_timestamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()

@@ -1,0 +1,250 @@
+"""The pages of exports: the list, a new export, its record or its file."""
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.http import content_disposition_header
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from evaluations.access import Action, action_for_export, is_allowed, require_evaluation
+from evaluations.audit.events import record_event
+from evaluations.backups.selectors import refuse_if_busy
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import DOWNLOADED
+from evaluations.domain.files import ExportState
+from evaluations.exports.forms import ExportForm
+from evaluations.exports.participants import load_participants
+from evaluations.exports.selectors import (
+    ExportPreview,
+    build_manifest,
+    encode_manifest,
+    get_export_content_type,
+    get_manifest_name,
+    list_exclusion_reasons,
+    open_export_file,
+    preview_export,
+)
+from evaluations.exports.services import (
+    OPEN_EXPORT_STATES,
+    delete_export_file,
+    needs_background,
+    start_export,
+    stop_export,
+)
+from evaluations.exports.writer import stream_export
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
+from evaluations.models.users import User
+from evaluations.tasks import send_task, write_export
+from evaluations.visibility import visible_comparisons
+from evaluations.web.file_responses import file_response
+from evaluations.web.pagination import paginate
+
+PREVIEW_SECONDS: Final = 0.5
+STOP_POLLING: Final = 286
+
+
+@never_cache
+@require_GET
+def exports(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.EXPORT)
+    listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
+    page = paginate(request, listed, newest_first=True)
+    backs_up = is_allowed(cast(User, request.user), Action.BACK_UP, evaluation)
+    context = {"page": "exports", "evaluation": evaluation, "exports": page, "backs_up": backs_up}
+    return render(request, "exports/exports.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """What would be written; a POST writes it: a short one is sent while it is written, a long one by a worker."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, action_for_export(request.POST.get("written_as", "")))
+    sent = request.POST if request.method == "POST" else None
+    backs_up = is_allowed(user, Action.BACK_UP, evaluation)
+    form = ExportForm(sent, evaluation=evaluation, backs_up=backs_up, within=request.GET.get("slice", ""))
+    if request.method != "POST" or request.POST.get("step") == "look":
+        return render_export_form(request, evaluation, form)
+    if not form.is_valid():
+        return render_export_form(request, evaluation, form, status=422)
+    comparisons = visible_comparisons(user, evaluation)
+    try:
+        wanted = form.wanted()
+        written_as = form.cleaned_data["written_as"]
+        is_long = needs_background(evaluation, written_as, comparisons, wanted)
+        export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return render_export_form(request, evaluation, form, status=422)
+    if is_long:
+        send_task(write_export, export.pk)
+        return redirect("export", slug, export.pk)
+    record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+    return StreamingHttpResponse(
+        stream_export(export, comparisons),
+        content_type=get_export_content_type(export),
+        headers={"Content-Disposition": content_disposition_header(True, export.file_name) or ""},
+    )
+
+
+def render_export_form(
+    request: HttpRequest, evaluation: Evaluation, form: ExportForm, status: int = 200
+) -> HttpResponse:
+    """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
+    those = load_participants(evaluation)
+    context = {
+        "page": "exports",
+        "evaluation": evaluation,
+        "form": form,
+        "raters": those.names(),
+        "judges": those.judges.values(),
+        "sent_rows": settings.EXPORT_SENT_ROWS,
+    }
+    asked = (
+        form
+        if form.is_bound
+        else ExportForm({"written_as": "jsonl", **get_initial_values(form)}, evaluation=evaluation)
+    )
+    if asked.is_valid():
+        try:
+            context["foreseen"] = preview_from_form(request, evaluation, asked)
+        except InputRefused as refused:
+            context["refused"] = str(refused)
+    is_fragment = bool(request.headers.get("HX-Request")) and request.POST.get("step") == "look"
+    template = "export_new/_form.html" if is_fragment else "export_new/export_new.html"
+    return render(request, template, context, status=status)
+
+
+def preview_from_form(request: HttpRequest, evaluation: Evaluation, asked: ExportForm) -> ExportPreview | None:
+    """What would be in it; of a backup nothing is counted."""
+    if asked.is_whole:
+        refuse_if_busy(evaluation)
+        return None
+    comparisons = visible_comparisons(cast(User, request.user), evaluation)
+    return preview_export(evaluation, asked.cleaned_data["written_as"], asked.wanted(), comparisons, PREVIEW_SECONDS)
+
+
+def get_initial_values(form: ExportForm) -> dict[str, str]:
+    """The initial value of each field."""
+    return {name: str(field.initial) for name, field in form.fields.items() if field.initial}
+
+
+def get_export_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.EXPORT) -> Export:
+    evaluation = require_evaluation(cast(User, request.user), slug, action)
+    return get_object_or_404(evaluation.exports.select_related("evaluation", "user"), pk=pk)
+
+
+@dataclass(frozen=True)
+class ExportProgress:
+    reached: int
+    expected: int
+    per_second: float
+    seconds_left: float | None
+
+
+def get_export_progress(export: Export) -> ExportProgress:
+    expected = export.expected or 0
+    passed = (timezone.now() - export.begun_at).total_seconds() if export.begun_at else 0.0
+    rate = export.reached / passed if passed > 0 else 0.0
+    return ExportProgress(export.reached, expected, rate, (expected - export.reached) / rate if rate else None)
+
+
+@never_cache
+@require_GET
+def export_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return render_export(request, get_export_or_404(request, slug, pk))
+
+
+def render_export(request: HttpRequest, export: Export, error: str = "") -> HttpResponse:
+    user = cast(User, request.user)
+    context = {
+        "page": "exports",
+        "evaluation": export.evaluation,
+        "export": export,
+        "busy": export.state in OPEN_EXPORT_STATES,
+        "progress": get_export_progress(export),
+        "excluded": list_exclusion_reasons(export.format, export.counts.get("excluded", {})),
+        "owns": is_allowed(user, Action.OWN, export.evaluation),
+        "may_take": is_allowed(user, action_for_export(export.format), export.evaluation),
+        "error": error,
+    }
+    return render(request, "export/export.html", context, status=422 if error else 200)
+
+
+@never_cache
+@require_GET
+def export_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """How far it is, asked for every second; when it is over the page itself comes anew."""
+    export = get_export_or_404(request, slug, pk)
+    is_cancelled = export.state == ExportState.CANCELLED
+    if export.state not in OPEN_EXPORT_STATES and not is_cancelled:
+        return HttpResponseClientRefresh()
+    context = {"evaluation": export.evaluation, "export": export, "progress": get_export_progress(export)}
+    return render(request, "export/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
+
+
+@require_POST
+def export_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    export = get_export_or_404(request, slug, pk)
+    require_evaluation(user, slug, action_for_export(export.format))
+    try:
+        stop_export(export, user=user)
+    except InputRefused as refused:
+        return render_export(request, export, error=str(refused))
+    messages.success(request, f"{export.file_name} was cancelled. No file of it is kept.")
+    return redirect("exports", slug)
+
+
+@require_POST
+def export_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The file goes, the record stays."""
+    export = get_export_or_404(request, slug, pk, Action.OWN)
+    try:
+        delete_export_file(export, user=cast(User, request.user))
+    except InputRefused as refused:
+        return render_export(request, export, error=str(refused))
+    messages.success(request, f"The file {export.file_name} was deleted. Its record and its manifest stay.")
+    return redirect("export", slug, pk)
+
+
+@never_cache
+@require_GET
+def export_manifest(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
+    name = content_disposition_header(True, get_manifest_name(export)) or ""
+    told = encode_manifest(build_manifest(export))
+    return HttpResponse(told, content_type="application/json", headers={"Content-Disposition": name})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD"])
+def export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
+    """The file of a finished export, once more, or the rest of it."""
+    user = cast(User, request.user)
+    export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
+    require_evaluation(user, slug, action_for_export(export.format))
+    try:
+        file = open_export_file(export)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect("exports", slug)
+    if request.method == "GET":
+        record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
+    return file_response(
+        request,
+        file,
+        size=file.size,
+        tag=export.sha256,
+        name=export.file_name,
+        content_type=get_export_content_type(export),
+    )

@@ -1,0 +1,259 @@
+"""The writer of an export's file, which sends the file while it stores it."""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Final, TypeVar, cast
+
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from evaluations.audit.events import record_event
+from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
+from evaluations.domain.files import ExportState
+from evaluations.exports.full_rows import iterate_full_rows
+from evaluations.exports.labels import iterate_labelled_rows
+from evaluations.exports.manifest import (
+    build_card_facts,
+    build_export_counts,
+    build_manifest_basis,
+    build_manifest_header,
+    iterate_agreement_facts,
+)
+from evaluations.exports.options import ExportRequest, get_export_format, parse_export_request
+from evaluations.exports.participants import Participants, assign_aliases, load_participants
+from evaluations.exports.score_rows import iterate_score_rows
+from evaluations.exports.sql import HEARTBEAT_SQL, open_separate_cursor
+from evaluations.exports.verdict_rows import iterate_verdict_rows
+from evaluations.formats.export_format import ExportRow, ExportRows, ExportTally, RowKind
+from evaluations.formats.exported_rows import LabelledRow
+from evaluations.models.comparison_filter import apply_comparison_filter
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
+from evaluations.models.selection import build_part_lookup, filter_by_split_part, filter_by_values
+from evaluations.models.transactions import PROCESS_STOPPING
+
+Passing = TypeVar("Passing")
+BLOCK_BYTES: Final = 64 * 1024
+FLUSH_SECONDS: Final = 0.25
+HEARTBEAT_SECONDS: Final = 1.0
+DOWNLOAD_ABORTED: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
+LONG_FORM_ROWS: Final[
+    Mapping[RowKind, Callable[["QuerySet[Comparison]", Participants, ExportTally], Iterator[tuple[str, ExportRow]]]]
+] = {
+    RowKind.VERDICTS: iterate_verdict_rows,
+    RowKind.SCORES: iterate_score_rows,
+}
+
+
+class ExportHandedOver(Exception):
+    """This process was told to stop: another process starts the export again."""
+
+
+class ExportStopped(Exception):
+    """The export was cancelled or given up: stop writing."""
+
+
+def stream_export(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[bytes, None, None]:
+    """Yield the file block by block while storing it.
+
+    Whoever stops reading leaves an export that failed, and nothing of it in storage.
+    """
+    tally, digest = ExportTally(), hashlib.sha256()
+    size, whole = 0, False
+    export.file.save(export.file_name, ContentFile(b""), save=False)
+    Export.objects.filter(pk=export.pk).update(file=export.file.name, begun_at=Now())
+    heartbeat = Heartbeat(export, tally)
+    try:
+        with export.file.storage.open(str(export.file.name), "wb") as kept:
+            for block in join_blocks(build_file_content(export, comparisons, tally, heartbeat)):
+                kept.write(block)
+                digest.update(block)
+                size += len(block)
+                yield block
+        finish_export(export, tally, digest.hexdigest(), size)
+        whole = True
+    finally:
+        if not whole:
+            discard_unfinished(export)
+
+
+@dataclass
+class Heartbeat:
+    """Reports progress about every second; raises if the export is no longer wanted.
+
+    It goes with the rows that are read: a folder gives no byte away before the last of them.
+    """
+
+    export: Export
+    tally: ExportTally
+    due: float = field(default_factory=lambda: monotonic() + HEARTBEAT_SECONDS)
+
+    def beat(self) -> None:
+        if self.export.in_background and PROCESS_STOPPING.is_set():
+            raise ExportHandedOver
+        if monotonic() < self.due:
+            return
+        if not self.goes_on():
+            raise ExportStopped
+        self.due = monotonic() + HEARTBEAT_SECONDS
+
+    def goes_on(self) -> bool:
+        writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
+        return bool(writing.update(seen_at=Now(), reached=get_export_position(self.export, self.tally)))
+
+    def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
+        for one in passing:
+            self.beat()
+            yield one
+
+
+@dataclass
+class SeparateHeartbeat(Heartbeat):
+    """A heartbeat over a separate connection, for use during a read-only snapshot transaction."""
+
+    tables: dict[str, int] = field(default_factory=dict)
+
+    def goes_on(self) -> bool:
+        with open_separate_cursor() as cursor:
+            cursor.execute(
+                HEARTBEAT_SQL,
+                [get_export_position(self.export, self.tally), self.export.pk, ExportState.UNFINISHED.value],
+            )
+            return bool(cursor.rowcount)
+
+    def noted(self, table: str, rows: int) -> None:
+        self.tally.rows += rows
+        if rows:
+            self.tables[table] = self.tables.get(table, 0) + rows
+        self.beat()
+
+
+def get_export_position(export: Export, tally: ExportTally) -> int:
+    """The progress so far: comparisons, or rows of a backup."""
+    return tally.rows if get_export_format(export.format).is_whole else tally.comparisons
+
+
+def discard_unfinished(export: Export) -> None:
+    """Delete the file and fail the export, unless it runs in the background and will be continued."""
+    delete_stored_file(export)
+    broken = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED, in_background=False)
+    broken.update(state=ExportState.FAILED, reason=DOWNLOAD_ABORTED, finished_at=Now())
+    export.refresh_from_db()
+
+
+def delete_stored_file(export: Export) -> None:
+    export.refresh_from_db(fields=["file"])
+    if export.file:
+        export.file.storage.delete(str(export.file.name))
+        Export.objects.filter(pk=export.pk).update(file="")
+
+
+def build_file_content(
+    export: Export, comparisons: "QuerySet[Comparison]", tally: ExportTally, heartbeat: Heartbeat
+) -> Iterator[bytes]:
+    """The bytes of the file as its format has them."""
+    wanted = parse_export_request(export)
+    leaving = get_export_format(export.format)
+    those = load_export_participants(export.evaluation, wanted)
+    if leaving.is_whole:
+        store_expected_rows(export, heartbeat)
+        beside = SeparateHeartbeat(export, tally)
+        export.manifest = {
+            **build_manifest_header(leaving, export.evaluation),
+            "backup": {"version": BACKUP_VERSION, "tables": beside.tables},  # each is in it once its rows were read
+        }
+        files = iterate_backup_files(export.evaluation, beside.noted)
+        return beside.along(leaving.write(cast("ExportRows", files), those.names(), wanted.options, tally))
+    chosen = filter_export_comparisons(export.evaluation, comparisons, wanted)
+    export.manifest = told = build_manifest_basis(leaving, wanted, those)
+    rows = read_export_rows(leaving.needs, chosen, those, wanted, tally)
+    options = replace(
+        wanted.options,
+        manifest=lambda: {**told, "counts": build_export_counts(tally)},
+        facts=lambda: replace(
+            build_card_facts(wanted, those, told), agreement=tuple(iterate_agreement_facts(those, chosen))
+        ),
+    )
+    return leaving.write(heartbeat.along(rows), those.names(), options, tally)
+
+
+def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:
+    """How many there are as it begins: what comes or goes meanwhile makes no odds to a bar."""
+    rows = sum(table.rows(export.evaluation).count() for table in heartbeat.along(BACKUP_TABLES))
+    Export.objects.filter(pk=export.pk).update(expected=rows)
+
+
+def load_export_participants(evaluation: Evaluation, wanted: ExportRequest) -> Participants:
+    return load_participants(evaluation, wanted.policy, assign_aliases(evaluation) if wanted.anonymised else None)
+
+
+def read_export_rows(
+    needs: RowKind, comparisons: "QuerySet[Comparison]", those: Participants, wanted: ExportRequest, tally: ExportTally
+) -> Iterator[ExportRow]:
+    """The exported rows, counted as they pass, each with its part of the split if there is one."""
+    part_of = build_part_lookup(those.evaluation, wanted.split) if wanted.split else None
+    if needs in LONG_FORM_ROWS:
+        for cluster, said in LONG_FORM_ROWS[needs](comparisons, those, tally):
+            yield {**said, "split": part_of(cluster).value} if part_of else said
+        return
+    read = iterate_labelled_rows if needs == RowKind.LABELS else iterate_full_rows
+    sources, aspect = tally.sources, wanted.aspect
+    row: LabelledRow
+    for row in read(comparisons, those):
+        if part_of is not None:
+            row["split"] = part_of(row["cluster"]).value
+        tally.comparisons += 1
+        for key, label in row["labels"].items():
+            if not aspect or key == aspect:
+                sources[label["source"]] += 1
+        yield row
+
+
+def filter_export_comparisons(
+    evaluation: Evaluation, comparisons: "QuerySet[Comparison]", wanted: ExportRequest
+) -> "QuerySet[Comparison]":
+    if wanted.sliced:
+        comparisons = apply_comparison_filter(comparisons, evaluation, wanted.sliced.wanted)
+    comparisons = filter_by_values(comparisons, wanted.where)
+    if wanted.part and wanted.split:
+        comparisons = filter_by_split_part(comparisons, evaluation, wanted.split, wanted.part)
+    return comparisons
+
+
+def join_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in larger blocks: the first at once, none held back for long."""
+    waiting, due = bytearray(), 0.0
+    for line in lines:
+        waiting += line
+        if len(waiting) >= BLOCK_BYTES or (waiting and monotonic() >= due):
+            yield bytes(waiting)
+            waiting.clear()
+            due = monotonic() + FLUSH_SECONDS
+    if waiting:
+        yield bytes(waiting)
+
+
+@transaction.atomic
+def finish_export(export: Export, tally: ExportTally, sha256: str, size: int) -> None:
+    """Store row count and checksum: the file can be downloaded from now on."""
+    counts = build_export_counts(tally)
+    done = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED).update(
+        state=ExportState.DONE,
+        rows=tally.rows,
+        sha256=sha256,
+        bytes=size,
+        counts=counts,
+        manifest={**export.manifest, "counts": counts},
+        reached=get_export_position(export, tally),
+        finished_at=Now(),
+    )
+    if not done:
+        raise ExportStopped
+    export.refresh_from_db()
+    told = {"format": export.format, "rows": export.rows, "sha256": sha256}
+    record_event("exported", export, user=export.user, evaluation=export.evaluation, after=told)

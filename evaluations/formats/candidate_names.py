@@ -1,0 +1,90 @@
+"""The candidate whose response a row holds, named by an option, a column or the file name."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath, PurePosixPath
+from typing import Final
+
+from evaluations.domain.errors import ColumnsUnknown
+from evaluations.domain.files import CANDIDATE_FIELD, DEFAULT_FILE_NAME, ReadOptions
+from evaluations.formats.archives import DATA, NESTED, PACKED
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import MAX_KEY, RowRefused, optional_text
+
+# As columns that name a model are called elsewhere, the likelier names first; letters and digits only.
+MODEL_COLUMNS: Final = "candidate model modelname modelid system systemname generator engine assistant"
+ENDINGS: Final = (*DATA, *PACKED, *NESTED, ".txt")
+# What a large file is cut into says nothing of a model.
+PIECE: Final = re.compile(r"(data|part|shard|chunk|train|test|validation|dev)?[-_.]?\d*([-_]of[-_]\d+)?", re.I)
+NUMBER: Final = re.compile(r"[-_.]\d+[-_]of[-_]\d+$")
+NO_NAME: Final = "the file does not name its model: give the candidate a name for the whole file"
+
+
+def use_constant_candidate(reading: ReadOptions) -> ReadOptions:
+    """A value for all rows of the column `candidate` is the name given for the whole file."""
+    others = {field: value for field, value in reading.constants.items() if field != CANDIDATE_FIELD}
+    return replace(
+        reading, candidate=reading.constants.get(CANDIDATE_FIELD, reading.candidate).strip(), constants=others
+    )
+
+
+def candidate_of_record(record: Record, reading: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
+    """The model's name, and the one in the column that is not used. Raises RowRefused."""
+    values = record.values
+    given = optional_text(values, column, MAX_KEY).strip()
+    if reading.candidate:
+        return reading.candidate, given if given not in ("", reading.candidate) else ""
+    if given:
+        return given, ""
+    if column in values or not reading.file_name:
+        raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
+    return record.part or model_of_file(reading.file_name), ""
+
+
+def model_of_file(name: str) -> str:
+    """gpt-3.5.csv.gz holds the responses of gpt-3.5. Raises RowRefused."""
+    stem = path_stem(name)
+    if PIECE.fullmatch(stem) or len(stem) > MAX_KEY or name == DEFAULT_FILE_NAME:
+        raise RowRefused(NO_NAME)
+    return stem
+
+
+def strip_endings(name: str) -> str:
+    while ending := next((one for one in ENDINGS if name.lower().endswith(one)), ""):
+        name = name[: -len(ending)]
+    return name.strip()
+
+
+def models_of_entries(entries: Sequence[str]) -> list[str]:
+    """What the files of an archive call their models; "" where only the archive has a name."""
+    stems = Counter(path_stem(entry) for entry in entries)
+    return [model_of_entry(entry, is_alone=stems[path_stem(entry)] == 1)[-MAX_KEY:] for entry in entries]
+
+
+def model_of_entry(entry: str, *, is_alone: bool) -> str:
+    """The model named by a file of an archive: its name, with folders where needed to be unique."""
+    stem = path_stem(entry)
+    if not PIECE.fullmatch(stem):
+        return NUMBER.sub("", stem) if is_alone else strip_endings(entry)
+    folders = [folder for folder in PurePosixPath(entry).parent.parts if not PIECE.fullmatch(folder)]
+    return folders[-1] if folders else ""
+
+
+def path_stem(path: str) -> str:
+    return strip_endings(PurePath(path).name)
+
+
+def refuse_unclear_model(columns: Sequence[str], column: str, name: str) -> None:
+    """Refuse to take the model from the file name where another column seems to name it."""
+    likely = [one for one in columns if one != column and plain_column_name(one) in MODEL_COLUMNS.split()]
+    if likely:
+        raise ColumnsUnknown(
+            f"{name} has no column “{column}”, but “{likely[0]}”, which may name the models. Map it "
+            f"({likely[0]}=candidate), or name one model for the whole file."
+        )
+
+
+def plain_column_name(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower())

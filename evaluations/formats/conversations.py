@@ -1,0 +1,133 @@
+"""Conversations in the files of other tools: turns, the question before the answer, ids."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evaluations.domain.files import Notice, NoticeKind, QueryPart, ReadOptions
+from evaluations.domain.texts import Messages, content_sha256
+from evaluations.formats.chat_messages import parse_optional_messages, require_answer
+from evaluations.formats.native_rows import prefix_key
+from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, parse_structured_value
+
+HASHED: Final = 24  # letters of a sum that stand for a text: two texts of a billion share them with a chance of 1e-11
+# What two responses are called that the file has no names for. Their texts say which is which, never a label.
+UNNAMED: Final = ("response 1", "response 2")
+WITHOUT_NAMES: Final = (
+    f"Where the file does not name its two candidates they are {UNNAMED[0]} and {UNNAMED[1]}, by their texts alone: "
+    "the names say nothing about who was preferred."
+)
+
+
+def user_turn(text: str) -> Messages:
+    return [{"role": "user", "content": text}]
+
+
+def assistant_turn(text: str) -> Messages:
+    return [{"role": "assistant", "content": text}]
+
+
+def content_hash_key(content: object) -> str:
+    """An id made of the content alone, the same in every file."""
+    return content_sha256(content)[:HASHED]
+
+
+def make_query(
+    messages: Messages,
+    reading: ReadOptions,
+    *,
+    key: str = "",
+    cluster: str = "",
+    reference: str | None = None,
+    category: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> QueryPart:
+    """A query under the file's own id, or under one made of its words."""
+    if not any(turn["content"].strip() for turn in messages):
+        raise RowRefused("the query is empty")
+    full = prefix_key(key or content_hash_key(messages), reading)
+    return QueryPart(
+        key=full,
+        cluster=cluster_name(reading.id_prefix + cluster) if cluster else full,
+        messages=messages,
+        reference=reference or None,
+        category=category[:MAX_CATEGORY],
+        metadata=metadata or {},
+    )
+
+
+def cluster_name(text: str) -> str:
+    """A cluster's name, or its checksum where it is too long: two clusters never become one."""
+    return text if len(text) <= MAX_KEY else hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def parse_turns(value: object, field: str) -> Messages:
+    """A list of turns: of role and content, or of from and value; JSON in a cell of a table."""
+    return parse_optional_messages(parse_structured_value(value, field), field)
+
+
+def first_question_length(messages: Messages, field: str) -> int:
+    """How many turns make the query: up to the user's first."""
+    for number, one in enumerate(messages):
+        if one["role"] == "user":
+            return number + 1
+    raise RowRefused(f"{field} has no turn of the user")
+
+
+def conversation_until_turn(messages: Messages, number: int) -> Messages:
+    """The conversation up to and including the answer to the user's turn of this number."""
+    spoken = 0
+    for place, one in enumerate(messages):
+        spoken += one["role"] == "user"
+        if spoken > number:
+            return messages[:place]
+    return messages
+
+
+def shared_beginning(one: Messages, other: Messages) -> int:
+    """How many turns both begin with, the last of them the user's."""
+    shared = 0
+    for number, (first, second) in enumerate(zip(one, other, strict=False)):
+        if first != second:
+            break
+        if first["role"] == "user":
+            shared = number + 1
+    return shared
+
+
+def require_response(messages: Messages, where: str) -> Messages:
+    """The response; a conversation that ends with the question has none."""
+    if not messages:
+        raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
+    return require_answer(messages, where)
+
+
+def names_from_texts(first: Messages, second: Messages) -> tuple[str, str]:
+    """Names for two unnamed responses, which depend on their texts alone."""
+    one, other = content_sha256(first), content_sha256(second)
+    return UNNAMED if one <= other else (UNNAMED[1], UNNAMED[0])
+
+
+def first_candidate_name(values: Mapping[str, Any], *fields: str) -> str:
+    """The first candidate name in one of these columns, or ""."""
+    for field in fields:
+        if name := optional_text(values, field, MAX_KEY).strip():
+            return name
+    return ""
+
+
+def left_out_notices(values: Mapping[str, Any], columns: Iterable[str], line: int) -> Iterator[Notice]:
+    """A notice for each of these columns that holds something."""
+    for column in columns:
+        if values.get(column) not in (None, "", [], {}):
+            yield Notice(line, NoticeKind.COLUMN, column)
+
+
+def unread_column_notices(values: Mapping[str, Any], known: Collection[str], line: int) -> Iterator[Notice]:
+    """A notice for each column that holds something, and that the format does not read."""
+    return left_out_notices(values, (column for column in values if column not in known), line)
+
+
+def remaining_metadata(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Columns that the format does not use."""
+    return {column: value for column, value in values.items() if column not in known and value is not None}

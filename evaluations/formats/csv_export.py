@@ -1,0 +1,267 @@
+"""Exports as CSV, in which no cell can be executed by a spreadsheet."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Final, cast
+
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, ShapeCache
+from evaluations.formats.exported_rows import (
+    EXECUTED,
+    MATERIAL,
+    NEUTRALISED,
+    SPLIT,
+    ExportedJudge,
+    ExportedJudgeChoice,
+    ExportedLabel,
+    ExportedPerson,
+    ExportedPersonScores,
+    ExportedRaters,
+    ExportedRow,
+    ExportedScores,
+    pack_cell,
+    pack_response,
+)
+
+# What a review says of itself, each in a column of the person.
+OF_REVIEW: Final = (
+    *("shown", "blind", "reveal", "judge_first", "judge_shown", "awaits_judge"),
+    *("picked_by", "round", "probability", "active_ms", "note", "spans"),
+)
+
+QUOTED: Final = re.compile('[",\r\n]')
+
+# All cells of a row are looked at together: few rows have one that a spreadsheet would execute.
+BETWEEN: Final = "\0"
+
+SUSPECTED: Final = re.compile(f"{BETWEEN}(?:{'|'.join(map(re.escape, EXECUTED))})")
+
+
+def csv_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Iterator[bytes]:
+    """A head with the columns of these raters and aspects, then the rows; RFC 4180, UTF-8."""
+    named, flattened = csv_columns(raters), RowFlattener()
+    yield csv_line(named)
+    for row in rows:
+        flat = neutralise_row(flattened.cells(row))
+        yield csv_line(map(flat.get, named, repeat("")))
+
+
+def csv_line(cells: Iterable[str]) -> bytes:
+    """A line as the standard library writes it, in half the time."""
+    return (",".join([quote_csv_cell(cell) if QUOTED.search(cell) else cell for cell in cells]) + "\r\n").encode()
+
+
+def quote_csv_cell(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def csv_columns(raters: ExportedRaters) -> list[str]:
+    """Columns of the material, the labels and resolutions, gold, judges and people, by name and aspect."""
+    named = [*MATERIAL, SPLIT]
+    for aspect in raters.aspects:
+        named += [f"label:{aspect}{part}" for part in ("", ":source", ":n", ":votes", ":by")]
+    for aspect in raters.aspects:
+        named += [f"adjudication:{aspect}{part}" for part in ("", ":reason", ":by", ":at")]
+    named += ["comments", "skipped"]
+    for name in raters.gold:
+        named += [f"gold:{name}:{aspect}" for aspect in raters.aspects]
+    for name in raters.judges:
+        named += [f"judge:{name} ({part})" for part in ("kind", "rationale", "failures")]
+        for aspect in raters.aspects:
+            named += [f"judge:{name}:{aspect}{part}" for part in ("", ":inconsistent", ":orders")]
+    for name in raters.people:
+        named += [f"person:{name} ({part})" for part in OF_REVIEW]
+        parts = ("", ":first", ":reason", ":note", *((":scores",) if name in raters.scored else ()))
+        for aspect in raters.aspects:
+            named += [f"person:{name}:{aspect}{part}" for part in parts]
+    return [*named, NEUTRALISED]
+
+
+class RowFlattener:
+    """Rows flattened. What was not given is an empty cell, like an empty text."""
+
+    def __init__(self) -> None:
+        self.labels, self.choices = ShapeCache(label_cells), ShapeCache(choice_cells)
+
+    def cells(self, row: ExportedRow) -> dict[str, str]:
+        flat = material_cells(row)
+        for aspect, label in row["labels"].items():
+            flat |= self.labels.of(label, aspect)
+        for aspect, settled in row["adjudications"].items():
+            flat[f"adjudication:{aspect}"] = settled["choice"]
+            flat |= {f"adjudication:{aspect}:{part}": str(settled[part]) for part in ("reason", "by", "at")}
+        if row["comments"]:
+            flat["comments"] = pack_cell(row["comments"])
+        if row["skipped"]:
+            flat["skipped"] = pack_cell(row["skipped"])
+        for gold in row["gold"]:
+            for aspect, choice in gold["choices"].items():
+                column = f"gold:{gold['rater']}:{aspect}"
+                flat[column] = f"{flat[column]} | {choice}" if column in flat else choice
+        for judge in row["judges"]:
+            flat |= judge_cells(judge)
+            for aspect, said in judge["choices"].items():
+                flat |= self.choices.of(said, judge["judge"], aspect)
+        for person in row["people"]:
+            flatten_person(flat, person)
+        return flat
+
+
+def material_cells(row: ExportedRow) -> dict[str, str]:
+    return {
+        "query_id": row["query_id"],
+        "cluster": row["cluster"],
+        "category": row["category"],
+        "query": row["query"] or "",
+        "messages": pack_cell(row["messages"]) if row["messages"] else "",
+        "context": row["context"] or "",
+        "reference": row["reference"] or "",
+        "candidate_a": row["candidate_a"],
+        "response_a": pack_response(row["response_a"]),
+        "candidate_b": row["candidate_b"],
+        "response_b": pack_response(row["response_b"]),
+        "metadata": pack_cell(row["metadata"]) if row["metadata"] else "",
+        SPLIT: row.get("split", ""),
+    }
+
+
+def label_cells(label: ExportedLabel, aspect: str) -> dict[str, str]:
+    return {
+        f"label:{aspect}": label["choice"] or "",
+        f"label:{aspect}:source": label["source"],
+        f"label:{aspect}:n": str(label["n"]),
+        f"label:{aspect}:votes": " ".join(f"{choice}={n}" for choice, n in sorted(label["votes"].items())),
+        f"label:{aspect}:by": label["by"] or "",
+    }
+
+
+def judge_cells(judge: ExportedJudge) -> dict[str, str]:
+    name = f"judge:{judge['judge']}"
+    return {
+        f"{name} (kind)": f"{judge['kind']} ({judge['remark']})" if "remark" in judge else judge["kind"],
+        f"{name} (rationale)": "\n\n".join(rationale_texts(judge)),
+        f"{name} (failures)": " ".join(f"{state}={count}" for state, count in sorted(judge["failures"].items())),
+    }
+
+
+def choice_cells(said: ExportedJudgeChoice, judge: str, aspect: str) -> dict[str, str]:
+    name = f"judge:{judge}:{aspect}"
+    return {
+        name: said["choice"] or "",
+        f"{name}:inconsistent": yes_or_no(said["inconsistent"]),
+        f"{name}:orders": scores_cell(said) if "scores" in said else orders_cell(said),
+    }
+
+
+def orders_cell(said: ExportedJudgeChoice) -> str:
+    return " ".join(
+        f"{shown}={','.join(choice or '' for choice in choices)}" for shown, choices in sorted(said["orders"].items())
+    )
+
+
+def scores_cell(said: ExportedJudgeChoice) -> str:
+    scores = said["scores"]
+    return f"derived from scores A={scores['A']} B={scores['B']} margin={scores['margin']}{score_direction(scores)}"
+
+
+def score_direction(scores: ExportedScores | ExportedPersonScores) -> str:
+    return " lower is better" if scores.get("lower_is_better") else ""
+
+
+def rationale_texts(judge: ExportedJudge) -> Iterator[str]:
+    """The judge's rationales by order shown, then the notes of single aspects."""
+    yield from rationales_by_order(judge["rationales"])
+    for aspect, said in judge["choices"].items():
+        for texts in (said.get("rationales", {}), said.get("notes", {})):
+            yield from (f"{aspect}, {text}" for text in rationales_by_order(texts))
+
+
+def rationales_by_order(texts_by_order: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    return (f"{shown}: {text}" for shown, texts in sorted(texts_by_order.items()) for text in texts if text)
+
+
+def yes_or_no(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: ""}[value]
+
+
+def flatten_person(flat: dict[str, str], person: ExportedPerson) -> None:
+    """Add a person's review to the cells; a second review follows the first after a bar."""
+    name = f"person:{person['rater']}"
+    of_review = cast("Mapping[str, Any]", person)
+    said = {f"{name} ({part})": csv_cell(of_review.get(part)) for part in OF_REVIEW}
+    for aspect, choice in person["choices"].items():
+        said[f"{name}:{aspect}"] = choice["final"] or ""
+        said[f"{name}:{aspect}:first"] = choice["first"] or ""
+        said[f"{name}:{aspect}:reason"] = choice["reason"] or ""
+        said[f"{name}:{aspect}:note"] = choice["note"] or choice.get("rationale", "")
+        if "scores" in choice:
+            said[f"{name}:{aspect}:scores"] = person_scores_cell(choice["scores"])
+    for column, cell in said.items():
+        flat[column] = f"{flat[column]} | {cell}" if column in flat else cell
+
+
+def csv_cell(value: Any) -> str:
+    """Yes or no, a list as JSON, and nothing for what is not known."""
+    if isinstance(value, bool):
+        return yes_or_no(value)
+    if isinstance(value, list):
+        return pack_cell(value) if value else ""
+    return "" if value is None else str(value)
+
+
+def person_scores_cell(scores: ExportedPersonScores) -> str:
+    told = [
+        f"{stage} {' '.join(f'{side}={number}' for side, number in given.items() if number is not None)}"
+        for stage, given in (("first", scores["first"]), ("final", scores["final"]))
+        if any(number is not None for number in given.values())
+    ]
+    return f"{'; '.join(told)}; margin={scores['margin']}{score_direction(scores)}"
+
+
+def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
+    """Prefix cells that a spreadsheet would execute with an apostrophe, and list them."""
+    if not SUSPECTED.search(BETWEEN + BETWEEN.join(flat.values())):
+        return flat
+    marked = [column for column, cell in flat.items() if cell.startswith(EXECUTED)]
+    safe = flat | {column: "'" + flat[column] for column in marked}
+    safe[NEUTRALISED] = "\n".join(marked)
+    return safe
+
+
+def write_csv(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
+    yield from csv_export_lines(count_csv_rows(cast("Iterable[ExportedRow]", rows), tally), raters)
+
+
+def count_csv_rows(rows: Iterable[ExportedRow], tally: ExportTally) -> Iterator[ExportedRow]:
+    for row in rows:
+        tally.rows += 1
+        yield row
+
+
+CSV_FORMAT: Final = ExportFormat(
+    name="csv",
+    title="CSV",
+    purpose="one row a comparison, for spreadsheets",
+    ending="csv",
+    content_type="text/csv; charset=utf-8",
+    write=write_csv,
+    needs=RowKind.EVERYTHING,
+)
+
+Cell = str | int | float | None
+
+
+def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
+    """RFC 4180, UTF-8. What is missing is an empty cell; a number has every figure that tells it from its neighbour."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(map(neutralise_cell, columns))
+    writer.writerows(map(neutralise_cell, row) for row in rows)
+    return file.getvalue().encode()
+
+
+def neutralise_cell(cell: Cell) -> Cell:
+    """An apostrophe before words that begin like a formula. A negative number is none."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(EXECUTED) else cell

@@ -1,0 +1,241 @@
+"""The card of a dataset: what it is, how it was labelled, what it leaves out, its limits."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evaluations.domain.preferences import PreferenceRule
+from evaluations.formats.preferences import EXCLUSION_REASONS, ExportCounts
+
+SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+LARGER: Final = "1M<n<10M"
+ALREADY_MARKED: Final = re.compile(r"[\\`*_{}\[\]<>|#~]")
+NOTED_IN_WORDS: Final = {
+    "chosen_is_empty": "preferences whose chosen response is empty",
+    "rejected_is_empty": "preferences whose rejected response is empty",
+    "response_of_several_turns": "preferences with a response of several turns",
+}
+
+
+@dataclass(frozen=True)
+class CardRubric:
+    """What was asked, as raters read it. ``aspects``: key and definition."""
+
+    name: str
+    instructions: str
+    aspects: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class CardAgreement:
+    """How far two sides, or several, agreed on an aspect; numbers as they are to be printed."""
+
+    aspect: str
+    between: str
+    measure: str
+    value: str
+    interval: str
+    n: int
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """The facts of a card that are not counted while the files are written.
+
+    ``judges``: name, kind, model and rubric of each. ``policy`` and ``rules`` are sentences.
+    """
+
+    name: str
+    description: str = ""
+    rubrics: Sequence[CardRubric] = ()
+    people: int = 0
+    judges: Sequence[tuple[str, str, str, str]] = ()
+    policy: str = ""
+    agreement: Sequence[CardAgreement] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardConfig:
+    """One table of the data set. ``files``: split → path and rows. ``features``: lines of YAML."""
+
+    name: str
+    about: str
+    files: Mapping[str, tuple[str, int]]
+    features: Sequence[str]
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, rows in self.files.values())
+
+
+def dataset_card(facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig], account: ExportCounts) -> str:
+    return "\n".join([*front_matter(facts, configs), "", *card_text(facts, how, configs, account)]) + "\n"
+
+
+def front_matter(facts: CardFacts, configs: Sequence[CardConfig]) -> Iterator[str]:
+    """YAML; a text in it is quoted as JSON has it, which YAML reads as well."""
+    yield "---"
+    yield f"pretty_name: {json.dumps(facts.name, ensure_ascii=False)}"
+    yield "license: unknown"
+    yield "annotations_creators:"
+    yield from [f"- {creator}" for creator in creators(facts)]
+    yield "tags:"
+    yield from ["- preference", "- dpo", "- pairwise", "- judgeweb"]
+    yield "size_categories:"
+    yield f"- {size_category(configs[0].rows if configs else 0)}"
+    if not configs:
+        yield "---"
+        return
+    yield "configs:"
+    for place, config in enumerate(configs):
+        yield f"- config_name: {config.name}"
+        if place == 0:
+            yield "  default: true"
+        yield "  data_files:"
+        for split, (path, _) in config.files.items():
+            yield f"  - split: {split}"
+            yield f"    path: {path}"
+    yield "dataset_info:"
+    for config in configs:
+        yield f"- config_name: {config.name}"
+        yield "  features:"
+        yield from (f"  {line}" for line in config.features)
+    yield "---"
+
+
+def creators(facts: CardFacts) -> list[str]:
+    found = [
+        *(["expert-generated"] if facts.people else []),
+        *(["machine-generated"] if any(kind != "rule" for _, kind, _, _ in facts.judges) else []),
+    ]
+    return found or ["no-annotation"]
+
+
+def size_category(rows: int) -> str:
+    return next((name for limit, name in SIZES if rows < limit), LARGER)
+
+
+def card_text(
+    facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig], account: ExportCounts
+) -> Iterator[str]:
+    yield f"# {escape_markdown_line(facts.name)}"
+    yield ""
+    yield from describe_dataset(facts, how, configs)
+    yield from describe_labelling(facts, how)
+    yield from describe_agreement(facts)
+    yield from describe_exclusions(account)
+    yield from describe_splits(configs)
+    yield from describe_limits(how)
+    yield from describe_provenance(facts)
+
+
+def describe_dataset(facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig]) -> Iterator[str]:
+    if facts.description.strip():
+        yield from [fence_block(facts.description), ""]
+    yield "Pairs of responses to the same query, and which of the two is preferred. Written by judgeweb."
+    yield ""
+    for config in configs:
+        yield f"- `{config.name}` ({config.rows:,} rows): {config.about}"
+    yield ""
+    yield f"One choice of each comparison: **`{how.name}`**. {how.in_words}"
+    yield ""
+    yield "**Licence**: not stated. Whoever publishes this says here what may be done with the texts and the labels."
+    yield ""
+
+
+def describe_labelling(facts: CardFacts, how: PreferenceRule) -> Iterator[str]:
+    yield "## How it was labelled"
+    yield ""
+    yield (
+        f"{facts.people:,} {'person' if facts.people == 1 else 'people'} and {len(facts.judges):,} "
+        + ("judge said" if len(facts.judges) == 1 else "judges said")
+        + " something about these comparisons."
+    )
+    if facts.policy:
+        yield f"Labels: {facts.policy}"
+    yield (
+        "`label_source` says of each row where its label comes from (`adjudicated`, `majority`, `single`: people; "
+        "`panel`, `judge`: language models); `votes` counts the votes behind it, `agreement` is the share of them "
+        "that is for the choice."
+    )
+    yield ""
+    if facts.judges:
+        yield from markdown_table(("judge", "kind", "model", "rubric"), facts.judges)
+    for rubric in facts.rubrics:
+        yield from [f"### Rubric {escape_markdown_line(rubric.name)}", "", fence_block(rubric.instructions), ""]
+        yield from markdown_table(("aspect", "what it means"), rubric.aspects)
+
+
+def describe_agreement(facts: CardFacts) -> Iterator[str]:
+    if not facts.agreement:
+        return
+    yield from [
+        "## Agreement",
+        "",
+        "On the comparisons that were exported, with intervals of 95 %; a dash where there is none.",
+        "",
+    ]
+    columns = ("aspect", "between", "measure", "value", "interval", "n")
+    yield from markdown_table(
+        columns,
+        [(one.aspect, one.between, one.measure, one.value, one.interval, f"{one.n:,}") for one in facts.agreement],
+    )
+
+
+def describe_exclusions(account: ExportCounts) -> Iterator[str]:
+    yield from ["## What is left out", ""]
+    if account.excluded:
+        told = [(reason, EXCLUSION_REASONS.get(reason, ""), f"{n:,}") for reason, n in sorted(account.excluded.items())]
+        yield from markdown_table(("reason", "", "comparisons"), told)
+    else:
+        yield from ["Nothing: every comparison is a preference.", ""]
+    noted = [(NOTED_IN_WORDS[name], n) for name, n in sorted(account.noted.items()) if n and name in NOTED_IN_WORDS]
+    if noted:
+        yield from [*(f"- {n:,} {words}" for words, n in noted), ""]
+
+
+def describe_splits(configs: Sequence[CardConfig]) -> Iterator[str]:
+    yield from ["## Splits", ""]
+    told = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
+    yield from markdown_table(("table", "split", "rows"), told)
+    if any(len(one.files) > 1 for one in configs):
+        yield from ["No cluster of queries is in two splits.", ""]
+
+
+def describe_limits(how: PreferenceRule) -> Iterator[str]:
+    yield from ["## Limits", ""]
+    yield "- A preference says which of two responses was preferred, not that either is right."
+    if how.rule:
+        yield f"- `{how.name}` is derived from several aspects: no rater was asked this one question."
+    yield "- Rows with the source `panel` or `judge` repeat what language models prefer, biases included."
+    yield "- `context` and `reference` are columns of their own: whether a candidate saw them is not known."
+    yield ""
+
+
+def describe_provenance(facts: CardFacts) -> Iterator[str]:
+    yield from ["## Provenance", "", "`manifest.json` has the whole record of this export."]
+    if facts.provenance:
+        yield from ["", fence_block(json.dumps(facts.provenance, ensure_ascii=False, indent=1, sort_keys=True), "json")]
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{' --- |' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(escape_markdown_line(cell) for cell in row)} |"
+    yield ""
+
+
+def escape_markdown_line(words: str) -> str:
+    """One line of text in which nothing is Markdown."""
+    return ALREADY_MARKED.sub(r"\\\g<0>", " ".join(words.split()))
+
+
+def fence_block(words: str, language: str = "") -> str:
+    """The text in a fence that does not occur in it."""
+    longest = max((len(run) for run in re.findall("`+", words)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{words}\n{fence}"

@@ -1,0 +1,308 @@
+"""The shape of an exported comparison: its material, and everything that raters said of it.
+
+The material has the names of the columns of comparison files, so that an exported file can be imported again. Raters'
+labels are under LABELS in JSON and in columns with one of PREFIXES in CSV; importing the file as comparisons skips
+them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final, NotRequired, TypedDict
+
+from evaluations.domain.texts import Message
+
+MATERIAL: Final = (
+    "query_id",
+    "cluster",
+    "category",
+    "query",
+    "messages",
+    "context",
+    "reference",
+    "candidate_a",
+    "response_a",
+    "candidate_b",
+    "response_b",
+    "metadata",
+)
+LABELS: Final = ("gold", "judges", "labels", "people")
+# What stands beside them since people settle disagreements and say why they skip; a file from before has none of it.
+DISCUSSION: Final = ("adjudications", "comments", "skipped")
+SPLIT: Final = "split"  # the part that the export put it in
+PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
+# What stands beside the material in the comparisons of a data set for the hub, where the query is the prompt.
+ON_THE_HUB: Final = ("choice", "labels", SPLIT)
+NEUTRALISED: Final = "neutralised"
+
+PACKED: Final = '[{"content": '  # how messages begin in a cell
+
+# Where a cell begins like this a spreadsheet takes it for a formula (or drops the blank and then does).
+EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+class ExportedLabel(TypedDict):
+    """A label. ``choice`` is null where votes are split. ``by``: who resolved it, or the judges that chose it."""
+
+    choice: str | None
+    source: str
+    n: int
+    votes: Mapping[str, int]
+    by: str | None
+
+
+class ExportedAdjudication(TypedDict):
+    choice: str
+    reason: str
+    by: str
+    at: str
+
+
+class ExportedComment(TypedDict):
+    """One contribution to the thread; ``aspect`` is null where it is about the comparison as a whole."""
+
+    author: str
+    aspect: str | None
+    text: str
+    at: str
+
+
+class ExportedSkip(TypedDict):
+    """That a person left the comparison out and has not reviewed it since. ``reason`` may be empty."""
+
+    rater: str
+    rubric: str | None
+    reason: str
+    at: str | None
+
+
+class ExportedSpan(TypedDict):
+    """A passage of a response that the person marked: characters of a turn as it is shown."""
+
+    response: str
+    turn: int
+    start: int
+    end: int
+    quote: str
+    comment: str
+    aspect: str | None
+
+
+class ExportedPersonScores(TypedDict):
+    """What the person gave each response; null where nothing was given, or not confirmed yet.
+
+    ``lower_is_better`` stands with imported scores of which that is true.
+    """
+
+    first: dict[str, float | None]
+    final: dict[str, float | None]
+    margin: float
+    lower_is_better: NotRequired[bool]
+
+
+class ExportedPersonChoice(TypedDict):
+    """``final`` is null while the person has not confirmed the first choice. ``reason``: why it differs from others'.
+
+    ``scores`` stand with choices that are derived from them.
+    """
+
+    first: str | None
+    final: str | None
+    note: str
+    reason: str | None
+    rationale: NotRequired[str]
+    scores: NotRequired[ExportedPersonScores]
+
+
+class ExportedReviewContext(TypedDict):
+    """How the comparison came to the person, and what they saw before they chose; null where it is not known."""
+
+    picked_by: str | None
+    round: str | None
+    probability: float | None
+    calibration: bool
+    reveal: str | None
+    judge_first: bool | None
+    judge_shown: str | None
+    awaits_judge: bool | None
+    active_ms: int | None
+
+
+class ExportedPerson(ExportedReviewContext):
+    """One person's pass over the comparison. ``blind`` is null where it is not known."""
+
+    rater: str
+    rubric: str | None
+    state: str
+    blind: bool | None
+    shown: str
+    note: str
+    is_example: NotRequired[bool]
+    choices: dict[str, ExportedPersonChoice]
+    spans: list[ExportedSpan]
+
+
+class ExportedScores(TypedDict):
+    """Mean scores of the two responses, from which the choice is derived: a tie within the margin."""
+
+    A: float
+    B: float
+    margin: float
+    lower_is_better: NotRequired[bool]
+
+
+class ExportedJudgeChoice(TypedDict):
+    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each, sample by
+    sample; null in a sample before the last one in which nothing was.
+
+    ``scores`` stand with a choice that is derived from them: the judge was asked about each response alone.
+    ``rationales`` and ``notes`` came with verdicts in a file, by the order shown, each at the place of its choice.
+    """
+
+    choice: str | None
+    inconsistent: bool
+    orders: dict[str, list[str | None]]
+    rationales: NotRequired[dict[str, list[str]]]
+    notes: NotRequired[dict[str, list[str]]]
+    scores: NotRequired[ExportedScores]
+
+
+class ExportedJudgeName(TypedDict):
+    """A judge's name; ``remark`` marks every judge that is no LLM."""
+
+    judge: str
+    kind: str
+    model: str
+    rubric: str | None
+    remark: NotRequired[str]
+
+
+class ExportedJudge(ExportedJudgeName):
+    """``failures``: failed calls by state. ``rationales``: by the order shown, or by the response they are on."""
+
+    choices: dict[str, ExportedJudgeChoice]
+    rationales: dict[str, list[str]]
+    failures: dict[str, int]
+
+
+class ExportedGold(TypedDict):
+    rater: str
+    choices: dict[str, str]
+
+
+class ExportedMaterial(TypedDict):
+    """The material of a comparison, with a query of one turn in ``query`` and any other in ``messages``.
+
+    ``split``: the part that it is in, where a split was asked for.
+    """
+
+    query_id: str
+    cluster: str
+    category: str
+    query: str | None
+    messages: Sequence[Message] | None
+    context: str | None
+    reference: str | None
+    candidate_a: str
+    response_a: str | Sequence[Message]
+    candidate_b: str
+    response_b: str | Sequence[Message]
+    metadata: Mapping[str, Any]
+    split: NotRequired[str]
+
+
+class LabelledRow(ExportedMaterial):
+    """A comparison with the labels of the evaluation."""
+
+    labels: dict[str, ExportedLabel]
+
+
+class ExportedRow(LabelledRow):
+    adjudications: dict[str, ExportedAdjudication]
+    comments: list[ExportedComment]
+    gold: list[ExportedGold]
+    judges: list[ExportedJudge]
+    people: list[ExportedPerson]
+    skipped: list[ExportedSkip]
+
+
+@dataclass(frozen=True)
+class ExportedRaters:
+    """The names of the raters of the rows, and their aspects in page order.
+
+    ``scored``: the people among them who gave scores.
+    """
+
+    aspects: Sequence[str]
+    people: Sequence[str]
+    judges: Sequence[str]
+    gold: Sequence[str]
+    scored: Set[str] = frozenset()
+
+
+def read_exported_material(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The material of a row of an exported file.
+
+    A row of any other file comes back as it is: only an exported one has all of LABELS, or of ON_THE_HUB beside a
+    prompt, or in CSV the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
+    """
+    if NEUTRALISED in row:
+        return material_from_cells(row, set(str(row[NEUTRALISED]).split("\n")))
+    if all(name in row for name in LABELS):
+        return unpack_metadata({name: row[name] for name in row if name not in (*LABELS, *DISCUSSION, SPLIT)})
+    if all(name in row for name in (*ON_THE_HUB, "prompt", "candidate_a", "metadata")):
+        told = {name: row[name] for name in row if name not in (*ON_THE_HUB, "prompt")}
+        return unpack_metadata({**told, "messages": row["prompt"]})
+    return row
+
+
+def has_exported_labels(row: Mapping[str, Any]) -> bool:
+    """Whether a row of an exported file holds any labels of raters."""
+    of_raters = {*LABELS, *DISCUSSION, *ON_THE_HUB} - {SPLIT}
+    return any(value for name, value in row.items() if name in of_raters or name.startswith(PREFIXES))
+
+
+def unpack_metadata(told: dict[str, Any]) -> dict[str, Any]:
+    """The row with its metadata as an object, where it is a text as in Parquet."""
+    if isinstance(told.get("metadata"), str):
+        told["metadata"] = unpack_object(told["metadata"])
+    return told
+
+
+def unpack_object(text: str) -> Any:
+    """The parsed JSON; a text that is none is returned and refused with its line."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def material_from_cells(row: Mapping[str, Any], marked: Set[str]) -> dict[str, Any]:
+    cells = {name: str(cell)[1:] if name in marked else cell for name, cell in row.items()}
+    for name in ("response_a", "response_b"):
+        cells[name] = unpack_cell(cells.get(name))
+    aside = (NEUTRALISED, *DISCUSSION, SPLIT)
+    return {name: cell for name, cell in cells.items() if name not in aside and not name.startswith(PREFIXES)}
+
+
+def pack_response(response: str | Sequence[Message]) -> str:
+    """A response as a cell: its text, or its messages as JSON. A text that looks like those is packed too."""
+    if not isinstance(response, str):
+        return pack_cell(response)
+    return pack_cell([{"role": "assistant", "content": response}]) if response.startswith(PACKED) else response
+
+
+def unpack_cell(cell: Any) -> Any:
+    """The text or the messages of a cell. One that was edited into broken JSON stays a text."""
+    if not isinstance(cell, str) or not cell.startswith(PACKED):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def pack_cell(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,203 @@
+"""The rows of an import file, whatever its format."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, BinaryIO, Final
+
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BadRow, FileRow, Notice, NoticeKind, ReadOptions, ScoreRow, VerdictRow
+from evaluations.formats.candidate_names import refuse_unclear_model, use_constant_candidate
+from evaluations.formats.chat_messages import ignored_in_turns, refuse_media_columns
+from evaluations.formats.column_mapping import mapped_sample, mapped_values, rows_with_labels
+from evaluations.formats.exported_rows import has_exported_labels, read_exported_material
+from evaluations.formats.file_sample import FileSample, fits_mostly, sample_file
+from evaluations.formats.import_formats import (
+    ImportFormat,
+    detect_format,
+    list_columns,
+    refuse_missing_columns,
+    refuse_other_material,
+)
+from evaluations.formats.record_streams import BlankCounts, Record
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.formats.sources import open_source
+from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
+
+NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
+# Chat messages in a cell as Python or NumPy print them, which is no JSON and loses what the quotes stood for.
+PRINTED: Final = re.compile(r"\s*\[?\s*(?:array\(\[)?\{'(?:role|content|from|value)': ")
+
+
+class CandidateNaming(StrEnum):
+    """What names the models of a file's responses."""
+
+    FORM = "form"
+    COLUMN = "column"
+    FILE = "file"
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """What one record of a file brings: one row, or material and the verdicts or scores that came with it.
+
+    ``notices``: what it holds and does not bring as it was.
+    """
+
+    line: int
+    rows: tuple[FileRow, ...]
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """A file understood. Reading ``entries`` may raise InputRefused where the file breaks off.
+
+    ``blank``: the rows and columns without anything in them, known after the last entry. ``named_by``: what names the
+    models of its responses.
+    """
+
+    format: ImportFormat
+    entries: Iterator[FileEntry | BadRow]
+    blank: BlankCounts = field(default_factory=BlankCounts)
+    named_by: CandidateNaming = CandidateNaming.COLUMN
+
+
+def read_file_rows(file: BinaryIO, name: str, reading: ReadOptions, seen: SeenIndex, brings: str = "") -> FileContents:
+    """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
+    source = open_source(file, name, reading.limits)
+    reading = use_constant_candidate(reading)
+    sample, records = sample_file(source)
+    refuse_printed_messages(sample, name)
+    refuse_unknown_columns(sample.columns, nested_task_columns(sample), reading, name)
+    sample = mapped_sample(sample, reading)
+    found = detect_format(sample, reading.format, name, brings).of(sample)
+    refuse_other_material(found, brings, name)
+    if source.columns:
+        refuse_missing_columns(found, sample.columns, name)
+    named_by = candidate_naming(found, sample.columns, reading, name)
+    reading = replace(reading, file_name=(source.part or name) if named_by == CandidateNaming.FILE else "")
+    entries = (number_samples(entry_of_record(record, found, reading), seen) for record in records)
+    return FileContents(found, entries, source.blank, named_by)
+
+
+def candidate_naming(found: ImportFormat, columns: tuple[str, ...], reading: ReadOptions, name: str) -> CandidateNaming:
+    """What names the models: the form, else the file's column, else the file's own name."""
+    if reading.candidate:
+        return CandidateNaming.FORM
+    if not found.model or found.model in columns:
+        return CandidateNaming.COLUMN
+    refuse_unclear_model(columns, found.model, name)
+    return CandidateNaming.FILE
+
+
+def nested_task_columns(sample: FileSample) -> tuple[str, ...]:
+    """The columns nested in the tasks of an annotation project."""
+    inner = [row.get(field) for row in sample.rows for field in NESTED]
+    return tuple(dict.fromkeys(str(column) for fields in inner if isinstance(fields, dict) for column in fields))
+
+
+def refuse_printed_messages(sample: FileSample, name: str) -> None:
+    for column in sample.columns:
+        values = sample.values(column)
+        if values and fits_mostly(isinstance(one, str) and PRINTED.match(one) is not None for one in values):
+            raise InputRefused(
+                f"The column “{column}” of {name} holds chat messages as Python prints them, which cannot be read "
+                "back: save the file as JSONL or Parquet."
+            )
+
+
+def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], reading: ReadOptions, name: str) -> None:
+    for column in reading.mapping:
+        if column not in columns and column not in inner:
+            raise InputRefused(f"{name} has no column “{column}” to map. It has: {list_columns(columns + inner)}.")
+
+
+def entry_of_record(record: Record | BadRow, found: ImportFormat, reading: ReadOptions) -> FileEntry | BadRow:
+    if isinstance(record, BadRow):
+        return record
+    try:
+        told = read_exported_material(record.values)
+        values = mapped_values(told, record.index, reading)
+        has_turns = False
+        for column, value in values.items():
+            refuse_unstorable_name(column)
+            refuse_unstorable(value, column)
+            has_turns = has_turns or type(value) in (list, dict)
+        refuse_media_columns(values)
+        unread = exported_label_notices(record) if told is not record.values else ()
+        if values is not record.values:
+            record = replace(record, values=values)
+        rows = rows_with_labels(found.name, found.meaning, record, reading)
+        if has_turns:
+            unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in ignored_turn_content(values))
+        return split_material_and_labels(record.line, (*rows, *unread) if unread else rows)
+    except RowRefused as refused:
+        return BadRow(record.line, str(refused))
+
+
+def ignored_turn_content(values: Mapping[str, Any]) -> Iterator[str]:
+    """Content of turns other than text, in the columns of a record or the fields of a task."""
+    yield from ignored_in_turns(values)
+    for name in NESTED:
+        if isinstance(inner := values.get(name), dict):
+            yield from ignored_in_turns(inner)
+
+
+def exported_label_notices(record: Record) -> tuple[Notice, ...]:
+    """Notices of labels in an exported comparison, which are not imported with it."""
+    if not has_exported_labels(record.values):
+        return ()
+    return (Notice(record.line, NoticeKind.NOT_STORED, "labels and reviews of an export, which “verdicts” brings"),)
+
+
+def split_material_and_labels(line: int, rows: tuple[FileRow, ...]) -> FileEntry:
+    if Notice not in map(type, rows):
+        return FileEntry(line, rows)
+    notices = tuple(row for row in rows if isinstance(row, Notice))
+    return FileEntry(line, tuple(row for row in rows if not isinstance(row, Notice)), notices)
+
+
+def number_samples(given: FileEntry | BadRow, seen: SeenIndex) -> FileEntry | BadRow:
+    """Verdicts and scores without a sample are counted: the first of its kind in the file is 0."""
+    if isinstance(given, BadRow) or not any(isinstance(row, (VerdictRow, ScoreRow)) for row in given.rows):
+        return given
+    rows = tuple(number_sample(row, seen) for row in given.rows)
+    for row in rows:
+        if isinstance(row, (VerdictRow, ScoreRow)) and (row.sample or 0) > MAX_SAMPLE:
+            what = "verdict" if isinstance(row, VerdictRow) else "score"
+            return BadRow(given.line, f"is more than sample {MAX_SAMPLE:,} of the same {what}")
+    return replace(given, rows=rows)
+
+
+def number_sample(row: FileRow, seen: SeenIndex) -> FileRow:
+    if not isinstance(row, (VerdictRow, ScoreRow)) or row.sample is not None:
+        return row
+    return replace(row, sample=seen.ordinal(sample_key(row)))
+
+
+def sample_key(row: VerdictRow | ScoreRow) -> tuple[str, ...]:
+    """What two rows have in common that are samples of one thing."""
+    if isinstance(row, ScoreRow):
+        return row.query_key, "score", row.candidate, row.rater_kind, row.rater, row.aspect
+    told = sort_sides_by_name(row)
+    names = (told.candidate_a or "", told.candidate_b or "")
+    return told.query_key, *names, told.rater_kind, told.rater, told.aspect, told.shown
+
+
+def sort_sides_by_name(row: VerdictRow) -> VerdictRow:
+    """The row with A as the candidate whose name sorts first, unchanged without names."""
+    if row.candidate_a is None or row.candidate_b is None or row.candidate_a <= row.candidate_b:
+        return row
+    return swap_sides(replace(row, candidate_a=row.candidate_b, candidate_b=row.candidate_a))
+
+
+TURNED: Final = {ShownOrder.AS_STORED: ShownOrder.SWAPPED, ShownOrder.SWAPPED: ShownOrder.AS_STORED}
+
+
+def swap_sides(row: VerdictRow) -> VerdictRow:
+    """The same choice in terms of swapped sides."""
+    choice = FLIPPED_CHOICES[Choice(row.choice)] if row.choice in tuple(Choice) else row.choice
+    return replace(row, choice=choice, shown=TURNED.get(row.shown, row.shown))

@@ -1,0 +1,248 @@
+"""A dataset folder with a card and Parquet files, as a ZIP, for the Hugging Face hub."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evaluations.domain.files import FOLDER_FORMAT
+from evaluations.domain.preferences import NoPreference, PreferenceRule
+from evaluations.formats.arrow_arrays import open_parquet_writer
+from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card
+from evaluations.formats.dpo_export import count_dpo_warnings, dpo_record
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally
+from evaluations.formats.exported_rows import ExportedRaters, LabelledRow
+from evaluations.formats.jsonl_export import fast_encode
+from evaluations.formats.preferences import (
+    EXCLUSION_REASONS,
+    ExclusionReason,
+    ExportCounts,
+    decide_comparison,
+    preferred_response,
+    split_of_row,
+)
+from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
+from evaluations.formats.zip_stream import stream_zip
+
+ROWS_A_GROUP: Final = 2_000
+
+SPLITS: Final = {"train": "train", "dev": "validation", "test": "test"}
+
+TURNS: Final = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+
+SHARED: Final = [
+    ("query_id", pa.string()),
+    ("cluster", pa.string()),
+    ("category", pa.string()),
+    ("context", pa.string()),
+    ("reference", pa.string()),
+]
+
+PREFERENCES: Final = pa.schema(
+    [
+        ("prompt", TURNS),
+        ("chosen", TURNS),
+        ("rejected", TURNS),
+        ("chosen_model", pa.string()),
+        ("rejected_model", pa.string()),
+        *SHARED,
+        ("label_by", pa.string()),
+        ("label_source", pa.string()),
+        ("votes", pa.int64()),
+        ("agreement", pa.float64()),
+        ("split", pa.string()),
+    ]
+)
+
+LABELS: Final = pa.list_(
+    pa.struct(
+        [
+            ("aspect", pa.string()),
+            ("choice", pa.string()),
+            ("source", pa.string()),
+            ("n", pa.int64()),
+            ("by", pa.string()),
+        ]
+    )
+)
+
+COMPARISONS: Final = pa.schema(
+    [
+        ("prompt", TURNS),
+        ("candidate_a", pa.string()),
+        ("response_a", TURNS),
+        ("candidate_b", pa.string()),
+        ("response_b", TURNS),
+        *SHARED,
+        ("metadata", pa.string()),
+        ("choice", pa.string()),
+        ("labels", LABELS),
+        ("split", pa.string()),
+    ]
+)
+
+ABOUT: Final = {
+    "preferences": "`prompt`, `chosen` and `rejected` as chat messages, for comparisons that prefer one response",
+    "comparisons": "every comparison with the labels of all aspects, ties and two bad responses included",
+}
+
+
+def dataset_folder_zip(
+    rows: Iterable[LabelledRow],
+    aspects: Sequence[str],
+    how: PreferenceRule,
+    account: ExportCounts,
+    told: Callable[[], CardFacts],
+    manifest: Callable[[], Mapping[str, Any]],
+) -> Iterator[bytes]:
+    """The ZIP. Nothing of it is sent before the last comparison: the card that goes first counts them.
+
+    ``told`` and ``manifest`` are asked when the last row has been read. Rows lie in a temporary folder until then.
+    """
+    with TemporaryDirectory(prefix="judgeweb-export-") as folder:
+        written = {
+            "preferences": SplitTables(Path(folder), "preferences", PREFERENCES),
+            "comparisons": SplitTables(Path(folder), "comparisons", COMPARISONS),
+        }
+        with ExitStack() as stack:
+            for tables in written.values():
+                stack.callback(tables.close)
+            for row in rows:
+                add_to_dataset(row, aspects, how, account, written)
+        configs = [
+            CardConfig(name, ABOUT[name], one.files(), card_features(one.schema)) for name, one in written.items()
+        ]
+        # A table without rows has no files, and is no part of the folder: the library fails on it.
+        filled = [config for config in configs if config.rows]
+        yield from stream_zip(
+            [
+                ("README.md", dataset_card(told(), how, filled, account).encode()),
+                ("manifest.json", manifest_document(manifest())),
+                *((path, Path(folder) / path) for config in filled for path, _ in config.files.values()),
+            ]
+        )
+
+
+def manifest_document(told: Mapping[str, Any]) -> bytes:
+    return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def add_to_dataset(
+    row: LabelledRow,
+    aspects: Sequence[str],
+    how: PreferenceRule,
+    account: ExportCounts,
+    written: Mapping[str, "SplitTables"],
+) -> None:
+    one = decide_comparison(row, how, aspects)
+    choice = None if isinstance(one, NoPreference) else str(one.choice)
+    split = SPLITS.get(split_of_row(row) or "train", "train")
+    written["comparisons"].add(split, comparison_record(row, choice))
+    found = one if isinstance(one, NoPreference) else preferred_response(one)
+    if isinstance(found, (NoPreference, ExclusionReason)):
+        account.excluded[found] += 1
+        return
+    account.rows += 1
+    count_dpo_warnings(found, account)
+    told = dpo_record(found, Layout.CHAT)
+    written["preferences"].add(
+        split,
+        {**told, "chosen": response_messages(found.chosen), "rejected": response_messages(found.rejected)},
+    )
+
+
+def comparison_record(row: LabelledRow, choice: str | None) -> dict[str, Any]:
+    return {
+        "prompt": prompt_messages(row),
+        "candidate_a": row["candidate_a"],
+        "response_a": response_messages(row["response_a"]),
+        "candidate_b": row["candidate_b"],
+        "response_b": response_messages(row["response_b"]),
+        **{name: row[name] for name, _ in SHARED},  # type: ignore[literal-required]
+        "metadata": fast_encode(row["metadata"]),
+        "choice": choice,
+        "labels": [{"aspect": aspect, **label} for aspect, label in sorted(row["labels"].items())],
+        "split": split_of_row(row),
+    }
+
+
+class SplitTables:
+    """A Parquet file for each split, of which a group of rows is in memory."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
+        self.folder, self.name, self.schema = folder, name, schema
+        self.rows: Counter[str] = Counter()
+        self._waiting: dict[str, list[dict[str, Any]]] = {}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        (folder / name).mkdir()
+
+    def add(self, split: str, row: dict[str, Any]) -> None:
+        waiting = self._waiting.setdefault(split, [])
+        waiting.append(row)
+        self.rows[split] += 1
+        if len(waiting) == ROWS_A_GROUP:
+            self._write(split)
+
+    def _write(self, split: str) -> None:
+        if split not in self._writers:
+            path = self.folder / self._path(split)
+            self._writers[split] = open_parquet_writer(path, self.schema)
+        self._writers[split].write_table(pa.Table.from_pylist(self._waiting.pop(split, []), schema=self.schema))
+
+    def close(self) -> None:
+        for split in [one for one in SPLITS.values() if self._waiting.get(one)]:
+            self._write(split)
+        for writer in self._writers.values():
+            writer.close()
+
+    def _path(self, split: str) -> str:
+        return f"{self.name}/{split}.parquet"
+
+    def files(self) -> dict[str, tuple[str, int]]:
+        """Split → path in the folder and rows, in the order of splits."""
+        return {one: (self._path(one), self.rows[one]) for one in SPLITS.values() if one in self._writers}
+
+
+def card_features(schema: pa.Schema) -> list[str]:
+    """The columns as a card names them."""
+    return [line for field in schema for line in card_feature(field.name, field.type)]
+
+
+def card_feature(name: str, kind: pa.DataType) -> list[str]:
+    if not pa.types.is_list(kind):
+        return [f"- name: {name}", f"  dtype: {kind if kind != pa.float64() else 'float64'}"]
+    inner = [line for field in kind.value_type for line in card_feature(field.name, field.type)]
+    return [f"- name: {name}", "  list:", *(f"  {line}" for line in inner)]
+
+
+def write_hugging_face(
+    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+) -> Iterator[bytes]:
+    pass
+
+    return dataset_folder_zip(
+        cast("Iterable[LabelledRow]", rows),
+        raters.aspects,
+        options.deciding(raters),
+        tally,
+        options.facts,
+        options.manifest,
+    )
+
+
+HUGGING_FACE_FORMAT: Final = ExportFormat(
+    name=FOLDER_FORMAT,
+    title="Hugging Face data set",
+    purpose="a folder with a card and Parquet files, as ZIP, to publish or to load",
+    ending="zip",
+    content_type="application/zip",
+    write=write_hugging_face,
+    wants_choice=True,
+    reasons=EXCLUSION_REASONS,
+)

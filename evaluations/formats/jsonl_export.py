@@ -1,0 +1,45 @@
+"""Exported comparisons as JSON Lines."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final, cast
+
+import orjson
+
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
+from evaluations.formats.exported_rows import ExportedRaters, ExportedRow
+
+fast_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")).encode
+
+
+def encode_line(row: object) -> bytes:
+    """A line; what orjson refuses, such as numbers beyond 64 bits, is written by the standard library."""
+    try:
+        return orjson.dumps(row, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return fast_encode(row).encode() + b"\n"
+
+
+def jsonl_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Iterator[bytes]:
+    """The lines of the rows: the same bytes for the same rows, with every key in every line."""
+    for row in rows:
+        yield encode_line(row)
+
+
+def write_jsonl(
+    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+) -> Iterator[bytes]:
+    for line in jsonl_export_lines(cast("Iterable[ExportedRow]", rows), raters):
+        tally.rows += 1
+        yield line
+
+
+JSONL_FORMAT: Final = ExportFormat(
+    name="jsonl",
+    title="JSONL",
+    purpose="one object a line, everything in it, for scripts and for importing again",
+    ending="jsonl",
+    content_type="application/x-ndjson",
+    write=write_jsonl,
+    needs=RowKind.EVERYTHING,
+)

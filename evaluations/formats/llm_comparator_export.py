@@ -1,0 +1,157 @@
+"""Comparisons as one JSON document for LLM Comparator.
+
+The tool's scores go from 1.5 (A much better) to −1.5; a choice is written as 1, 0 or −1, which the tool shows as
+"A is better", "same" and "B is better". The score is the evaluation's label; the raters' verdicts are its ratings.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, cast
+
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.preferences import NoPreference, PreferenceRule
+from evaluations.domain.texts import messages_to_text
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
+from evaluations.formats.exported_rows import ExportedRaters, ExportedRow
+from evaluations.formats.jsonl_export import fast_encode
+from evaluations.formats.llm_comparator import BOTH_ARE_BAD
+from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes, decide_comparison
+from evaluations.formats.prompt_layouts import prompt_messages, response_messages
+
+SCORE: Final = {Choice.A: 1.0, Choice.B: -1.0, Choice.TIE: 0.0, Choice.BOTH_BAD: 0.0}
+RATING: Final = {
+    Choice.A: "A is better",
+    Choice.B: "B is better",
+    Choice.TIE: "same",
+    Choice.BOTH_BAD: BOTH_ARE_BAD,
+}
+FLIPPED: Final = {ShownOrder.AS_STORED: False, ShownOrder.SWAPPED: True}
+NONE: Final = "–"  # what the tool shows in a category where there is nothing
+SEVERAL: Final = ("A: the first by name", "B: the second by name")
+
+
+def llm_comparator_lines(
+    rows: Iterable[ExportedRow], aspects: Sequence[str], how: PreferenceRule, account: ExportCounts, source: str
+) -> Iterator[bytes]:
+    """One document. Every comparison is in it; without a choice its score is null.
+
+    The tool compares two models. Where the comparisons are of several pairs, the models are "the first" and "the
+    second by name", and a field of each comparison names them: which they are is known after the last one, so
+    ``models`` comes last.
+    """
+    named = list(how.aspects or aspects)
+    yield (
+        b'{"metadata":'
+        + fast_encode({"source_path": source, "custom_fields_schema": custom_fields_schema(named)}).encode()
+    )
+    yield b',\n"examples":['
+    pairs: set[tuple[str, str]] = set()
+    between = b"\n"
+    for row in rows:
+        pairs.add((row["candidate_a"], row["candidate_b"]))
+        account.rows += 1
+        yield between + fast_encode(llm_comparator_example(row, named, how, account)).encode()
+        between = b",\n"
+    models = next(iter(pairs)) if len(pairs) == 1 else SEVERAL
+    account.noted["pairs_of_candidates"] = len(pairs)
+    yield b'\n],\n"models":' + fast_encode([{"name": name} for name in models]).encode() + b"}\n"
+
+
+def custom_fields_schema(aspects: Sequence[str]) -> list[dict[str, str]]:
+    return [
+        {"name": "query_id", "type": "string"},
+        {"name": "candidate", "type": "per_model_category"},
+        {"name": "label_source", "type": "category"},
+        *({"name": f"label: {aspect}", "type": "category"} for aspect in aspects),
+        {"name": "rater", "type": "per_rating_string"},
+    ]
+
+
+def llm_comparator_example(
+    row: ExportedRow, named: Sequence[str], how: PreferenceRule, account: ExportCounts
+) -> dict[str, Any]:
+    one = decide_comparison(row, how, named)
+    if isinstance(one, NoPreference):
+        account.noted[f"without_score:{one}"] += 1
+        score, source = None, NONE
+    else:
+        account.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
+        score, source = SCORE[one.choice], one.sources
+    return {
+        "input_text": messages_to_text(prompt_messages(row)),
+        "tags": [row["category"]] if row["category"] else [],
+        "output_text_a": messages_to_text(response_messages(row["response_a"])),
+        "output_text_b": messages_to_text(response_messages(row["response_b"])),
+        "score": score,
+        "individual_rater_scores": [
+            rating for aspect in named for rating in rater_ratings(row, aspect, len(named) > 1, account)
+        ],
+        "custom_fields": {
+            "query_id": row["query_id"],
+            "candidate": [row["candidate_a"], row["candidate_b"]],
+            "label_source": source,
+            **{f"label: {aspect}": label_phrase(row, aspect) for aspect in named},
+        },
+    }
+
+
+def label_phrase(row: ExportedRow, aspect: str) -> str:
+    label = row["labels"].get(aspect)
+    return (label["choice"] if label else None) or NONE
+
+
+def rater_ratings(row: ExportedRow, aspect: str, several: bool, account: ExportCounts) -> Iterator[dict[str, Any]]:
+    """Ratings of judges by order and sample, of people and of gold, without failures."""
+    of = f" ({aspect})" if several else ""
+    for judge in row["judges"]:
+        said = judge["choices"].get(aspect)
+        if said is None:
+            continue
+        told = said.get("rationales") or judge["rationales"]
+        for order, choices in sorted(said["orders"].items()):
+            texts = told.get(order, ())
+            for at, choice in enumerate(choices):
+                if choice is None:
+                    continue
+                rationale = texts[at] if at < len(texts) else ""
+                yield rating_record(f"{judge['judge']}{of}", choice, FLIPPED.get(ShownOrder(order)), rationale)
+        if "scores" in said and said["choice"]:
+            yield rating_record(f"{judge['judge']}{of}", said["choice"], None, "")
+    for person, given in counted_votes(row["people"], aspect, account):
+        flipped = FLIPPED.get(ShownOrder(person["shown"]))
+        rationale = given["note"] or given.get("rationale", "")
+        yield rating_record(f"{person['rater']}{of}", str(given["final"]), flipped, rationale)
+    for gold in row["gold"]:
+        if aspect in gold["choices"]:
+            yield rating_record(f"{gold['rater']}{of}", gold["choices"][aspect], None, "")
+
+
+def rating_record(rater: str, choice: str, flipped: bool | None, rationale: str) -> dict[str, Any]:
+    return {
+        "score": SCORE[Choice(choice)],
+        "rating_label": RATING[Choice(choice)],
+        "is_flipped": flipped,
+        "rationale": rationale,
+        "custom_fields": {"rater": rater},
+    }
+
+
+def write_llm_comparator(
+    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+) -> Iterator[bytes]:
+    how = options.deciding(raters)
+    return llm_comparator_lines(
+        cast("Iterable[ExportedRow]", rows), raters.aspects, how, tally, f"judgeweb: {how.name}"
+    )
+
+
+LLM_COMPARATOR_FORMAT: Final = ExportFormat(
+    name="llm-comparator",
+    title="LLM Comparator",
+    purpose="one JSON document that the tool LLM Comparator opens",
+    ending="json",
+    content_type="application/json",
+    write=write_llm_comparator,
+    needs=RowKind.EVERYTHING,
+    wants_choice=True,
+    reasons=WITHOUT_VOTE,
+)

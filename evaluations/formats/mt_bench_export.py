@@ -1,0 +1,184 @@
+"""Verdicts as MT-bench has them: judges' in both orders, or people's votes.
+
+A judge's file is a ``model_judgment`` of pairs: ``g1`` was asked with ``model_1`` first, ``g2`` with ``model_2`` first;
+the winner of either is ``model_1``, ``model_2``, ``tie`` or ``error``. People's votes have the layout of the published
+human judgments. MT-bench has one verdict for a pair, so both files are about one aspect.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
+from evaluations.formats.exported_rows import ExportedJudge, ExportedPerson, ExportedRaters, ExportedRow
+from evaluations.formats.jsonl_export import encode_line
+from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes
+from evaluations.formats.prompt_layouts import conversation_with_response
+
+JUDGES_WINNER: Final = {Choice.A: "model_1", Choice.B: "model_2", Choice.TIE: "tie", Choice.BOTH_BAD: "tie"}
+PERSONS_WINNER: Final = {Choice.A: "model_a", Choice.B: "model_b", Choice.TIE: "tie", Choice.BOTH_BAD: "tie (bothbad)"}
+TURNED: Final = {Choice.A: Choice.B, Choice.B: Choice.A}
+ERROR: Final = "error"
+BOTH_ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
+
+
+def mt_bench_judgment_lines(rows: Iterable[ExportedRow], aspect: str, account: ExportCounts) -> Iterator[bytes]:
+    """A line for each judge and sample that was asked in both orders; what was asked in one is left out, and counted.
+
+    MT-bench has no "both bad": they are ties here, and counted as such.
+    """
+    for row in rows:
+        for judge in row["judges"]:
+            for record in judge_judgments(row, judge, aspect, account):
+                account.rows += 1
+                yield encode_line(record)
+
+
+def judge_judgments(
+    row: ExportedRow, judge: ExportedJudge, aspect: str, account: ExportCounts
+) -> Iterator[Mapping[str, Any]]:
+    said = judge["choices"].get(aspect)
+    failures = sum(judge["failures"].values())
+    if said is None:
+        account.excluded["failed_in_both_orders" if failures else "judge_said_nothing"] += 1
+        return
+    if "scores" in said:
+        account.excluded["derived_from_scores"] += 1
+        return
+    orders = [list(said["orders"].get(order, ())) for order in BOTH_ORDERS]
+    samples = max(map(len, orders))
+    # Where an order that was asked has no answer there is no choice: it failed, or is not answered yet.
+    if not all(orders) and (said["choice"] or not failures):
+        account.excluded["asked_in_one_order"] += samples or 1
+        return
+    rationales = [list(aspect_rationales(judge, aspect).get(order, ())) for order in BOTH_ORDERS]
+    errors = 0
+    for at in range(samples):
+        given = [choices[at] if at < len(choices) else None for choices in orders]
+        if None in given and not failures:
+            account.excluded["asked_in_one_order"] += 1
+            continue
+        if not any(given):
+            continue
+        errors += None in given
+        account.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
+        told = [texts[at] if at < len(texts) else "" for texts in rationales]
+        yield judgment_record(row, judge, given, told)
+    if (failed_twice := (failures - errors) // 2) > 0:
+        account.excluded["failed_in_both_orders"] += failed_twice
+
+
+def judgment_record(
+    row: ExportedRow, judge: ExportedJudge, given: Sequence[str | None], told: Sequence[str]
+) -> dict[str, Any]:
+    question, turn = question_and_turn(row)
+    return {
+        "query_id": row["query_id"],
+        "question_id": question,
+        "model_1": row["candidate_a"],
+        "model_2": row["candidate_b"],
+        "g1_winner": JUDGES_WINNER[Choice(given[0])] if given[0] else ERROR,
+        "g2_winner": JUDGES_WINNER[Choice(given[1])] if given[1] else ERROR,
+        "judge": [judge["judge"], judge["rubric"] or ""],
+        "g1_user_prompt": "",
+        "g1_judgment": told[0],
+        "g2_user_prompt": "",
+        "g2_judgment": told[1],
+        "turn": turn,
+        "tstamp": 0,
+    }
+
+
+def aspect_rationales(judge: ExportedJudge, aspect: str) -> Mapping[str, Sequence[str]]:
+    """What it wrote about this aspect, else about all of them."""
+    return judge["choices"][aspect].get("rationales") or judge["rationales"]
+
+
+def mt_bench_vote_lines(rows: Iterable[ExportedRow], aspect: str, account: ExportCounts) -> Iterator[bytes]:
+    """A line for each vote of a person: model_a is what stood on the left, where that is known."""
+    for row in rows:
+        for person, choice in counted_votes(row["people"], aspect, account):
+            account.rows += 1
+            yield encode_line(vote_record(row, person, Choice(str(choice["final"]))))
+
+
+def vote_record(row: ExportedRow, person: ExportedPerson, choice: Choice) -> dict[str, Any]:
+    swapped = person["shown"] == ShownOrder.SWAPPED
+    left, right = ("b", "a") if swapped else ("a", "b")
+    told = TURNED.get(choice, choice) if swapped else choice
+    question, turn = question_and_turn(row)
+    return {
+        "query_id": row["query_id"],
+        "question_id": question,
+        "model_a": row[f"candidate_{left}"],  # type: ignore[literal-required]
+        "model_b": row[f"candidate_{right}"],  # type: ignore[literal-required]
+        "winner": PERSONS_WINNER[told],
+        "judge": person["rater"],
+        "conversation_a": conversation_with_response(row, row[f"response_{left}"]),  # type: ignore[literal-required]
+        "conversation_b": conversation_with_response(row, row[f"response_{right}"]),  # type: ignore[literal-required]
+        "turn": turn,
+        "shown_swapped": swapped if person["shown"] in BOTH_ORDERS else None,
+    }
+
+
+def question_and_turn(row: ExportedRow) -> tuple[int | str, int]:
+    """Question and turn as MT-bench counts them: ``81`` is question 81, ``81-2`` its second turn.
+
+    So is ``writing-2`` of ``writing`` where the user speaks twice. A query that has another key is a question of its
+    own; its turn is how often the user speaks, so that no reader cuts the conversation before what was judged.
+    """
+    key = row["query_id"]
+    question, _, turn = key.rpartition("-")
+    turns = sum(said["role"] == "user" for said in conversation_with_response(row, row["response_a"]))
+    if is_digits(turn) and int(turn) > 1 and (is_digits(question) or (question and int(turn) == turns)):
+        return (int(question) if is_digits(question) else question), int(turn)
+    return (int(key) if is_digits(key) else key), turns
+
+
+def is_digits(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 16 and str(int(text)) == text
+
+
+def write_mt_bench_judgments(
+    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+) -> Iterator[bytes]:
+    return mt_bench_judgment_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+
+
+def write_mt_bench_votes(
+    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+) -> Iterator[bytes]:
+    return mt_bench_vote_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+
+
+MT_BENCH_FORMATS: Final = (
+    ExportFormat(
+        name="mt-bench",
+        title="MT-bench judgments",
+        purpose="a line for each judge's verdict in both orders, as FastChat has them",
+        ending="jsonl",
+        content_type="application/x-ndjson",
+        write=write_mt_bench_judgments,
+        needs=RowKind.EVERYTHING,
+        wants_choice=True,
+        one_aspect=True,
+        reasons={
+            "judge_said_nothing": "a judge has not spoken of this aspect",
+            "failed_in_both_orders": "a judge failed in both orders",
+            "asked_in_one_order": "a judge answered in one order only, or the order is not known",
+            "derived_from_scores": "the judge scored each response alone",
+        },
+    ),
+    ExportFormat(
+        name="mt-bench-human",
+        title="MT-bench votes of people",
+        purpose="a line for each person's vote, as the published human judgments have them",
+        ending="jsonl",
+        content_type="application/x-ndjson",
+        write=write_mt_bench_votes,
+        needs=RowKind.EVERYTHING,
+        wants_choice=True,
+        one_aspect=True,
+        reasons=WITHOUT_VOTE,
+    ),
+)

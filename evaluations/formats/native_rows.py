@@ -1,0 +1,260 @@
+"""The product's own row formats: comparisons, responses, verdicts and scores."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain.choices import INCONSISTENT, Choice, ShownOrder
+from evaluations.domain.files import (
+    SAMPLE_KEY,
+    ComparisonRow,
+    FileRow,
+    QueryPart,
+    ReadOptions,
+    ResponseRow,
+    ScoreRow,
+    VerdictRow,
+)
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.candidate_names import candidate_of_record
+from evaluations.formats.chat_messages import parse_conversation, parse_response
+from evaluations.formats.label_parser import is_other_name, note_with_strength, parse_label, side_with_name
+from evaluations.formats.record_streams import Record
+from evaluations.formats.values import (
+    MAX_CATEGORY,
+    MAX_KEY,
+    MAX_SAMPLE,
+    RowRefused,
+    aspect_key,
+    iso_time,
+    optional_text,
+    required_name,
+    required_number,
+    required_text,
+    row_metadata,
+    whole_number,
+)
+
+DEFAULT_ASPECT: Final = "overall"
+QUERY_COLUMNS: Final = frozenset(
+    {"query_id", "cluster", "query", "messages", "context", "reference", "category", "metadata"}
+)
+COMPARISON_COLUMNS: Final = QUERY_COLUMNS | {"candidate_a", "response_a", "candidate_b", "response_b"}
+RESPONSE_COLUMNS: Final = QUERY_COLUMNS | {"candidate", "response"}
+CHOICES: Final = {word.lower(): str(word) for word in (*Choice, *FAILURE_STATES, INCONSISTENT)}
+FAILURES: Final = {str(word): str(word) for word in FAILURE_STATES}
+SHOWN: Final = {
+    "": ShownOrder.UNKNOWN,
+    "true": ShownOrder.SWAPPED,
+    "1": ShownOrder.SWAPPED,
+    "false": ShownOrder.AS_STORED,
+    "0": ShownOrder.AS_STORED,
+    "folded": ShownOrder.FOLDED,
+    "unknown": ShownOrder.UNKNOWN,
+}
+
+
+class LabelUnknown(RowRefused):
+    """A label is not understood, or may mean either side."""
+
+
+def native_query_key(values: Mapping[str, Any], reading: ReadOptions) -> str:
+    return prefix_key(required_text(values, "query_id"), reading)
+
+
+def prefix_key(key: str, reading: ReadOptions) -> str:
+    full = reading.id_prefix + key
+    if len(full) > MAX_KEY:
+        raise RowRefused(f"query_id has {len(full):,} characters; at most {MAX_KEY} can be kept")
+    return full
+
+
+def native_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
+    key = native_query_key(values, reading)
+    return QueryPart(
+        key=key,
+        cluster=optional_text(values, "cluster", MAX_KEY) or key,
+        messages=parse_conversation(values),
+        context=optional_text(values, "context") or None,
+        reference=optional_text(values, "reference") or None,
+        category=optional_text(values, "category", MAX_CATEGORY),
+    )
+
+
+def native_comparison_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    values = record.values
+    row = ComparisonRow(
+        line=record.line,
+        query=native_query(values, reading),
+        candidate_a=required_name(values, "candidate_a"),
+        response_a=parse_response(values, "response_a", strict=True),
+        candidate_b=required_name(values, "candidate_b"),
+        response_b=parse_response(values, "response_b", strict=True),
+        metadata=row_metadata(values, COMPARISON_COLUMNS),
+        sample=sample_of_response(values),
+    )
+    if row.candidate_a == row.candidate_b:
+        raise RowRefused(f"both candidates are “{row.candidate_a}”: give the two sides different names")
+    return (row,)
+
+
+def native_response_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    values = record.values
+    query = native_query(values, reading)
+    name, other = candidate_of_record(record, reading)
+    sample = sample_of_response(values)
+    own = {"candidate of the file": other} if other else {}
+    return (
+        ResponseRow(
+            line=record.line,
+            query=query,
+            candidate=name,
+            overruled=other,
+            response=parse_response(values, "response", strict=True),
+            metadata={
+                **row_metadata(values, RESPONSE_COLUMNS),
+                **own,
+                **({} if sample is None else {SAMPLE_KEY: sample}),
+            },
+            sample=sample,
+        ),
+    )
+
+
+def sample_of_response(values: Mapping[str, Any]) -> int | None:
+    """Which of several responses it is, where the row says it by a number; any other word is metadata."""
+    if SAMPLE_KEY not in values:
+        return None
+    try:
+        return whole_number(values, SAMPLE_KEY, MAX_SAMPLE)
+    except RowRefused:
+        return None
+
+
+def native_verdict_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    values = record.values
+    kind = rater_kind_of_row(values, reading)
+    choice, strength = choice_of_verdict(values, kind, reading)
+    return (
+        VerdictRow(
+            line=record.line,
+            query_key=native_query_key(values, reading),
+            candidate_a=required_name(values, "candidate_a"),
+            candidate_b=required_name(values, "candidate_b"),
+            rater=rater_name_of_row(values, reading),
+            rater_kind=kind,
+            aspect=aspect_key(values, DEFAULT_ASPECT),
+            choice=choice,
+            shown=native_order_shown(values, choice),
+            sample=whole_number(values, "sample", MAX_SAMPLE),
+            rationale=optional_text(values, "rationale"),
+            note=note_with_strength(optional_text(values, "note"), strength),
+            created_at=iso_time(values, "created_at"),
+        ),
+    )
+
+
+def native_score_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+    values = record.values
+    kind = rater_kind_of_row(values, reading)
+    failure = failure_state(values, kind)
+    name, other = candidate_of_record(record, reading)
+    return (
+        ScoreRow(
+            line=record.line,
+            query_key=native_query_key(values, reading),
+            candidate=name,
+            overruled=other,
+            rater=rater_name_of_row(values, reading),
+            rater_kind=kind,
+            aspect=aspect_key(values, DEFAULT_ASPECT),
+            value=None if failure else required_number(values, "value"),
+            lower_is_better=reading.lower_is_better,
+            sample=whole_number(values, "sample", MAX_SAMPLE),
+            rationale=optional_text(values, "rationale"),
+            failure=failure,
+        ),
+    )
+
+
+def failure_state(values: Mapping[str, Any], kind: RaterKind) -> str:
+    """The failure of a judge that the row states with an empty value or in place of a number; else ""."""
+    beside, value = optional_text(values, "failure").strip(), values.get("value")
+    word = beside or (value.strip() if isinstance(value, str) else "")
+    failure = FAILURES.get(word.lower(), "")
+    if beside and value not in (None, ""):
+        raise RowRefused("has both a value and a failure: one of them")
+    if beside and not failure:
+        raise RowRefused(f"failure “{beside[:40]}” is none of {', '.join(FAILURES)}")
+    if failure and kind != RaterKind.JUDGE:
+        raise RowRefused(f"{'failure' if beside else 'value'} “{failure}” can be a judge's only")
+    return failure
+
+
+def rater_name_of_row(values: Mapping[str, Any], reading: ReadOptions) -> str:
+    name = optional_text(values, "rater", MAX_KEY).strip() or reading.rater
+    if not name.strip():
+        raise RowRefused("rater is missing: name one in the row or for the whole file")
+    return name
+
+
+def rater_kind_of_row(values: Mapping[str, Any], reading: ReadOptions) -> RaterKind:
+    given = optional_text(values, "rater_kind").strip().lower() or (reading.rater_kind or "")
+    if given not in tuple(RaterKind):
+        raise RowRefused("rater_kind must be human, judge or gold, in the row or for the whole file")
+    return RaterKind(given)
+
+
+def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, reading: ReadOptions) -> tuple[str, str]:
+    """Choice and strength, by the mapping of the file, in our own words or by any known label.
+
+    In a column that is not called ``choice`` by us, “A” may also be a candidate's name.
+    """
+    given = required_text(values, "choice").strip()
+    own = CHOICES.get(given.lower())
+    choice, strength = (own, "") if own and not reading.is_mapped else interpret_label(given, own, values, reading)
+    if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
+        raise RowRefused(f"choice “{choice}” can be a judge's only")
+    return choice, strength
+
+
+def interpret_label(given: str, own: str | None, values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, str]:
+    choice = reading.choices.get(given.lower())
+    names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
+    has_name = side_with_name(given, *names)
+    if choice is not None:
+        if is_other_name(given, choice, *names):
+            raise LabelUnknown(
+                f"choice “{given[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
+            )
+        return choice, label_strength(given, choice, reading)
+    if own and not has_name:
+        return own, ""
+    if label := parse_label(given, *names):
+        return label.choice, label.strength
+    if has_name:
+        raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
+    raise LabelUnknown(
+        f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
+        f'say what it means, as --choice "{given[:40]}=A", or on the page of its columns'
+    )
+
+
+def label_strength(given: str, choice: str, reading: ReadOptions) -> str:
+    """The strength of a mapped word: the word itself where another word means the same choice."""
+    label = parse_label(given)
+    if label and label.choice == choice:
+        return label.strength
+    is_side = choice in (Choice.A, Choice.B)
+    return given if is_side and list(reading.choices.values()).count(choice) > 1 else ""
+
+
+def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:
+    given = optional_text(values, "shown_swapped").strip().lower()
+    if given not in SHOWN:
+        raise RowRefused(f"shown_swapped “{given[:40]}” must be true, false or folded")
+    if choice != INCONSISTENT:
+        return SHOWN[given]
+    if SHOWN[given] in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
+        raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out or say folded")
+    return ShownOrder.FOLDED

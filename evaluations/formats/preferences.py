@@ -1,0 +1,211 @@
+"""Which response an exported comparison prefers, or the reason why neither."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.preferences import NoPreference, PreferenceRule, decide_preference, list_deciding_aspects
+from evaluations.domain.reviews import ReviewState
+from evaluations.domain.texts import Message
+from evaluations.formats.exported_rows import ExportedLabel, ExportedPerson, ExportedPersonChoice, LabelledRow
+
+Words = str | Sequence[Message]
+
+
+class ExclusionReason(StrEnum):
+    """A reason why a comparison with a choice gives no row of a preference format."""
+
+    TIE = "tie"
+    BOTH_BAD = "both_bad"
+    EQUAL_RESPONSES = "equal_responses"  # preferred to itself
+
+
+CHOICES: Final[Mapping[str | None, Choice | None]] = {None: None, **{str(choice): choice for choice in Choice}}
+
+EXCLUSION_REASONS: Final[Mapping[str, str]] = {
+    NoPreference.NO_LABEL: "an aspect that is needed has no label",
+    NoPreference.SPLIT: "the people who voted are split",
+    NoPreference.ASPECTS_DISAGREE: "some aspects are for A, others for B",
+    ExclusionReason.TIE: "a tie",
+    ExclusionReason.BOTH_BAD: "both responses are bad",
+    ExclusionReason.EQUAL_RESPONSES: "the two responses are the same text",
+}
+
+
+@dataclass
+class ExportCounts:
+    """What became of the comparisons that went into a file, known after the last one.
+
+    ``rows`` were written. ``excluded``: comparisons, or what is said in them, that are not in the file, by reason.
+    ``noted``: rows that are, and should be known of.
+    """
+
+    rows: int = 0
+    excluded: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class DecidedComparison:
+    """A comparison with its one choice.
+
+    ``labels`` are those that it was made from. ``sources`` says where they come from, several with a plus between them.
+    """
+
+    row: LabelledRow
+    choice: Choice
+    labels: Sequence[ExportedLabel]
+    by: str
+
+    @property
+    def sources(self) -> str:
+        return "+".join(sorted({label["source"] for label in self.labels}))
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of the votes behind its labels that are for the choice; None where nobody voted."""
+        votes = sum(label["n"] for label in self.labels)
+        if not votes:
+            return None
+        return round(sum(label["votes"].get(self.choice, 0) for label in self.labels) / votes, 6)
+
+    @property
+    def votes(self) -> int:
+        return sum(label["n"] for label in self.labels)
+
+
+def decide_comparison(
+    row: LabelledRow, how: PreferenceRule, aspects: Sequence[str]
+) -> DecidedComparison | NoPreference:
+    """The one choice of a comparison, or why it has none."""
+    told, asked = row["labels"], how.aspects or aspects
+    labels = {key: CHOICES[told[key]["choice"]] for key in asked if key in told}
+    choice = decide_preference(how, labels, aspects)
+    if isinstance(choice, NoPreference):
+        return choice
+    used = [told[key] for key in list_deciding_aspects(how, labels)]
+    return DecidedComparison(row, choice, used, how.name)
+
+
+def decided_comparisons(
+    rows: Iterable[LabelledRow], how: PreferenceRule, aspects: Sequence[str], account: ExportCounts
+) -> Iterator[DecidedComparison]:
+    """The comparisons that have a choice; the others are counted by reason."""
+    for row in rows:
+        found = decide_comparison(row, how, aspects)
+        if isinstance(found, NoPreference):
+            account.excluded[found] += 1
+        else:
+            yield found
+
+
+@dataclass(frozen=True)
+class PreferredResponse:
+    """A response that is preferred to another one. ``a_is_chosen`` tells the side."""
+
+    of: DecidedComparison
+    chosen: Words
+    rejected: Words
+    a_is_chosen: bool
+
+    @property
+    def candidates(self) -> tuple[str, str]:
+        """The chosen and the rejected one."""
+        row = self.of.row
+        pair = row["candidate_a"], row["candidate_b"]
+        return pair if self.a_is_chosen else (pair[1], pair[0])
+
+
+def preferred_response(one: DecidedComparison) -> PreferredResponse | ExclusionReason:
+    """Ties and two bad responses prefer nothing; a text is never preferred to itself."""
+    if one.choice == Choice.TIE:
+        return ExclusionReason.TIE
+    if one.choice == Choice.BOTH_BAD:
+        return ExclusionReason.BOTH_BAD
+    a, b = one.row["response_a"], one.row["response_b"]
+    if a == b:
+        return ExclusionReason.EQUAL_RESPONSES
+    return PreferredResponse(one, a, b, True) if one.choice == Choice.A else PreferredResponse(one, b, a, False)
+
+
+def preferred_responses(
+    rows: Iterable[LabelledRow], how: PreferenceRule, aspects: Sequence[str], account: ExportCounts
+) -> Iterator[PreferredResponse]:
+    """The preferences that there are; every other comparison is counted by reason."""
+    for one in decided_comparisons(rows, how, aspects, account):
+        found = preferred_response(one)
+        if isinstance(found, ExclusionReason):
+            account.excluded[found] += 1
+        else:
+            yield found
+
+
+def choice_columns(one: DecidedComparison) -> dict[str, Any]:
+    """Columns that accompany every row made from a choice; trainers ignore them."""
+    row = one.row
+    return {
+        "query_id": row["query_id"],
+        "cluster": row["cluster"],
+        "category": row["category"],
+        "context": row["context"],
+        "reference": row["reference"],
+        "label_by": one.by,
+        "label_source": one.sources,
+        "votes": one.votes,
+        "agreement": one.agreement,
+        "split": split_of_row(row),
+    }
+
+
+def split_of_row(row: LabelledRow) -> str | None:
+    """The part of the evaluation it belongs to, where an export is split."""
+    return row.get("split")
+
+
+WITHOUT_VOTE: Final = {
+    "person_said_nothing": "a person has not spoken of this aspect",
+    "not_confirmed": "a person has not confirmed the first choice",
+    "calibration": "given in a calibration round, which counts nowhere",
+    "replaced_by_newer_review": "the same person reviewed the comparison again",
+}
+
+REVIEWED: Final = -1
+
+
+def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Sequence[int]]:
+    """By aspect, the indices of the reviews whose final choice is a vote.
+
+    ``people`` has each person's reviews oldest first: of those that have the aspect the newest holds the vote.
+    Imported passes have no order, so all of them do.
+    """
+    holders: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for place, person in enumerate(people):
+        if person["calibration"] or person["state"] != ReviewState.FINAL:
+            continue
+        imported_as = place if person["rubric"] is None else REVIEWED
+        for aspect, choice in person["choices"].items():
+            if choice["final"]:
+                holders[aspect][person["rater"], imported_as] = place
+    return {aspect: list(places.values()) for aspect, places in holders.items()}
+
+
+def counted_votes(
+    people: Sequence[ExportedPerson], aspect: str, account: ExportCounts
+) -> Iterator[tuple[ExportedPerson, ExportedPersonChoice]]:
+    """Reviews with a vote on the aspect, and their choice; reasons for the others are counted."""
+    holders = find_counted_reviews(people).get(aspect, ())
+    for place, person in enumerate(people):
+        choice = person["choices"].get(aspect)
+        if person["calibration"]:
+            account.excluded["calibration"] += 1
+        elif choice is None:
+            account.excluded["person_said_nothing"] += 1
+        elif choice["final"] is None:
+            account.excluded["not_confirmed"] += 1
+        elif place not in holders:
+            account.excluded["replaced_by_newer_review"] += 1
+        else:
+            yield person, choice

@@ -1,0 +1,159 @@
+"""The rows that one entry of a file adds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from django.db import models
+
+from evaluations.domain.files import ScoreRow, VerdictRow
+from evaluations.domain.judges import JudgeKind
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import content_sha256
+from evaluations.formats.values import RowRefused
+from evaluations.imports.lookup import EntryBatch, encode_query
+from evaluations.imports.row_sketches import (
+    ComparisonSketch,
+    QuerySketch,
+    ResponseSketch,
+    RowSketch,
+    ScoreScale,
+    Statement,
+    StatementKey,
+)
+from evaluations.models.comparisons import Candidate
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.verdicts import Score, Verdict
+
+MAX_JUDGE_NAME: Final = 120
+NamedRow = TypeVar("NamedRow", Candidate, Rater, Aspect)
+# Of what something is said: its kind, and the names and sums that tell it from all else about its query.
+Subject = tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class EntryAddition:
+    """The rows that one entry adds. They join the known rows at once and are taken out again if the entry is bad."""
+
+    batch: EntryBatch
+    line: int
+    new: list[RowSketch] = field(default_factory=list)
+    brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons that stand in it, new or known
+    answered: list[ResponseSketch] = field(default_factory=list)  # the responses that stand in it, new or known
+    put_in: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
+    # What `Seen` is to remember: under which query, the key and the word.
+    remembered: list[tuple[QuerySketch, tuple[Any, ...], str]] = field(default_factory=list)
+    named: list[models.Model] = field(default_factory=list)
+    imported_aspects: list[str] = field(default_factory=list)
+    scales: list[tuple[str, ScoreScale]] = field(default_factory=list)
+    turned: bool = False  # it names its candidates in the other order; where it names none there is no order
+
+    def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
+        table[key] = value
+        self.put_in.append((table, key))
+
+    def said(
+        self, query: QuerySketch, subject: Subject, said: dict[StatementKey, Statement], key: StatementKey
+    ) -> Statement | None:
+        """What stands already where something is to be said: stored, or in this file."""
+        if key in said:
+            return said[key]
+        return self.batch.before(query, (*subject, *key))
+
+    def say(
+        self, query: QuerySketch, subject: Subject, said: dict[StatementKey, Statement], key: StatementKey, word: str
+    ) -> None:
+        self.put(said, key, (word, self.line))
+        self.remember(query, (*subject, *key), word)
+
+    def remember(self, query: QuerySketch, key: tuple[Any, ...], word: str = "") -> None:
+        if self.batch.seen:
+            self.remembered.append((query, key, word))
+
+    def name(self, table: dict[Any, Any], name: Any, row: NamedRow) -> NamedRow:
+        """A candidate, rater or aspect that this entry brings; the same one when it is named again."""
+        self.put(table, name, row)
+        self.named.append(row)
+        return row
+
+    def keep(self) -> Sequence[RowSketch]:
+        batch = self.batch
+        batch.named += self.named
+        batch.around.imported_aspects.update(self.imported_aspects)
+        for aspect, scale in self.scales:
+            known_scale = batch.around.scales.get(aspect, scale)
+            batch.around.scales[aspect] = known_scale.joined(scale)
+        batch.turned += self.turned
+        if batch.seen:
+            for sketch in self.new:
+                if type(sketch) is QuerySketch:
+                    sketch.owner = batch.seen.name(sketch.key, encode_query(sketch), self.line)
+            for query, key, word in self.remembered:
+                batch.seen.remember(query.owner, key, word, self.line)
+        return self.new
+
+    def take_out(self) -> None:
+        for table, key in reversed(self.put_in):
+            del table[key]
+
+
+def resolve_rater(added: EntryAddition, row: VerdictRow | ScoreRow) -> Rater:
+    around = added.batch.around
+    rater = around.raters.get((row.rater_kind, row.rater))
+    if rater is not None:
+        refuse_active_rater(rater)
+        return rater
+    rater = Rater(evaluation=around.evaluation, kind=row.rater_kind, name=row.rater)
+    if row.rater_kind == RaterKind.JUDGE:
+        rater.judge = build_imported_judge(added, row.rater)
+    return added.name(around.raters, (str(row.rater_kind), row.rater), rater)
+
+
+def refuse_active_rater(rater: Rater) -> None:
+    """Refuse imported verdicts under the name of a reviewer or judge who works in this evaluation."""
+    if rater.user_id:
+        raise RowRefused(f"“{rater.name}” has an account here: give the imported person another name")
+    if rater.judge is not None and rater.judge.kind != JudgeKind.IMPORTED:
+        raise RowRefused(f"“{rater.name}” is a judge that runs here: give the imported judge another name")
+
+
+def build_imported_judge(added: EntryAddition, name: str) -> Judge:
+    around = added.batch.around
+    if len(name) > MAX_JUDGE_NAME:
+        raise RowRefused(f"a judge's name has {len(name)} characters; at most {MAX_JUDGE_NAME} can be kept")
+    if name in around.judge_names:
+        raise RowRefused(f"“{name}” is a judge that runs here: give the imported judge another name")
+    return Judge(
+        evaluation=around.evaluation,
+        name=name,
+        kind=JudgeKind.IMPORTED,
+        fingerprint=content_sha256([JudgeKind.IMPORTED, name]),
+    )
+
+
+def resolve_named_aspect(added: EntryAddition, key: str) -> Aspect:
+    around = added.batch.around
+    aspect = around.aspects.get(key)
+    if aspect is None:
+        name = key.replace("_", " ").capitalize()
+        aspect = added.name(around.aspects, key, Aspect(evaluation=around.evaluation, key=key, name=name))
+    return aspect
+
+
+def refuse_verdicts_and_scores(
+    added: EntryAddition, rater: Rater, aspect: Aspect, other: type[Verdict] | type[Score]
+) -> None:
+    """Refuse both choices and scores of a rater on one aspect, because they would vote twice."""
+    if not (rater.pk and aspect.pk):
+        return
+    around = added.batch.around
+    if (rater.pk, aspect.pk) not in around.spoken:
+        given = other.all_rows.filter(around.visible, rater=rater, aspect=aspect, source_import__isnull=False)
+        around.spoken[rater.pk, aspect.pk] = given.exists()
+    if around.spoken[rater.pk, aspect.pk]:
+        there, here = ("verdicts", "scores") if other is Verdict else ("scores", "verdicts")
+        raise RowRefused(
+            f"{there} of “{rater.name}” on {aspect.key} are here already, and would count beside these {here}: "
+            f"give the aspect of the {here} another name"
+        )

@@ -1,0 +1,153 @@
+"""Column mappings in the API."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from django.http import HttpRequest, QueryDict
+
+from evaluations.api.authentication import token_user
+from evaluations.api.operations import OperationRouter
+from evaluations.api.problems import FieldError, Problem
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import FIELDS_BY_FORMAT, ID_FROM_ROW_NUMBER, ID_FROM_TEXT, ReadOptions
+from evaluations.domain.roles import Scope
+from evaluations.imports.columns.column_memory import forget_mapping
+from evaluations.imports.columns.forms import ColumnMappingForm
+from evaluations.imports.columns.schemas import BadRowOut, ColumnMappingIn, ColumnMappingOut, MappingPreviewOut, RowKind
+from evaluations.imports.columns.services import (
+    MAPPABLE_STATES,
+    apply_mapping,
+    find_earlier_reading,
+    find_mapping_for_sheet,
+    names_given_for_import,
+    preview_mapping,
+    read_import_sheet,
+)
+from evaluations.imports.schemas import ImportDetailOut
+from evaluations.imports.serializers import get_import_for_program, serialize_import_detail
+from evaluations.imports.source_files import Sheet
+from evaluations.models.imports import Import
+from evaluations.tasks import send_task, store_import
+
+operations = OperationRouter(tags=["imports"])
+GENERATED_IDS: Final = (ID_FROM_TEXT, ID_FROM_ROW_NUMBER)
+
+
+@operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.READ, ColumnMappingOut)
+def get_columns(request: HttpRequest, slug: str, pk: int) -> ColumnMappingOut:
+    """The columns of a file that is not stored yet, and what they seem to mean."""
+    importing, sheet = get_mappable_import(request, slug, pk)
+    form = ColumnMappingForm(
+        sheet, known=find_earlier_reading(importing, sheet), names=names_given_for_import(importing)
+    )
+    return ColumnMappingOut(
+        columns=list(sheet.columns),
+        rows=[dict(row) for row in sheet.rows],
+        words={column: list(words) for column, words in sheet.words.items()},
+        fields={kind: [one.name for one in fields] for kind, fields in FIELDS_BY_FORMAT.items()},
+        suggested=serialize_mapping(form.reading()),
+        remembered=find_mapping_for_sheet(importing, sheet) is not None,
+    )
+
+
+@operations.do("/evaluations/{slug:slug}/imports/{int:pk}/columns/try", Scope.WRITE, MappingPreviewOut)
+def try_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn) -> MappingPreviewOut:
+    """What the first rows become when the file is read like this. Nothing is changed."""
+    importing, sheet = get_mappable_import(request, slug, pk)
+    tried = preview_mapping(importing, parse_mapping(body, sheet))
+    return MappingPreviewOut(
+        rows=tried.rows,
+        bad_rows=tried.bad_rows,
+        refused=tried.refused,
+        samples=tried.samples,
+        bad=[BadRowOut(line=one.line, reason=one.reason) for one in tried.bad],
+    )
+
+
+@operations.set("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE, ImportDetailOut)
+def set_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn) -> ImportDetailOut:
+    """Read the file like this: it is checked again. Files with the same columns are read so from now on."""
+    importing, sheet = get_mappable_import(request, slug, pk)
+    if apply_mapping(importing, parse_mapping(body, sheet), user=token_user(request)):
+        send_task(store_import, importing.pk)
+    return serialize_import_detail(importing)
+
+
+@operations.remove("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE)
+def forget_columns(request: HttpRequest, slug: str, pk: int) -> None:
+    """Files with these columns are looked at anew from now on; this one stays as it is."""
+    importing, sheet = get_mappable_import(request, slug, pk)
+    known = find_mapping_for_sheet(importing, sheet)
+    if known is not None:
+        forget_mapping(known, user=token_user(request))
+
+
+def get_mappable_import(request: HttpRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
+    importing = get_import_for_program(request, slug, pk)
+    if importing.state not in MAPPABLE_STATES:
+        raise InputRefused(
+            f"{importing.file_name} is {importing.state}: its columns can be told only while it waits to be stored."
+        )
+    return importing, read_import_sheet(importing)
+
+
+def parse_mapping(said: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
+    """As the form of the page would have it; every fault at its place."""
+    refuse_unknown_columns(said, sheet)
+    data = QueryDict(mutable=True)
+    data.update({"kind": said.format, "asked_about": said.format})
+    data.update({f"column_{name}": f"={column}" for name, column in said.columns.items()})
+    for name, value in said.values.items():
+        data[f"{'column' if value in GENERATED_IDS else 'whole'}_{name}"] = value
+    form = ColumnMappingForm(sheet, data)
+    if not form.is_valid():
+        refuse_form_errors(form.errors)
+    return replace(form.reading(), choices={word.strip().lower(): meant for word, meant in said.choices.items()})
+
+
+def refuse_unknown_columns(said: ColumnMappingIn, sheet: Sheet) -> None:
+    known = {one.name: one.whole_file or one.name == "query_id" for one in FIELDS_BY_FORMAT[said.format]}
+    faults = [
+        FieldError(f"body.columns.{name}", f"A row of {said.format} has no such field.")
+        for name in said.columns
+        if name not in known
+    ]
+    faults += [
+        FieldError(f"body.columns.{name}", f"The file has no column “{column}”.")
+        for name, column in said.columns.items()
+        if column not in sheet.columns
+    ]
+    faults += [
+        FieldError(f"body.values.{name}", f"No such field of {said.format} can be said for all rows.")
+        for name in said.values
+        if not known.get(name)
+    ]
+    faults += [
+        FieldError(f"body.values.{name}", "Say its column, or one value for all rows: not both.")
+        for name in said.values
+        if name in said.columns
+    ]
+    if faults:
+        raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
+
+
+def refuse_form_errors(errors: Mapping[str, Any]) -> None:
+    faults = []
+    for name, messages in errors.items():
+        kind, _, field = name.partition("_")
+        place = {"column": f"body.columns.{field}", "whole": f"body.values.{field}"}.get(kind, "body")
+        faults += [FieldError(place, str(said)) for said in messages]
+    raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
+
+
+def serialize_mapping(reading: ReadOptions) -> ColumnMappingIn:
+    """A reading as it would have been sent."""
+    known = {one.name for one in FIELDS_BY_FORMAT[reading.format]}
+    told = {name: column for column, names in reading.mapping.items() for name in names.split(",") if name in known}
+    return ColumnMappingIn(
+        format=cast(RowKind, str(reading.format)),
+        columns=told,
+        values={name: value for name, value in reading.constants.items() if name in known and name not in told},
+        choices=cast(Any, dict(reading.choices)),
+    )

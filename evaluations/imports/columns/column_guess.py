@@ -1,0 +1,184 @@
+"""A guess at what the columns of a file mean, by their names as well as their values."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.domain.files import FIELDS_BY_FORMAT, ID_FROM_TEXT, FileFormat
+from evaluations.formats.annotation_fields import aspect_from_question
+from evaluations.formats.candidate_names import MODEL_COLUMNS, plain_column_name
+from evaluations.formats.label_parser import fold_name, parse_label
+from evaluations.formats.values import NUMBER
+from evaluations.imports.source_files import Sheet
+
+# As columns are called elsewhere, the likelier names first; letters and digits only.
+COLUMN_NAMES: Final[Mapping[str, str]] = {
+    "query_id": "queryid questionid promptid instructionid qid exampleid itemid sampleid id uid uuid idx index",
+    "query": (
+        "query prompt question instruction userprompt usermessage userquery querytext questiontext prompttext input "
+        "frage aufgabe pregunta pergunta domanda вопрос 问题 問題 提示 指令 質問 질문"
+    ),
+    "messages": "messages conversation dialogue turns chat history",
+    "context": "context passage document article background systemprompt source",
+    "reference": "reference referenceanswer groundtruth goldanswer idealanswer target expected",
+    "category": "category task tasktype subset domain topic questiontype type section language",
+    "cluster": "cluster group groupid passageid documentid docid topicid",
+    "choice": (
+        "choice winner preference preferred preferredresponse label verdict vote result annotation "
+        "overallpreference judgment judgement "
+        "bewertung gewinner urteil préférence gagnant ganador vencedor vincitore выбор 偏好 选择 胜者 勝者 選択 선택"
+    ),
+    "value": "value score rating stars grade points",
+    "rater": "rater annotator annotatorid judge judgename worker workerid user userid evaluator reviewer rateruid",
+    "rater_kind": "raterkind ratertype judgetype",
+    "aspect": "aspect criterion criteria dimension attribute metric",
+    "rationale": "rationale reason reasoning explanation justification feedback critique",
+    "note": "note notes comment comments remark",
+    "created_at": "createdat timestamp time date tstamp datetime",
+    "shown_swapped": "shownswapped swapped reversed flipped isswapped",
+    "sample": "sample samplenumber round",
+    "candidate": MODEL_COLUMNS,
+    "response": "response output answer completion text generation reply modeloutput generatedtext prediction "
+    "antwort réponse respuesta resposta risposta ответ 回答 答案 回复 応答 답변",
+}
+SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
+ROW_KINDS: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
+
+
+SIDE_WORDS: Final = frozenset(word for pair in SIDES for word in pair)
+RESPONSE_NAMES: Final = frozenset(COLUMN_NAMES["response"].split())
+OUTCOME_WORDS: Final = re.compile(
+    "chosen|reject|prefer|winn|los[et]|best|better|wors"
+)  # as a candidate's name it would be a label
+KNOWN_NAMES: Final = frozenset(word for names in COLUMN_NAMES.values() for word in names.split())
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """The column of each field, or its value for all rows; and what each word of the choices means."""
+
+    columns: Mapping[str, str]
+    constants: Mapping[str, str]
+
+
+def guess_columns(sheet: Sheet, kind: str) -> ColumnGuess:
+    wanted = [field.name for field in FIELDS_BY_FORMAT[kind]]
+    found = find_side_columns(sheet.columns, wanted) or (
+        find_columns_named_in_choices(sheet) if "response_a" in wanted else {}
+    )
+    for name in wanted:
+        if name not in found and (column := find_column_by_name(sheet.columns, name, taken=found.values())):
+            found[name] = column
+    if "messages" in found and "query" in found:
+        del found["messages"]
+    told = {}
+    if "choice" in wanted and "choice" not in found and (column := find_choice_column(sheet, found.values())):
+        found["choice"] = column
+        told["aspect"] = aspect_from_question(column)
+    return ColumnGuess(
+        found, {**guess_constants(found, wanted), **{field: told[field] for field in told if field not in found}}
+    )
+
+
+def guess_row_kind(sheet: Sheet) -> str:
+    """The kind of row that most needed columns fit; the richer kind if two fit equally."""
+    return str(max(ROW_KINDS, key=lambda kind: share_of_needed_columns(sheet, kind)))
+
+
+def share_of_needed_columns(sheet: Sheet, kind: str) -> float:
+    found = guess_columns(sheet, kind).columns
+    names = [field.name for field in FIELDS_BY_FORMAT[kind] if field.needed and not field.whole_file]
+    needed = [name for name in names if name != "query_id" or "query" not in names]  # else it is made of the texts
+    return sum(name in found or (name == "query" and "messages" in found) for name in needed) / max(len(needed), 1)
+
+
+def find_column_by_name(columns: Sequence[str], field: str, taken: Collection[str]) -> str | None:
+    free = {plain_column_name(column): column for column in reversed(columns) if column not in taken}
+    return next(
+        (free[name] for name in (plain_column_name(field), *COLUMN_NAMES.get(field, "").split()) if name in free), None
+    )
+
+
+def find_side_columns(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """The two candidates and the two responses, by names that differ only in their side."""
+    free = {plain_column_name(column): column for column in reversed(columns)}
+    found: dict[str, str] = {}
+    for field in ("response", "candidate"):
+        if f"{field}_a" not in wanted:
+            continue
+        names = [*COLUMN_NAMES[field].split(), *(("conversation", "messages", "") if field == "response" else ())]
+        for first, second in list_side_names(names):
+            if first in free and second in free and free[first] not in found.values():
+                found[f"{field}_a"], found[f"{field}_b"] = free[first], free[second]
+                break
+    if "response_a" in wanted and "response_a" not in found and len(those := find_columns_with_candidate(columns)) == 2:
+        found["response_a"], found["response_b"] = those
+    return found
+
+
+def find_columns_with_candidate(columns: Sequence[str]) -> list[str]:
+    """Columns that are called after a response and whose it is: ``gpt4_answer``."""
+    return [
+        column
+        for column in columns
+        if candidate_in_column_name(column) != column
+        and plain_column_name(column) not in KNOWN_NAMES
+        and not OUTCOME_WORDS.search(column.lower())
+    ]
+
+
+def find_columns_named_in_choices(sheet: Sheet) -> dict[str, str]:
+    """Two responses whose columns are called by their candidates, as a column of choices names them."""
+    for column, words in sheet.words.items():
+        names = {fold_name(word) for word in words if word and not parse_label(word)}
+        sides = [other for other in sheet.columns if other != column and fold_name(other) in names]
+        if len(sides) == len(names) == 2:
+            return {"response_a": sides[0], "response_b": sides[1], "choice": column}
+    return {}
+
+
+def candidate_in_column_name(column: str) -> str:
+    """Whose response it is, by the column's name; the name itself where that does not say it."""
+    parts = [part for part in re.split(r"[_. ]+", column) if part]
+    rest = [part for part in parts if plain_column_name(part) not in RESPONSE_NAMES]
+    names_one = len(rest) == len(parts) - 1 and any(plain_column_name(part) not in SIDE_WORDS for part in rest)
+    return "_".join(rest) if names_one else column
+
+
+def list_side_names(names: Sequence[str]) -> list[tuple[str, str]]:
+    after = [(name + one, name + other) for name in names for one, other in SIDES if name]
+    before = [(one + name, other + name) for name in names for one, other in SIDES if len(one) > 1 or not name]
+    return after + before
+
+
+def find_choice_column(sheet: Sheet, taken: Collection[str]) -> str | None:
+    """The first column that holds nothing but words for choices."""
+    for column, words in sheet.words.items():
+        told = [word for word in words if word]
+        if column not in taken and told and all(map(parse_label, told)):
+            return column
+    return None
+
+
+def guess_constants(found: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
+    """Values for all rows where no column holds the field."""
+    told = {}
+    if "query_id" not in found and ("query" in found or "messages" in found):
+        told["query_id"] = ID_FROM_TEXT
+    for side in ("a", "b"):
+        if f"candidate_{side}" in wanted and f"candidate_{side}" not in found and f"response_{side}" in found:
+            told[f"candidate_{side}"] = candidate_in_column_name(found[f"response_{side}"])
+    if ("choice" in found or "value" in found) and "rater_kind" not in found:
+        told["rater_kind"] = "human"
+    return told
+
+
+def is_number_word(word: str) -> bool:
+    """Whether a person must say what it means: every other word that is no choice may be a candidate's name."""
+    return NUMBER.fullmatch(word) is not None
+
+
+def guess_choice_meanings(words: Sequence[str]) -> dict[str, str]:
+    """What each word probably means; "" where it does not say, as no number does."""
+    return {word: str(label.choice) if (label := parse_label(word)) else "" for word in words}

@@ -1,0 +1,105 @@
+"""Column mappings that an evaluation remembers for later files."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import NamesMissing
+from evaluations.domain.files import SINGLE_FILE_FIELDS, FileFormat, ReadOptions
+from evaluations.imports.source_files import read_column_names
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import ColumnMapping
+from evaluations.models.users import User
+
+# ---- remembered --------------------------------------------------------------------------------
+
+
+def columns_signature(columns: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(columns)).encode()).hexdigest()
+
+
+def find_remembered_mapping(evaluation: Evaluation, columns: Sequence[str]) -> ColumnMapping | None:
+    return ColumnMapping.objects.filter(evaluation=evaluation, signature=columns_signature(columns)).first()
+
+
+def reading_of_mapping(known: ColumnMapping) -> ReadOptions:
+    """The read options of a remembered mapping, without names, which are given for each file."""
+    return ReadOptions(
+        format=known.format,
+        mapping=known.mapping,
+        constants={field: value for field, value in known.constants.items() if field not in SINGLE_FILE_FIELDS},
+        choices=known.choices,
+    )
+
+
+def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, reading: ReadOptions) -> ReadOptions:
+    """The read options with the remembered mapping of these columns, unless others are asked for. Raises NamesMissing."""
+    is_asked = reading.mapping or reading.choices or set(reading.constants) - set(SINGLE_FILE_FIELDS)
+    if reading.format != FileFormat.AUTO or is_asked or reading.as_it_is:
+        return reading
+    if not ColumnMapping.objects.filter(evaluation=evaluation).exists():
+        return reading
+    known = find_remembered_mapping(evaluation, read_column_names(file, name))
+    if known is None:
+        return reading
+    refuse_missing_names(known, reading, name)
+    said = reading_of_mapping(known)
+    constants = {**said.constants, **reading.constants}
+    return replace(reading, format=said.format, mapping=said.mapping, choices=said.choices, constants=constants)
+
+
+def refuse_missing_names(known: ColumnMapping, reading: ReadOptions, name: str) -> None:
+    """What had one value for all rows of the earlier file needs one of this file's own; a model has the file's name."""
+    told = {**names_of_whole_file(reading), "candidate": reading.candidate or name}
+    lacks = [field for field in SINGLE_FILE_FIELDS if field in known.constants and not told.get(field)]
+    if lacks:
+        raise NamesMissing(
+            f"The columns of {name} are known, but names are not remembered from one file to the next. "
+            f"Give this file its own: {' '.join(f'--set {field}=…' for field in lacks)}, or on the page of its columns."
+        )
+
+
+def names_of_whole_file(reading: ReadOptions) -> dict[str, str]:
+    """The model, rater and kind of rater that were given for all rows of the file."""
+    said = {"candidate": reading.candidate, "rater": reading.rater, "rater_kind": str(reading.rater_kind or "")}
+    told = {**said, **{field: value for field, value in reading.constants.items() if field in SINGLE_FILE_FIELDS}}
+    return {field: value for field, value in told.items() if value}
+
+
+def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: ReadOptions, user: User | None) -> None:
+    """Remember the mapping for later files with these columns.
+
+    Of a name for all rows only that there was one is kept: it would be the wrong one for the next file.
+    """
+    told = {
+        "columns": list(columns),
+        "format": str(reading.format),
+        "mapping": dict(reading.mapping),
+        "constants": {
+            field: "" if field in SINGLE_FILE_FIELDS else value for field, value in reading.constants.items()
+        },
+        "choices": dict(reading.choices),
+    }
+    before = find_remembered_mapping(evaluation, columns)
+    if before is not None and all(getattr(before, name) == value for name, value in told.items()):
+        return
+    with transaction.atomic():
+        kept, _ = ColumnMapping.objects.update_or_create(
+            evaluation=evaluation,
+            signature=columns_signature(columns),
+            defaults={**told, "user": user, "said_at": timezone.now()},
+        )
+        record_event("mapped columns", kept, user=user, evaluation=evaluation, after=told)
+
+
+def forget_mapping(mapping: ColumnMapping, *, user: User | None) -> None:
+    with transaction.atomic():
+        told = {"columns": mapping.columns, "format": mapping.format}
+        record_event("forgot columns", mapping, user=user, evaluation=mapping.evaluation, before=told)
+        mapping.delete()

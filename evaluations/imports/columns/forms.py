@@ -1,0 +1,243 @@
+"""The form that maps columns to fields."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+from django.forms import BoundField
+from django.http import QueryDict
+
+from evaluations.domain.files import (
+    CANDIDATE_FIELD,
+    FIELDS_BY_FORMAT,
+    ID_FROM_ROW_NUMBER,
+    ID_FROM_TEXT,
+    SINGLE_FILE_FIELDS,
+    FileField,
+    FileFormat,
+    ReadOptions,
+)
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.imports.columns.column_guess import (
+    guess_choice_meanings,
+    guess_columns,
+    guess_row_kind,
+    is_number_word,
+)
+from evaluations.imports.source_files import Sheet
+
+ROW_KIND_CHOICES: Final = [
+    (FileFormat.COMPARISONS.value, "a comparison – a query and two responses, perhaps with a choice between them"),
+    (FileFormat.RESPONSES.value, "a response – a query and one response, perhaps with a score"),
+    (FileFormat.VERDICTS.value, "a verdict – a choice on a comparison that is here already"),
+    (FileFormat.SCORES.value, "a score – a number for a response that is here already"),
+]
+FIELD_LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "query_id": ("Query id", "Rows with the same id are about the same query."),
+    "query": ("Query", "What was asked, as text."),
+    "messages": ("Query as chat messages", "Instead of the query as text."),
+    "context": ("Context", "What the query refers to."),
+    "reference": ("Reference answer", ""),
+    "category": ("Category", ""),
+    "cluster": ("Cluster", "Queries that belong together; without one each stands alone."),
+    "candidate": ("Candidate", "Whose response it is. Without a column or a name it is the file’s own name."),
+    "response": ("Response", ""),
+    "candidate_a": ("Candidate of the first response", ""),
+    "response_a": ("First response", ""),
+    "candidate_b": ("Candidate of the second response", ""),
+    "response_b": ("Second response", ""),
+    "choice": ("Choice", "Which response somebody chose."),
+    "value": ("Score", "A number."),
+    "failure": ("Failure of a judge", f"Why a judge gave no number: {', '.join(FAILURE_STATES)}."),
+    "rater": ("Rater", "Who chose or scored: needed with a choice or a score; one name for all rows will do."),
+    "rater_kind": ("Kind of rater", ""),
+    "aspect": (
+        "Aspect",
+        "What was asked about; “overall” where nothing says it. Bring the file once for each column of choices.",
+    ),
+    "shown_swapped": ("Second response shown first", ""),
+    "sample": ("Sample", "0 for the first time, 1 for the second, …"),
+    "rationale": ("Rationale", ""),
+    "note": ("Note", ""),
+    "created_at": ("When", ""),
+}
+FIXED_CHOICES: Final[Mapping[str, list[tuple[str, str]]]] = {
+    "rater_kind": [("", "–"), ("human", "human"), ("judge", "judge"), ("gold", "gold")],
+    "shown_swapped": [("", "–"), ("true", "yes"), ("false", "no"), ("folded", "both orders in one")],
+}
+GENERATED_ID_CHOICES: Final = [
+    (ID_FROM_TEXT, "made of the query’s words"),
+    (ID_FROM_ROW_NUMBER, "the number of the row, from 0"),
+]
+UNCHANGED: Final = "as_it_stands"
+OMITTED: Final = "left_out"
+MEANING_CHOICES: Final = [
+    (UNCHANGED, "as it stands"),
+    ("A", "first response (A)"),
+    ("B", "second response (B)"),
+    ("tie", "tie, both good"),
+    ("both_bad", "both bad"),
+]
+UNSET_CHOICE: Final = ("", "–")
+OMITTED_CHOICE: Final = (OMITTED, "no choice: left out")
+
+
+@dataclass(frozen=True)
+class MappingLine:
+    """A field of the product on the page: the column it may come from, or its value for all rows."""
+
+    field: FileField
+    label: str
+    hint: str
+    column: BoundField
+    whole: BoundField | None
+
+
+class ColumnMappingForm(forms.Form):
+    """Its fields are those of one kind of row; what is not sent is guessed, or as it was said before."""
+
+    kind = forms.ChoiceField(choices=ROW_KIND_CHOICES, label="What a row is", widget=forms.RadioSelect)
+
+    def __init__(
+        self,
+        sheet: Sheet,
+        data: QueryDict | None = None,
+        *,
+        known: ReadOptions | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """``names``: whose all rows of the file are, where that was said before its columns."""
+        self.sheet = sheet
+        kind = (data.get("kind") if data is not None else None) or (known.format if known else guess_row_kind(sheet))
+        self.row_kind = kind if kind in FIELDS_BY_FORMAT else FileFormat.COMPARISONS.value
+        sent = data if data is not None and data.get("asked_about") == self.row_kind else None
+        start = (
+            initial_from_reading(known)
+            if known and known.format == self.row_kind
+            else guess_initial(sheet, self.row_kind)
+        )
+        likely = guess_initial(sheet, self.row_kind)
+        for one in SINGLE_FILE_FIELDS:  # a file with known columns has names of its own
+            name = (names or {}).get(one) or start.get(f"whole_{one}") or likely.get(f"whole_{one}")
+            if name and not start.get(f"column_{one}"):
+                start[f"whole_{one}"] = name
+        super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **start})
+        for field in FIELDS_BY_FORMAT[self.row_kind]:
+            self.add(field)
+        self.word_column = self.value_of("column_choice")
+        self.add_words(known, sent)
+
+    def add(self, field: FileField) -> None:
+        label = FIELD_LABELS[field.name][0]
+        has_texts = self.row_kind in (FileFormat.COMPARISONS, FileFormat.RESPONSES)
+        made = GENERATED_ID_CHOICES if field.name == "query_id" and has_texts else []
+        columns = [(f"={column}", column) for column in self.sheet.columns]
+        self.fields[f"column_{field.name}"] = forms.ChoiceField(
+            required=False, choices=[("", "–"), *made, *columns], label=f"{label}: column"
+        )
+        if field.whole_file:
+            name, told = f"whole_{field.name}", f"{label}: for all rows"
+            self.fields[name] = (
+                forms.ChoiceField(required=False, choices=FIXED_CHOICES[field.name], label=told)
+                if field.name in FIXED_CHOICES
+                else forms.CharField(required=False, max_length=200, label=told)
+            )
+
+    def add_words(self, known: ReadOptions | None, sent: QueryDict | None) -> None:
+        """One question for each word of the column of choices, where they are few."""
+        self.words = (
+            self.sheet.words.get(self.word_column.removeprefix("="), ()) if "column_choice" in self.fields else ()
+        )
+        likely = guess_choice_meanings(self.words)
+        self.asked_words = kept = sent is not None and sent.get("words_of") == self.word_column
+        for number, word in enumerate(self.words):
+            told = known.choices.get(word.lower()) if known else None
+            first = (told or OMITTED) if told is not None else likely.get(word) or default_meaning(word)
+            options = [
+                UNSET_CHOICE,
+                *MEANING_CHOICES,
+                *([OMITTED_CHOICE] if self.row_kind == FileFormat.COMPARISONS else []),
+            ]
+            self.fields[f"word_{number}"] = forms.ChoiceField(choices=options, label=word or "(empty)", required=False)
+            self.initial[f"word_{number}"] = first
+            if sent is not None and not kept:  # asked for the first time, of another column than before
+                self.data = {**self.data, f"word_{number}": first}
+
+    def value_of(self, name: str) -> str:
+        if name not in self.fields:
+            return ""
+        return str((self.data.get(name) if self.is_bound else self.initial.get(name)) or "")
+
+    @property
+    def kind_field(self) -> BoundField:
+        return self["kind"]
+
+    def lines(self) -> Iterator[MappingLine]:
+        for field in FIELDS_BY_FORMAT[self.row_kind]:
+            whole = self[f"whole_{field.name}"] if field.whole_file else None
+            yield MappingLine(field, *FIELD_LABELS[field.name], self[f"column_{field.name}"], whole)
+
+    def word_fields(self) -> list[BoundField]:
+        return [self[f"word_{number}"] for number in range(len(self.words))]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        for field in FIELDS_BY_FORMAT[self.row_kind]:
+            column, whole = cleaned.get(f"column_{field.name}"), cleaned.get(f"whole_{field.name}")
+            if column and whole:
+                self.add_error(f"whole_{field.name}", "Choose a column, or say one value for all rows: not both.")
+            instead = field.name == "query" and cleaned.get("column_messages")
+            if field.needed and not (column or whole or instead):
+                told = "Choose its column, or say it for all rows." if field.whole_file else "Choose its column."
+                self.add_error(f"column_{field.name}", told)
+        for number, word in enumerate(self.words if self.asked_words else ()):
+            if not cleaned.get(f"word_{number}") and is_number_word(word):
+                self.add_error(f"word_{number}", "Choose what it means: a number says nothing by itself.")
+        return cleaned
+
+    def reading(self) -> ReadOptions:
+        """As far as it is said yet."""
+        mapping: dict[str, list[str]] = {}
+        constants: dict[str, str] = {}
+        for field in FIELDS_BY_FORMAT[self.row_kind]:
+            column, whole = self.value_of(f"column_{field.name}"), self.value_of(f"whole_{field.name}").strip()
+            if column.startswith("=") and column[1:] in self.sheet.columns:
+                mapping.setdefault(column[1:], []).append(field.name)
+            elif column in (ID_FROM_TEXT, ID_FROM_ROW_NUMBER):
+                constants[field.name] = column
+            elif whole:
+                constants[field.name] = whole
+        unmeant = {field.name for field in FIELDS_BY_FORMAT[self.row_kind]} - ({CANDIDATE_FIELD} & constants.keys())
+        for column in self.sheet.columns:  # not meant, though it is called like a field
+            if column not in mapping and column in unmeant:
+                mapping[column] = [f"{column} of the file"]
+        return ReadOptions(
+            format=self.row_kind,
+            mapping={column: ",".join(names) for column, names in mapping.items()},
+            constants=constants,
+            choices=self.choices(),
+        )
+
+    def choices(self) -> dict[str, str]:
+        told = {word.lower(): self.value_of(f"word_{number}") for number, word in enumerate(self.words)}
+        return {word: "" if meant == OMITTED else meant for word, meant in told.items() if meant not in ("", UNCHANGED)}
+
+
+def default_meaning(word: str) -> str:
+    """A name of a candidate means itself, an empty cell no choice; what a number means a person must say."""
+    return "" if is_number_word(word) else UNCHANGED if word else OMITTED
+
+
+def guess_initial(sheet: Sheet, kind: str) -> dict[str, str]:
+    likely = guess_columns(sheet, kind)
+    columns = {f"column_{field}": f"={column}" for field, column in likely.columns.items()}
+    made = {f"column_{field}": value for field, value in likely.constants.items() if field == "query_id"}
+    return {**columns, **made, **{f"whole_{field}": value for field, value in likely.constants.items()}}
+
+
+def initial_from_reading(known: ReadOptions) -> dict[str, str]:
+    told = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
+    for field, value in known.constants.items():
+        told[f"column_{field}" if value in (ID_FROM_TEXT, ID_FROM_ROW_NUMBER) else f"whole_{field}"] = value
+    return told

@@ -1,0 +1,154 @@
+"""A kept file is previewed under a column mapping, then checked by it."""
+
+import dataclasses
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, BinaryIO, Final, cast
+
+from django.db import transaction
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ImportState, ReadOptions
+from evaluations.formats.column_mapping import mapped_fields
+from evaluations.formats.file_reader import read_file_rows
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.imports.columns.column_memory import (
+    find_remembered_mapping,
+    names_of_whole_file,
+    reading_of_mapping,
+    remember_mapping,
+)
+from evaluations.imports.options import reading_option, refuse_archived_evaluation
+from evaluations.imports.preview import check_kept_file, is_quick_to_check
+from evaluations.imports.preview_summary import sample_entry
+from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
+from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.users import User
+
+MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
+
+
+@dataclass
+class MappingPreview:
+    """The result of reading the first rows by a mapping. ``refused`` says why nothing can be read."""
+
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+    rows: int = 0
+    bad_rows: int = 0
+    refused: str = ""
+    reasons: list[tuple[str, int]] = field(default_factory=list)
+
+
+def read_import_sheet(importing: Import) -> Sheet:
+    with importing.file.open("rb") as file:
+        return read_sheet(cast(BinaryIO, file), importing.file_name)
+
+
+def find_mapping_for_sheet(importing: Import, sheet: Sheet) -> ColumnMapping | None:
+    return find_remembered_mapping(importing.evaluation, sheet.columns)
+
+
+def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
+    """The read options last used for this file, or else for files with the same columns."""
+    own = reading_option(importing)
+    if own.is_mapped:
+        return own
+    known = find_mapping_for_sheet(importing, sheet)
+    if known is None:
+        return None
+    return reading_of_mapping(known)
+
+
+def names_given_for_import(importing: Import) -> dict[str, str]:
+    """Whose the rows of this file are, as far as it was said for all of them."""
+    return names_of_whole_file(reading_option(importing))
+
+
+def combine_reading(importing: Import, told: ReadOptions) -> ReadOptions:
+    """How the file was asked to be read, but for what its columns mean: that its model's name is one of them too."""
+    asked = reading_option(importing)
+    is_named = CANDIDATE_FIELD in mapped_fields(told)
+    return dataclasses.replace(
+        asked,
+        candidate="" if is_named else asked.candidate,
+        format=told.format,
+        mapping=told.mapping,
+        constants=told.constants,
+        choices=told.choices,
+    )
+
+
+def preview_mapping(importing: Import, told: ReadOptions) -> MappingPreview:
+    """Read the first rows of the file by a mapping, without the database."""
+    reading, made = combine_reading(importing, told), MappingPreview()
+    try:
+        with importing.file.open("rb") as file, SeenIndex() as counted:
+            entries = read_file_rows(cast(BinaryIO, file), importing.file_name, reading, counted).entries
+            reasons: Counter[str] = Counter()
+            for number, entry in enumerate(islice(entries, SAMPLED_ROWS)):
+                made.rows += 1
+                if isinstance(entry, BadRow):
+                    made.bad_rows += 1
+                    reasons[entry.reason] += 1
+                if number < SHOWN_ROWS:
+                    (made.bad if isinstance(entry, BadRow) else made.samples).append(
+                        entry if isinstance(entry, BadRow) else sample_entry(entry)  # type: ignore[arg-type]
+                    )
+            made.reasons = reasons.most_common(3)
+    except InputRefused as refused:
+        made.refused = str(refused)
+    return made
+
+
+def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> bool:
+    """Read the file by this mapping, also later files with the same columns. Returns whether a worker has to check it."""
+    refuse_archived_evaluation(importing.evaluation)
+    tried = preview_mapping(importing, told)
+    if tried.refused:
+        raise InputRefused(tried.refused)
+    if not tried.rows:
+        raise InputRefused(f"{importing.file_name} holds no rows.")
+    if tried.rows == tried.bad_rows:
+        raise InputRefused(f"None of the first {tried.rows:,} rows can be stored like this: {tried.reasons[0][0]}.")
+    with importing.file.open("rb") as file:
+        columns = read_column_names(cast(BinaryIO, file), importing.file_name)
+        is_quick = is_quick_to_check(cast(BinaryIO, file), importing.file.size)
+    restart_with_mapping(importing, combine_reading(importing, told), user)
+    remember_mapping(importing.evaluation, columns, told, user)
+    if is_quick:
+        check_kept_file(importing)
+    return not is_quick
+
+
+def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:
+    told = {"format": reading.format, "mapping": dict(reading.mapping)}
+    said = {"constants": dict(reading.constants), "choices": dict(reading.choices), "remembered": False, "mapped": True}
+    with transaction.atomic():
+        begun = Import.objects.filter(pk=importing.pk, state__in=MAPPABLE_STATES).update(
+            state=ImportState.CHECKING,
+            options={**importing.options, **said},
+            summary={},
+            bad_rows=[],
+            rows_read=0,
+            rows_stored=0,
+            rows_unchanged=0,
+            rows_bad=0,
+            rows_skipped=0,
+            reason="",
+            seen_at=None,
+            **told,
+        )
+        if not begun:
+            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+        record_event("mapped", importing, user=user, evaluation=importing.evaluation, after={**told, **said})
+    importing.refresh_from_db()
+
+
+def remember_import_mapping(importing: Import) -> None:
+    """Remember the mapping of this import for files with the same columns."""
+    with importing.file.open("rb") as file:
+        columns = read_column_names(cast(BinaryIO, file), importing.file_name)
+    remember_mapping(importing.evaluation, columns, reading_option(importing), importing.user)

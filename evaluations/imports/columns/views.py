@@ -1,0 +1,91 @@
+"""The page that maps the columns of a file."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evaluations.domain.errors import InputRefused
+from evaluations.imports.columns.column_memory import forget_mapping
+from evaluations.imports.columns.forms import ColumnMappingForm
+from evaluations.imports.columns.services import (
+    MAPPABLE_STATES,
+    apply_mapping,
+    find_earlier_reading,
+    find_mapping_for_sheet,
+    names_given_for_import,
+    preview_mapping,
+    read_import_sheet,
+)
+from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.source_files import Sheet
+from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.users import User
+from evaluations.tasks import send_task, store_import
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def column_mapping(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Every POST shows what the rows become; the one that says so has the file checked as well."""
+    importing = get_import_of_request(request, slug, pk)
+    if importing.state not in MAPPABLE_STATES:
+        return redirect("import", slug, pk)
+    sheet = read_import_sheet(importing)
+    known = find_mapping_for_sheet(importing, sheet)
+    if request.method != "POST":
+        form = ColumnMappingForm(
+            sheet, known=find_earlier_reading(importing, sheet), names=names_given_for_import(importing)
+        )
+        return render_column_mapping(request, importing, sheet, form, known)
+    form = ColumnMappingForm(sheet, request.POST)
+    error = ""
+    if request.POST.get("do") == "fit" and form.is_valid():
+        try:
+            if apply_mapping(importing, form.reading(), user=cast(User, request.user)):
+                send_task(store_import, importing.pk)
+        except InputRefused as refused:
+            error = str(refused)
+        else:
+            return redirect("import", slug, pk)
+    is_refused = bool(error) or request.POST.get("do") == "fit"
+    return render_column_mapping(request, importing, sheet, form, known, error=error, status=422 if is_refused else 200)
+
+
+def render_column_mapping(
+    request: HttpRequest,
+    importing: Import,
+    sheet: Sheet,
+    form: ColumnMappingForm,
+    known: ColumnMapping | None,
+    error: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "page": "imports",
+        "evaluation": importing.evaluation,
+        "import": importing,
+        "sheet": sheet,
+        "rows": [[row.get(column) for column in sheet.columns] for row in sheet.rows],
+        "form": form,
+        "known": known,
+        "trial": preview_mapping(importing, form.reading()),
+        "error": error,
+    }
+    name = "_fitted" if request.htmx else "import_map"  # type: ignore[attr-defined]
+    return render(request, f"import_map/{name}.html", context, status=status)
+
+
+@require_POST
+def column_mapping_forget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = get_import_of_request(request, slug, pk)
+    known = (
+        find_mapping_for_sheet(importing, read_import_sheet(importing)) if importing.state in MAPPABLE_STATES else None
+    )
+    if known is not None:
+        forget_mapping(known, user=cast(User, request.user))
+        messages.success(request, "Forgotten: the next file with these columns is looked at anew.")
+    return redirect("import_map", slug, pk)

@@ -1,0 +1,209 @@
+"""Queries that are near-duplicates or occur in other data, with responses that repeat."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO, Final
+
+from django.db.models import Count, Min, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import FileFormat, QueryPart
+from evaluations.domain.texts import messages_to_text, near_duplicate_key
+from evaluations.formats.record_streams import Record
+from evaluations.formats.sources import open_source
+from evaluations.imports.columns.column_guess import guess_columns
+from evaluations.imports.source_files import file_limits, read_sheet
+from evaluations.models.comparisons import Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
+
+GROUPS_PER_PAGE: Final = 50  # groups on a page
+QUERIES_PER_GROUP: Final = 8  # queries of a group
+LIKENESSES_PER_LOOKUP: Final = 20_000  # at each look every query that is here is passed by
+MAX_CHECKED_ROWS: Final = 200_000
+SHOWN_EXAMPLES: Final = 5
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """Queries that differ only in case, blank space and punctuation, or in nothing if ``exact``."""
+
+    likeness: int
+    number: int
+    exact: bool
+    clusters: int
+    queries: list[Query]
+
+
+@dataclass(frozen=True)
+class IdenticalResponses:
+    """One text as several responses."""
+
+    text: str
+    number: int
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class QueryOverlap:
+    where: str
+    number: int
+    examples: list[str]
+
+
+def find_near_duplicates(evaluation: Evaluation, after: int = 0) -> list[NearDuplicates]:
+    """Groups of at least two near-duplicate queries, in the order of their likeness number.
+
+    Their numbers first: an index alone says these, of as many queries as there are.
+    """
+    here = Query.objects.filter(evaluation=evaluation)
+    told = here.filter(likeness__gt=after).values("likeness").order_by("likeness").annotate(number=Count("pk"))
+    numbers = [group["likeness"] for group in told.filter(number__gt=1)[:GROUPS_PER_PAGE]]
+    members = here.filter(likeness__in=numbers)
+    counted = (
+        members.values("likeness")
+        .order_by("likeness")
+        .annotate(
+            number=Count("pk"),
+            texts=Count("sha256", distinct=True),
+            clusters=Count("cluster_number", distinct=True),
+        )
+    )
+    shown = load_first_of_groups(members, "likeness", QUERIES_PER_GROUP)
+    return [
+        NearDuplicates(one["likeness"], one["number"], one["texts"] == 1, one["clusters"], shown[one["likeness"]])
+        for one in counted
+    ]
+
+
+def load_first_of_groups(queries: "QuerySet[Query]", column: str, number: int) -> dict[int, list[Query]]:
+    """The oldest queries of each group that shares a column."""
+    place = Window(RowNumber(), partition_by=column, order_by="pk")
+    ids = queries.annotate(place=place).filter(place__lte=number).values("pk")
+    found: dict[int, list[Query]] = defaultdict(list)
+    for one in Query.objects.filter(pk__in=ids).only("key", "cluster", "text", column).order_by("pk"):
+        found[getattr(one, column)].append(one)
+    return found
+
+
+def find_identical_responses(evaluation: Evaluation) -> list[IdenticalResponses]:
+    """Texts that several candidates gave to one query."""
+    rows = Response.objects.filter(query__evaluation=evaluation).values("sha256", "query__key").order_by()
+    found = rows.annotate(number=Count("candidate", distinct=True), one=Min("pk")).filter(number__gt=1)
+    some = list(found.order_by("-number", "one")[:GROUPS_PER_PAGE])
+    texts = Response.objects.in_bulk([group["one"] for group in some])
+    return [IdenticalResponses(texts[group["one"]].text, group["number"], group["query__key"]) for group in some]
+
+
+def find_repeated_responses(evaluation: Evaluation) -> list[IdenticalResponses]:
+    """Texts that were given to several queries."""
+    rows = Response.objects.filter(query__evaluation=evaluation).values("sha256").order_by()
+    found = rows.annotate(number=Count("query", distinct=True), one=Min("pk")).filter(number__gt=1)
+    some = list(found.order_by("-number", "one")[:GROUPS_PER_PAGE])
+    texts = Response.objects.in_bulk([group["one"] for group in some])
+    return [IdenticalResponses(texts[group["one"]].text, group["number"]) for group in some]
+
+
+# ---- in other places ------------------------------------------------------------------------------
+
+
+def find_overlap_with_evaluations(evaluation: Evaluation, user: User) -> list[QueryOverlap]:
+    """Other evaluations of this person that hold queries of this one."""
+    mine = Query.objects.filter(evaluation=evaluation).exclude(likeness=0)
+    others = Evaluation.objects.of(user).exclude(pk=evaluation.pk)
+    shared = Query.objects.filter(evaluation__in=others, likeness__in=mine.values("likeness"))
+    found = (
+        shared.values("evaluation", "evaluation__name")
+        .annotate(number=Count("likeness", distinct=True))
+        .order_by("-number")[:GROUPS_PER_PAGE]
+    )
+    examples = load_first_of_groups(shared, "evaluation_id", SHOWN_EXAMPLES)
+    return [
+        QueryOverlap(one["evaluation__name"], one["number"], [query.text for query in examples[one["evaluation"]]])
+        for one in found
+    ]
+
+
+def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) -> QueryOverlap:
+    """How many queries of this evaluation occur in a file, such as a test set. The file is not kept."""
+    columns = guess_columns(read_sheet(file, name), FileFormat.RESPONSES).columns
+    column = columns.get("query") or columns.get("messages")
+    if column is None:
+        raise InputRefused(f"{name} has no column that looks like a query: call it query or prompt.")
+    records = (one for one in open_source(file, name, file_limits()).records if isinstance(one, Record))
+    found: dict[int, str] = {}
+    told = (text_of_cell(one.values.get(column)) for one in islice(records, MAX_CHECKED_ROWS))
+    while some := {near_duplicate_key(text): text for text in islice(told, LIKENESSES_PER_LOOKUP)}:
+        found.update({number: some[number] for number in find_known_likenesses(evaluation, some)})
+    return QueryOverlap(name, len(found), [text[:300] for text in islice(found.values(), SHOWN_EXAMPLES)])
+
+
+def text_of_cell(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(turn, dict) and "content" in turn for turn in value) and value:
+        return messages_to_text([{"role": str(turn.get("role")), "content": str(turn["content"])} for turn in value])
+    return value if isinstance(value, str) else ""
+
+
+def find_overlap_with_examples(evaluation: Evaluation) -> list[QueryOverlap]:
+    """Rubric versions whose worked examples are queries of this evaluation."""
+    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).select_related("rubric").exclude(few_shot=[])
+    told = {
+        version: {
+            near_duplicate_key(text): text for example in version.few_shot for text in list_example_texts(example)
+        }
+        for version in versions
+    }
+    here = find_known_likenesses(evaluation, set().union(*told.values()))
+    found = []
+    for version, texts in told.items():
+        if shared := [text for number, text in texts.items() if number in here]:
+            found.append(QueryOverlap(str(version), len(shared), shared[:SHOWN_EXAMPLES]))
+    return found
+
+
+def list_example_texts(example: Any) -> list[str]:
+    """Every text of a worked example: whichever of them is the query."""
+    if isinstance(example, str):
+        return [example] if example.strip() else []
+    parts = example.values() if isinstance(example, dict) else example if isinstance(example, list) else ()
+    return [text for part in parts for text in list_example_texts(part)]
+
+
+class KnownQueryCounter:
+    """Counts the new queries of a file that are stored already under another id.
+
+    Those are looked for among its new queries alone, many at once: all numbers that are here are read each time.
+    """
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._waiting: list[int] = []
+        self._number = 0
+
+    def add(self, queries: Iterable[QueryPart]) -> None:
+        self._waiting += [near_duplicate_key(messages_to_text(part.messages), part.context) for part in queries]
+        if len(self._waiting) >= LIKENESSES_PER_LOOKUP:
+            self._look()
+
+    def _look(self) -> None:
+        here = find_known_likenesses(self._evaluation, set(self._waiting))
+        self._number += sum(number in here for number in self._waiting)
+        self._waiting.clear()
+
+    @property
+    def number(self) -> int:
+        self._look()
+        return self._number
+
+
+def find_known_likenesses(evaluation: Evaluation, numbers: Collection[int]) -> set[int]:
+    """Those of these likeness numbers that queries of the evaluation have."""
+    if not numbers:
+        return set()
+    return set(
+        Query.objects.filter(evaluation=evaluation, likeness__in=list(numbers)).values_list("likeness", flat=True)
+    )

@@ -1,0 +1,42 @@
+"""Near-duplicate queries are put into one cluster."""
+
+from typing import Final
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.texts import cluster_number
+from evaluations.models.comparisons import Query
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+
+MAX_RECORDED_CLUSTERS: Final = 500  # clusters on the record
+
+
+def merge_clusters(evaluation: Evaluation, number: int, *, user: User | None) -> str:
+    """Put these near-duplicates and their clusters into one cluster. Returns its name."""
+    with transaction.atomic():
+        members = Query.objects.filter(evaluation=evaluation, likeness=number).order_by("pk")
+        clusters = list(dict.fromkeys(members.values_list("cluster", flat=True)))
+        if len(clusters) < 2:
+            raise InputRefused("These queries are in one cluster already.")
+        name = clusters[0]
+        moved = Query.objects.filter(evaluation=evaluation, cluster__in=clusters[1:])
+        changed = moved.update(cluster=name, cluster_number=cluster_number(name))
+        # What was reckoned by cluster, reports and splits, is out of date.
+        Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
+        before = {"clusters": clusters[:MAX_RECORDED_CLUSTERS]}
+        record_event(
+            "put in one cluster",
+            evaluation,
+            user=user,
+            evaluation=evaluation,
+            before=before,
+            after={
+                "cluster": name,
+                "queries": changed,
+            },
+        )
+    return name

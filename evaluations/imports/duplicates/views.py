@@ -1,0 +1,76 @@
+"""The page of near-duplicates."""
+
+from typing import BinaryIO, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.imports.duplicates.selectors import (
+    GROUPS_PER_PAGE,
+    find_identical_responses,
+    find_near_duplicates,
+    find_overlap_with_evaluations,
+    find_overlap_with_examples,
+    find_overlap_with_file,
+    find_repeated_responses,
+)
+from evaluations.imports.duplicates.services import merge_clusters
+from evaluations.models.users import User
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def duplicate_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """A POST holds a file against the queries, and keeps nothing of it."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    after = request.GET.get("after", "")
+    groups = find_near_duplicates(
+        evaluation, int(after) if after.isascii() and after.isdecimal() and len(after) < 20 else 0
+    )
+    overlap, error = None, ""
+    if request.method == "POST":
+        upload = request.FILES.get("file")
+        try:
+            if upload is None:
+                raise InputRefused("Choose a file.")
+            overlap = find_overlap_with_file(
+                evaluation, cast(BinaryIO, upload), getattr(upload, "name", "") or "upload"
+            )
+        except InputRefused as refused:
+            error = str(refused)
+    context = {
+        "page": "imports",
+        "evaluation": evaluation,
+        "groups": groups,
+        "next": groups[-1].likeness if len(groups) == GROUPS_PER_PAGE else None,
+        "same": find_identical_responses(evaluation),
+        "repeated": find_repeated_responses(evaluation),
+        "others": find_overlap_with_evaluations(evaluation, user),
+        "examples": find_overlap_with_examples(evaluation),
+        "overlap": overlap,
+        "error": error,
+        "most_bytes": settings.MAX_UPLOAD_BYTES,
+    }
+    return render(request, "duplicates/duplicates.html", context, status=422 if error else 200)
+
+
+@require_POST
+def duplicates_merge(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    told = request.POST.get("likeness", "")
+    try:
+        number = int(told) if told.isascii() and told.isdecimal() and len(told) < 20 else 0
+        name = merge_clusters(evaluation, number, user=user)
+    except InputRefused as refused:
+        messages.warning(request, str(refused))
+    else:
+        messages.success(request, f"They are in the cluster {name} now.")
+    return redirect("duplicates", slug)

@@ -1,0 +1,218 @@
+"""Rubrics for the aspects of imported verdicts, as well as of imported scores."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.imports.row_sketches import ScoreScale, ScoreScales
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Score
+from evaluations.rubrics.services import add_rubric, create_next_version, freeze_version
+from evaluations.verdicts.response_scores import find_scores_rubric, list_imported_score_aspects
+
+VERDICTS_RUBRIC_NAME: Final = "imported"
+
+
+def find_verdicts_rubric(evaluation: Evaluation) -> Rubric | None:
+    rubrics = Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED)
+    return rubrics.filter(kind=RubricKind.PAIRWISE).first()
+
+
+def load_imported_choices(evaluation: Evaluation) -> dict[str, set[str]]:
+    """By aspect, the choices that the rubric of imported verdicts offers."""
+    rubric = find_verdicts_rubric(evaluation)
+    version = rubric.versions.order_by("-number").first() if rubric else None
+    asked = version.asked.select_related("aspect") if version else []
+    return {one.aspect.key: set(one.choices) for one in asked}
+
+
+def update_verdicts_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user: User | None) -> list[int]:
+    """Extend the rubric of imported verdicts to the choices that occur for aspects without another rubric.
+
+    Returns the id of the version that this took, if any.
+    """
+    before = load_imported_choices(evaluation)
+    sides = {str(Choice.A), str(Choice.B)}
+    offers = {key: before.get(key, sides) | occurring.get(key, set()) for key in [*before, *sorted(occurring)]}
+    if offers == before:
+        return []
+    names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=offers).values_list("key", "name"))
+    spec = RubricSpec(
+        kind=RubricKind.PAIRWISE,
+        instructions="These verdicts came in files; how they were asked for is not known here.",
+        aspects=tuple(
+            AspectSpec(
+                key,
+                names[key],
+                definition="As in the imported file.",
+                offers_tie=Choice.TIE in offered,
+                offers_both_bad=Choice.BOTH_BAD in offered,
+            )
+            for key, offered in offers.items()
+        ),
+        output_order=tuple(offers),
+    )
+    rubric = find_verdicts_rubric(evaluation)
+    if rubric:
+        version = create_next_version(rubric, spec, user=user)
+    else:
+        version = add_rubric(
+            evaluation,
+            name=find_free_rubric_name(evaluation, VERDICTS_RUBRIC_NAME),
+            spec=spec,
+            origin=RubricOrigin.IMPORTED,
+            user=user,
+        )
+    freeze_version(version)
+    return [version.pk]
+
+
+def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
+    taken = set(Rubric.objects.filter(evaluation=evaluation).values_list("name", flat=True))
+    return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)
+
+
+SCORES_RUBRIC_NAME: Final = "imported scores"
+
+
+def scales_to_json(scales: ScoreScales) -> dict[str, Any]:
+    """As an import's summary keeps them."""
+    return {key: asdict(scale) for key, scale in sorted(scales.items())}
+
+
+def scales_from_json(told: Mapping[str, Any]) -> dict[str, ScoreScale]:
+    return {key: ScoreScale(**scale) for key, scale in told.items()}
+
+
+# ---- what a file would change --------------------------------------------------------------------
+
+
+def refuse_invalid_margin(margin: float | None) -> None:
+    if margin is not None and not (isfinite(margin) and margin >= 0):
+        raise InputRefused("The margin of a tie is a number from 0 up.")
+
+
+def refuse_conflicting_scales(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> None:
+    """Refuse scores whose better end differs from earlier ones, or a margin that makes every pair a tie."""
+    before = {one.aspect.key: one for one in list_imported_score_aspects(evaluation)}
+    for key, scale in scales.items():
+        if key in before and before[key].lower_is_better != scale.lower_is_better:
+            better = "lower" if before[key].lower_is_better else "higher"
+            raise InputRefused(
+                f"Of the scores of {key} that are here already the {better} one is better: "
+                "say the same of this file, or give its aspect another name."
+            )
+        seen = merge_scale(before.get(key), scale, margin)
+        if margin and seen.low < seen.high and margin >= seen.high - seen.low:
+            raise InputRefused(
+                f"A margin of {margin:g} makes a tie of every two scores of {key}: "
+                f"they lie between {seen.low:g} and {seen.high:g}."
+            )
+
+
+def merge_scale(before: RubricAspect | None, scale: ScoreScale, margin: float | None) -> "ImportedScale":
+    """The scale of an aspect, widened by the scores of a file."""
+    if before is None or before.scale_min is None or before.scale_max is None:
+        return ImportedScale(scale.low, scale.high, scale.lower_is_better, margin or 0.0)
+    wide = scale.joined(ScoreScale(before.scale_min, before.scale_max, before.lower_is_better))
+    return ImportedScale(wide.low, wide.high, before.lower_is_better, before.tie_margin if margin is None else margin)
+
+
+@dataclass(frozen=True)
+class ImportedScale(ScoreScale):
+    margin: float
+
+
+def find_changed_margins(evaluation: Evaluation, keys: Iterable[str], margin: float | None) -> dict[str, float]:
+    """The earlier margins of those aspects whose margin changes."""
+    before = (
+        {one.aspect.key: one.tie_margin for one in list_imported_score_aspects(evaluation)}
+        if margin is not None
+        else {}
+    )
+    return {key: before[key] for key in keys if key in before and before[key] != margin}
+
+
+def find_scores_with_changed_margin(
+    evaluation: Evaluation, keys: Iterable[str], margin: float | None
+) -> QuerySet[Score]:
+    """The stored imported scores of aspects whose margin changes."""
+    changed = find_changed_margins(evaluation, keys, margin)
+    aspects = Aspect.objects.filter(evaluation=evaluation, key__in=changed)
+    return Score.objects.filter(aspect__in=aspects, source_import__isnull=False).order_by()
+
+
+def update_scores_rubric(
+    evaluation: Evaluation, scales: ScoreScales, margin: float | None, user: User | None
+) -> list[int]:
+    """Add a rubric version with these scales and return its id, or nothing if no scale is new."""
+    refuse_conflicting_scales(evaluation, scales, margin)
+    before = {one.aspect.key: one for one in list_imported_score_aspects(evaluation)}
+    names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=scales).values_list("key", "name"))
+    said = {key: one.spec() for key, one in before.items()}
+    now = said | {
+        key: build_aspect_spec(key, name, merge_scale(before.get(key), scales[key], margin))
+        for key, name in names.items()
+    }
+    if now == said:
+        return []
+    spec = RubricSpec(
+        kind=RubricKind.POINTWISE,
+        instructions="These scores came in files; how they were asked for is not known here.",
+        aspects=tuple(now.values()),
+        output_order=tuple(now),
+    )
+    rubric = find_scores_rubric(evaluation)
+    if rubric:
+        version = create_next_version(rubric, spec, user=user)
+    else:
+        name = find_free_rubric_name(evaluation, SCORES_RUBRIC_NAME)
+        version = add_rubric(evaluation, name=name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
+    freeze_version(version)
+    return [version.pk]
+
+
+def build_aspect_spec(key: str, name: str, brought: ImportedScale) -> AspectSpec:
+    return AspectSpec(
+        key,
+        name,
+        definition="As in the imported file.",
+        scale_min=brought.low,
+        scale_max=brought.high,
+        tie_margin=brought.margin,
+        lower_is_better=brought.lower_is_better,
+    )
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def list_scale_warnings(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> Iterator[str]:
+    before = {one.aspect.key for one in list_imported_score_aspects(evaluation)}
+    if brought := sorted(scales.keys() - before):
+        names = ", ".join(brought)
+        yield f"A rubric named {SCORES_RUBRIC_NAME} comes with the scores of {names}, with the scale seen in the file."
+    for key, old in find_changed_margins(evaluation, sorted(scales), margin).items():
+        yield (
+            f"The margin of a tie was {old:g} for {key} and becomes {margin:g}: "
+            "choices derived from its scores that are here already change with it."
+        )
+
+
+def list_scale_notes(scales: ScoreScales, margin: float | None) -> Iterator[str]:
+    for better, lower in (("Lower", True), ("Higher", False)):
+        if keys := sorted(key for key, scale in scales.items() if scale.lower_is_better == lower):
+            yield f"{better} scores are better: {', '.join(keys)}."
+    if scales and margin is not None:
+        yield (
+            "Of every two responses to a query with scores a comparison is made, where there is none. "
+            f"Scores that differ by at most {margin:g} make a tie."
+        )

@@ -1,0 +1,290 @@
+"""The stored rows that a batch of a file speaks of, looked up at once."""
+
+import json
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from django.db import models
+from django.db.models import Q
+
+from evaluations.domain.choices import INCONSISTENT
+from evaluations.domain.files import (
+    BadRow,
+    ComparisonRow,
+    FileRow,
+    NewResponse,
+    QueryPart,
+    QueryRow,
+    ResponseRow,
+    ScoreRow,
+    VerdictRow,
+)
+from evaluations.domain.rubrics import RubricKind, RubricOrigin
+from evaluations.formats.file_reader import FileEntry
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.imports.row_sketches import (
+    ComparisonSketch,
+    EntryOutcome,
+    QuerySketch,
+    ResponseSketch,
+    RowSketch,
+    ScoreScale,
+    StatementKey,
+    list_good_outcomes,
+)
+from evaluations.models.bulk import filter_by_texts
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import, finished_imports
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.rubrics import Aspect, RubricAspect
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Score, Verdict
+
+
+@dataclass
+class ImportContext:
+    """The named rows of an evaluation that a file can refer to, few enough to keep in memory."""
+
+    evaluation: Evaluation
+    importing: Import | None  # None while a file is only checked
+    candidates: dict[str, Candidate]
+    raters: dict[tuple[str, str], Rater]
+    judge_names: set[str]
+    aspects: dict[str, Aspect]
+    offered: Mapping[str, set[str]]  # by aspect key, in rubrics that no import brought
+    imported_aspects: set[str] = field(default_factory=set)
+    scales: dict[str, ScoreScale] = field(default_factory=dict)  # by aspect key, of the scores that rows bring
+    candidates_by_id: dict[int, Candidate] = field(default_factory=dict)
+    new_response: NewResponse = NewResponse.REFUSE
+    spoken: dict[tuple[int, int], bool] = field(default_factory=dict)  # see `naming.refuse_second_way`
+
+    @property
+    def visible(self) -> Q:
+        """Rows of finished imports, and of the one that is being stored."""
+        own = Q(source_import=self.importing) if self.importing else Q(pk__in=[])
+        return finished_imports() | own
+
+    def candidate(self, pk: int) -> Candidate:
+        """Also one that another door brought since these were looked up."""
+        if pk not in self.candidates_by_id:
+            for row in Candidate.objects.filter(evaluation=self.evaluation):
+                self.candidates_by_id[row.pk] = self.candidates.setdefault(row.name, row)
+        return self.candidates_by_id[pk]
+
+
+def load_import_context(
+    evaluation: Evaluation, importing: Import | None = None, new_response: NewResponse = NewResponse.REFUSE
+) -> ImportContext:
+    return ImportContext(
+        evaluation=evaluation,
+        importing=importing,
+        candidates={row.name: row for row in Candidate.objects.filter(evaluation=evaluation)},
+        raters={
+            (row.kind, row.name): row for row in Rater.objects.filter(evaluation=evaluation).select_related("judge")
+        },
+        judge_names=set(Judge.objects.filter(evaluation=evaluation).values_list("name", flat=True)),
+        aspects={row.key: row for row in Aspect.objects.filter(evaluation=evaluation)},
+        offered=load_offered_choices(evaluation),
+        new_response=new_response,
+    )
+
+
+def load_offered_choices(evaluation: Evaluation) -> dict[str, set[str]]:
+    offered: dict[str, set[str]] = {}
+    asked = RubricAspect.objects.filter(
+        version__rubric__evaluation=evaluation, version__rubric__kind=RubricKind.PAIRWISE
+    )
+    for one in asked.exclude(version__rubric__origin=RubricOrigin.IMPORTED).select_related("aspect"):
+        offered.setdefault(one.aspect.key, set()).update(one.choices)
+    return offered
+
+
+@dataclass
+class EntryBatch:
+    """The stored rows that a batch of entries refers to, with the outcome of each entry.
+
+    ``seen`` stands for the rows of this file that are not in the database: those before this
+    batch while a file is checked, none while it is stored.
+    """
+
+    around: ImportContext
+    seen: SeenIndex | None
+    queries: dict[str, QuerySketch] = field(default_factory=dict)
+    outcomes: list[EntryOutcome] = field(default_factory=list)
+    named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
+    turned: int = 0
+    used: set[int] | None = None  # see `second_responses.used_in_batch`
+
+    def before(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
+        """What an earlier batch of this file said of that query: a word, and the line."""
+        if self.seen is None or query.fresh:
+            return None
+        return self.seen.find(query.owner, key)
+
+    def fall_apart(self) -> None:
+        """Queries and what belongs to them point at each other: the collector of garbage need not find that out."""
+        for query in self.queries.values():
+            query.responses.clear()
+            query.comparisons.clear()
+
+    @property
+    def new_queries(self) -> list[QueryPart]:
+        """Those that an entry brings which is not bad: what a bad one brought was taken out."""
+        return [query.part for query in self.queries.values() if query.part]
+
+    @property
+    def new(self) -> Iterator[RowSketch]:
+        """All that its entries bring."""
+        return chain.from_iterable(list_good_outcomes(self.outcomes))
+
+    @property
+    def bad(self) -> list[BadRow]:
+        return [one for one in self.outcomes if isinstance(one, BadRow)]
+
+
+# ---- looking up what the database has --------------------------------------------------------
+
+
+def look_up_batch(around: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None) -> EntryBatch:
+    rows = [row for item in items if isinstance(item, FileEntry) for row in item.rows]
+    batch = EntryBatch(around, seen)
+    keys = {query_key_of_row(row) for row in rows}
+    load_queries(batch, keys, rows)
+    by_id = {query.pk: query for query in batch.queries.values() if query.pk}
+    if by_id:
+        kinds = set(map(type, rows))
+        responses = load_responses(around, by_id) if kinds & {ComparisonRow, ResponseRow, ScoreRow} else {}
+        comparisons = load_comparisons(around, by_id, responses) if kinds & {ComparisonRow, VerdictRow} else {}
+        load_verdicts(around, comparisons, rows)
+        load_scores(around, responses, rows)
+    if seen:
+        load_seen_queries(batch, seen, keys)
+    return batch
+
+
+def query_key_of_row(row: FileRow) -> str:
+    return row.query.key if isinstance(row, (QueryRow, ComparisonRow, ResponseRow)) else getattr(row, "query_key", "")
+
+
+def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRow]) -> None:
+    around = batch.around
+    visible = Query.all_rows.filter(around.visible, evaluation=around.evaluation).order_by()
+    found = filter_by_texts(visible, "key", keys)
+    # Where rows say which texts they are about; else they are not read, for they are long.
+    texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
+    columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
+    for key, cluster, category, sha256, pk, *text in found.values_list(*columns):
+        batch.queries[key] = QuerySketch(
+            key, cluster, category, sha256, pk=pk, stored_text="".join(text), owner=pk, fresh=is_unseen_query(batch, pk)
+        )
+
+
+def is_unseen_query(batch: EntryBatch, owner: int) -> bool:
+    return batch.seen is None or not batch.seen.has_said(owner)
+
+
+def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str]) -> None:
+    """Queries of earlier lines of the file, with as much as later lines need. They are never written."""
+    for key, (owner, word, line) in seen.owners(keys).items():
+        if key not in batch.queries:
+            sha256, cluster, category = json.loads(word)
+            batch.queries[key] = QuerySketch(key, cluster, category, sha256, line=line, owner=owner)
+
+
+def load_responses(around: ImportContext, queries: Mapping[int, QuerySketch]) -> dict[int, ResponseSketch]:
+    found = Response.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+    by_id = {}
+    for pk, query_id, candidate_id, sha256 in found.values_list("pk", "query_id", "candidate_id", "sha256"):
+        by_id[pk] = add_known_response(around, queries[query_id], pk, candidate_id, sha256)
+    return by_id
+
+
+def add_known_response(
+    around: ImportContext, query: QuerySketch, pk: int, candidate_id: int, sha256: str
+) -> ResponseSketch:
+    response = ResponseSketch(query, around.candidate(candidate_id), sha256, pk=pk)
+    query.responses[response.key] = response
+    return response
+
+
+def load_comparisons(
+    around: ImportContext, queries: Mapping[int, QuerySketch], responses: Mapping[int, ResponseSketch]
+) -> dict[int, ComparisonSketch]:
+    found = Comparison.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+    sides = (f"response_{side}{part}" for side in "ab" for part in ("_id", "__candidate_id", "__sha256"))
+    by_id = {}
+    for pk, query_id, turned, *both in found.values_list("pk", "query_id", "turned", *sides):
+        query = queries[query_id]
+        a, b = (responses.get(side[0]) or add_known_response(around, query, *side) for side in (both[:3], both[3:]))
+        by_id[pk] = comparison = ComparisonSketch(query, a, b, turned, pk=pk)
+        query.comparisons[comparison.key] = comparison
+    return by_id
+
+
+def find_stored_raters(
+    around: ImportContext, rows: Sequence[FileRow], kind: type[VerdictRow] | type[ScoreRow]
+) -> dict[int, Rater]:
+    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, kind)}
+    return {rater.pk: rater for name in told if (rater := around.raters.get(name)) and rater.pk}
+
+
+def load_verdicts(around: ImportContext, comparisons: Mapping[int, ComparisonSketch], rows: Sequence[FileRow]) -> None:
+    """The imported verdicts and failures of the raters of this batch on its comparisons."""
+    raters = find_stored_raters(around, rows, VerdictRow)
+    if not raters or not comparisons:
+        return
+    given = Verdict.all_rows.filter(around.visible, rater__in=list(raters), comparison__in=list(comparisons)).order_by()
+    for on, rater, aspect, shown, sample, choice, inconsistent in given.values_list(
+        *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
+    ):
+        key = verdict_key(raters[rater], aspect, shown, sample)
+        comparisons[on].said[key] = (INCONSISTENT if inconsistent else choice, None)
+    judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
+    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
+    for on_id, judge, shown, sample, state in failed.values_list(
+        "comparison_id", "judge_id", "shown", "sample", "state"
+    ):
+        comparisons[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
+
+
+def load_scores(around: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
+    """The imported scores and failures that the raters of this batch gave to its responses."""
+    raters = find_stored_raters(around, rows, ScoreRow)
+    if not raters or not responses:
+        return
+    given = Score.all_rows.filter(around.visible, rater__in=list(raters), response__in=list(responses)).order_by()
+    given = given.filter(source_import__isnull=False)
+    for on, rater, aspect, sample, value in given.values_list(
+        "response_id", "rater_id", "aspect__key", "sample", "value"
+    ):
+        responses[on].said[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
+    judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
+    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), response__in=list(responses)).order_by()
+    for on_id, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
+        responses[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
+
+
+# ---- keys: the same for a row of the database and a line of the file -------------------------
+
+
+def encode_query(query: QuerySketch) -> str:
+    return json.dumps([query.sha256, query.cluster, query.category])
+
+
+def verdict_key(rater: Rater, aspect: str, shown: str, sample: int) -> StatementKey:
+    return rater.kind, rater.name, aspect, str(shown), sample
+
+
+def failure_key(rater: Rater, shown: str, sample: int) -> StatementKey:
+    return "failure", rater.name, str(shown), sample
+
+
+def score_key(rater: Rater, aspect: str, sample: int) -> StatementKey:
+    return rater.kind, rater.name, aspect, sample
+
+
+def encode_score(value: float) -> str:
+    """Its value with every digit, whole ones without the point."""
+    return repr(value).removesuffix(".0")

@@ -1,0 +1,123 @@
+"""A forecast of how many comparisons will be made of the responses in a file."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
+from operator import itemgetter
+from types import TracebackType
+from typing import Final
+
+from evaluations.comparisons.pairing.selectors import Pairing, PairSide, pair_responses, pairing_seed
+from evaluations.domain.files import ResponseRow, ScoreRow
+from evaluations.formats.file_reader import FileEntry
+from evaluations.imports.row_sketches import ComparisonSketch, ResponseSketch, RowSketch
+from evaluations.models.comparisons import Candidate, Comparison, Response
+from evaluations.models.evaluations import Evaluation
+
+QUERIES_AT_ONCE: Final = 500
+NamedResponse = tuple[str, str]  # a response to a query: its candidate's name, and the sum of its text
+NamedPair = frozenset[NamedResponse]
+
+
+def find_keys_to_pair(items: Iterable[object]) -> set[str]:
+    """The keys of the queries whose responses are to be paired, those of bad entries included."""
+    rows = [row for item in items if isinstance(item, FileEntry) for row in item.rows]
+    keys = {row.query.key for row in rows if isinstance(row, ResponseRow)}
+    return keys | {row.query_key for row in rows if isinstance(row, ScoreRow)}
+
+
+class PairForecast:
+    """The responses that a file brings to each query, in a temporary database that removes itself."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=OFF")
+        self._database.execute("PRAGMA synchronous=OFF")
+        # A query that pairs are made of has a row of its own; those of its responses have one side, of pairs two.
+        self._database.execute("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
+        self._database.execute("BEGIN")
+        self._replaced: dict[str, set[NamedResponse]] = defaultdict(set)
+
+    def __enter__(self) -> "PairForecast":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def add(self, keys: Collection[str], new: Iterable[RowSketch]) -> None:
+        """The queries that a batch asks pairs of, and what of all that it brings is new."""
+        rows: list[tuple[str | None, ...]] = [(key, None, None, None, None) for key in keys]
+        for one in new:
+            if isinstance(one, ResponseSketch):
+                rows.append((one.query.key, *one.key, None, None))
+                if one.replaces:
+                    self._replaced[one.query.key].add(one.replaces)
+            elif isinstance(one, ComparisonSketch):
+                rows.append((one.query.key, *one.key))
+        self._database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
+
+    def counts(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
+        """How many comparisons will be made, of a few hundred queries at a time."""
+        told = self._database.execute("SELECT * FROM brought ORDER BY query")
+        queries = (QueryForecast(key, [row[1:] for row in rows]) for key, rows in groupby(told, key=itemgetter(0)))
+        asked = (one for one in queries if one.is_asked)
+        while some := list(islice(asked, QUERIES_AT_ONCE)):
+            stored = load_stored_responses(evaluation, [one.key for one in some])
+            made = load_stored_pairs(evaluation, list(stored))
+            for one in some:
+                one.responses |= stored.get(one.key, set()) - self._replaced.get(one.key, set())
+                one.pairs |= made.get(one.key, set())
+            yield sum(one.missing(pairing, pairing_seed(evaluation, one.key), ranking) for one in some)
+
+
+class QueryForecast:
+    """The responses that a file brings to one query."""
+
+    def __init__(self, key: str, rows: Sequence[tuple[str | None, ...]]) -> None:
+        self.key = key
+        self.is_asked = any(name is None for name, *_ in rows)
+        self.responses: set[NamedResponse] = {
+            (name, of) for name, of, other, _ in rows if name and of and other is None
+        }
+        self.pairs: set[NamedPair] = {
+            frozenset(((name, of), (other, other_of)))
+            for name, of, other, other_of in rows
+            if name and of and other and other_of
+        }
+
+    def missing(self, pairing: Pairing, seed: str, ranking: Sequence[str]) -> int:
+        sides = [PairSide(0, build_candidate(name), of) for name, of in self.responses]
+        pairs = pair_responses(sides, pairing, seed, ranking)
+        return sum(frozenset(map(name_side, pair)) not in self.pairs for pair in pairs)
+
+
+@lru_cache(maxsize=1_000)
+def build_candidate(name: str) -> Candidate:
+    return Candidate(name=name)
+
+
+def name_side(side: PairSide) -> NamedResponse:
+    return side.candidate.name, side.sha256
+
+
+def load_stored_responses(evaluation: Evaluation, keys: Sequence[str]) -> dict[str, set[NamedResponse]]:
+    found: dict[str, set[NamedResponse]] = defaultdict(set)
+    rows = Response.objects.filter(query__evaluation=evaluation, query__key__in=keys).order_by()
+    for key, *side in rows.values_list("query__key", "candidate__name", "sha256"):
+        found[key].add((side[0], side[1]))
+    return found
+
+
+def load_stored_pairs(evaluation: Evaluation, keys: Sequence[str]) -> dict[str, set[NamedPair]]:
+    found: dict[str, set[NamedPair]] = defaultdict(set)
+    if not keys:
+        return found
+    rows = Comparison.objects.filter(evaluation=evaluation, query__key__in=keys).order_by()
+    sides = (f"response_{side}__{part}" for side in "ab" for part in ("candidate__name", "sha256"))
+    for key, name, of, other, other_of in rows.values_list("query__key", *sides):
+        found[key].add(frozenset(((name, of), (other, other_of))))
+    return found

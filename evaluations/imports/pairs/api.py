@@ -1,0 +1,181 @@
+"""Pairs with near-duplicates in the API."""
+
+from typing import Any, BinaryIO, Final, cast
+
+from django.http import HttpRequest
+from ninja import Field, Query, Schema
+
+from evaluations.access import Action, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.form_validation import clean_form, dump_sent_fields
+from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
+from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
+from evaluations.api.problems import FieldError, Problem
+from evaluations.api.schemas import NameText
+from evaluations.api.uploads import FILE_NAME_PARAMETER, FILE_SCHEMA, read_sent_file
+from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE, parse_pairing
+from evaluations.domain.roles import Scope
+from evaluations.imports.duplicates.selectors import (
+    GROUPS_PER_PAGE,
+    IdenticalResponses,
+    QueryOverlap,
+    find_identical_responses,
+    find_near_duplicates,
+    find_overlap_with_evaluations,
+    find_overlap_with_examples,
+    find_overlap_with_file,
+    find_repeated_responses,
+)
+from evaluations.imports.duplicates.services import merge_clusters
+from evaluations.imports.pairs.forms import PairsForm
+from evaluations.imports.pairs.schemas import (
+    IdenticalResponsesOut,
+    MergeClustersIn,
+    MergedClusterOut,
+    NearDuplicatePageOut,
+    NearDuplicateQueryOut,
+    NearDuplicatesOut,
+    PairCountOut,
+    PairCountsOut,
+    PairingWay,
+    PairsIn,
+    PairsPerQuery,
+    QueryOverlapOut,
+    RepeatsOut,
+)
+from evaluations.imports.pairs.services import count_pairing_options, start_pairing
+from evaluations.imports.schemas import ImportDetailOut
+from evaluations.imports.serializers import serialize_import_detail
+from evaluations.tasks import send_task, store_import
+
+operations = OperationRouter(tags=["pairs"])
+MAX_GROUP: Final = 2**63 - 1
+TEST_SET_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            FORM_TYPE: {"schema": {"type": "object", "required": ["file"], "properties": {"file": FILE_SCHEMA}}},
+            BYTES_TYPE: {"schema": FILE_SCHEMA},
+        },
+    },
+}
+
+
+class PairCountIn(Schema):
+    baseline: NameText = Field("", description="the candidate to hold the others against; empty: the first by name")
+    pairs_each: PairsPerQuery = Field(1, description="how many pairs of each query are drawn at random")
+
+
+@operations.get_one("/evaluations/{slug:slug}/pairs", Scope.READ, PairCountsOut)
+def count_new_pairs(request: HttpRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
+    """How many comparisons each way of pairing the responses that are here would make; none is made."""
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    form = PairsForm(evaluation, {"pair": "all", **asked.model_dump()})
+    clean_form(form, "query")
+    ways = count_pairing_options(evaluation, form.ways())
+    return PairCountsOut(
+        items=[serialize_pair_count(way, as_told, ways.counted[way]) for way, as_told in ways.told.items()],
+        ranking=list(ways.ranking.names),
+        ranked_by=ways.ranking.by,
+        unranked_because=ways.unranked,
+        is_whole=ways.is_whole,
+        queries=ways.queries,
+        confirmed_above=CONFIRMED_ABOVE,
+    )
+
+
+def serialize_pair_count(way: str, as_told: str, comparisons: int) -> PairCountOut:
+    pairing = parse_pairing(as_told)
+    return PairCountOut(
+        pair=cast(PairingWay, way),
+        baseline=pairing.baseline or None,
+        pairs_each=pairing.number or None,
+        comparisons=comparisons,
+    )
+
+
+@operations.make("/evaluations/{slug:slug}/pairs", Scope.WRITE, ImportDetailOut)
+def make_pairs(request: HttpRequest, slug: str, body: PairsIn) -> ImportDetailOut:
+    """Make them in the background, those alone that are not here: as an import, all of them or none."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = PairsForm(evaluation, dump_sent_fields(body) | {"pair": body.pair})
+    asked = clean_form(form)
+    importing = start_pairing(evaluation, form.ways()[asked["pair"]], confirmed=asked["confirmed"], user=user)
+    send_task(store_import, importing.pk)
+    return serialize_import_detail(importing)
+
+
+# ---- more than once ------------------------------------------------------------------------------
+
+
+@operations.get_one("/evaluations/{slug:slug}/duplicates", Scope.READ, NearDuplicatePageOut)
+def list_duplicates(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
+    """Queries that differ at most in case, blank space and punctuation, in groups of at least two."""
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    found = find_near_duplicates(evaluation, decode_cursor(paging))
+    groups = found[: paging.limit]
+    more = len(found) > len(groups) or len(found) == GROUPS_PER_PAGE
+    return NearDuplicatePageOut(
+        items=[
+            NearDuplicatesOut(
+                group=str(one.likeness),
+                number=one.number,
+                exact=one.exact,
+                clusters=one.clusters,
+                queries=[
+                    NearDuplicateQueryOut(query_id=row.key, query=row.text, cluster=row.cluster) for row in one.queries
+                ],
+            )
+            for one in groups
+        ],
+        next=encode_cursor(groups[-1].likeness) if more else None,
+    )
+
+
+@operations.get_one("/evaluations/{slug:slug}/repeats", Scope.READ, RepeatsOut)
+def list_repeats(request: HttpRequest, slug: str) -> RepeatsOut:
+    """Texts given more than once, and queries that stand in other evaluations or in a rubric's examples, too."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    return RepeatsOut(
+        same_responses=[serialize_identical_responses(one) for one in find_identical_responses(evaluation)],
+        repeated_responses=[serialize_identical_responses(one) for one in find_repeated_responses(evaluation)],
+        other_evaluations=[serialize_overlap(one) for one in find_overlap_with_evaluations(evaluation, user)],
+        worked_examples=[serialize_overlap(one) for one in find_overlap_with_examples(evaluation)],
+    )
+
+
+@operations.do(
+    "/evaluations/{slug:slug}/repeats/file",
+    Scope.READ,
+    QueryOverlapOut,
+    takes=f"{FORM_TYPE}, {BYTES_TYPE}",
+    needs=Action.MANAGE,
+    extra={"parameters": [FILE_NAME_PARAMETER], **TEST_SET_BODY},
+)
+def hold_file_against(request: HttpRequest, slug: str) -> QueryOverlapOut:
+    """How many queries of the evaluation stand in a file, such as a benchmark's test set. Nothing of it is kept."""
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    file, name = read_sent_file(request)
+    return serialize_overlap(find_overlap_with_file(evaluation, cast(BinaryIO, file), name))
+
+
+@operations.do("/evaluations/{slug:slug}/duplicates/together", Scope.WRITE, MergedClusterOut)
+def put_in_one_cluster(request: HttpRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
+    """Give queries that are alike one cluster, so that no split parts them. Their older clusters come with them."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    is_number = body.group.isascii() and body.group.isdecimal()
+    if not is_number or int(body.group) > MAX_GROUP:
+        fault = FieldError("body.group", "This is no group: take `group` of the list of duplicates as it is.")
+        raise Problem("invalid", f"{fault.message} Nothing was done.", faults=[fault])
+    return MergedClusterOut(cluster=merge_clusters(evaluation, int(body.group), user=user))
+
+
+def serialize_identical_responses(one: IdenticalResponses) -> IdenticalResponsesOut:
+    return IdenticalResponsesOut(text=one.text, query_id=one.key or None, number=one.number)
+
+
+def serialize_overlap(one: QueryOverlap) -> QueryOverlapOut:
+    return QueryOverlapOut(where=one.where, number=one.number, examples=one.examples)

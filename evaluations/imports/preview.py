@@ -1,0 +1,398 @@
+"""A file is checked row by row against the evaluation before any of it is stored."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, BinaryIO, Final, cast
+
+from django.core.files import File
+from django.db import transaction
+
+from evaluations.audit.events import record_event
+from evaluations.comparisons.pairing.selectors import (
+    CONFIRMED_ABOVE,
+    PAIR_ADJACENT,
+    PAIR_BASELINE,
+    Pairing,
+    parse_pairing,
+    rank_by_results,
+)
+from evaluations.domain.errors import ColumnsUnknown, InputRefused
+from evaluations.domain.files import BadRow, ImportState, ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.roles import RaterKind
+from evaluations.formats.conversations import UNNAMED
+from evaluations.formats.file_reader import CandidateNaming, FileEntry, read_file_rows
+from evaluations.formats.notices import ImportNotices
+from evaluations.formats.record_streams import BlankCounts
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.formats.sources import HEAD_BYTES, is_packed
+from evaluations.imports.columns.column_memory import apply_remembered_mapping, names_of_whole_file
+from evaluations.imports.duplicates.selectors import KnownQueryCounter
+from evaluations.imports.imported_rubrics import (
+    VERDICTS_RUBRIC_NAME,
+    list_scale_notes,
+    list_scale_warnings,
+    load_imported_choices,
+    refuse_conflicting_scales,
+    refuse_invalid_margin,
+    scales_to_json,
+)
+from evaluations.imports.lifecycle import (
+    INTERRUPTED_REASON,
+    ImportStopped,
+    claim_import,
+    clean_up_import,
+    fail_import,
+    release_import_claim,
+    renew_import_claim,
+)
+from evaluations.imports.lookup import EntryBatch, ImportContext, load_import_context
+from evaluations.imports.options import (
+    PairOptions,
+    new_response_option,
+    reading_option,
+    refuse_archived_evaluation,
+    tie_margin_option,
+)
+from evaluations.imports.pair_forecast import PairForecast, find_keys_to_pair
+from evaluations.imports.preview_summary import ModelCounts, sample_entry
+from evaluations.imports.row_resolver import batch_entries, resolve_batch
+from evaluations.imports.row_sketches import ScoreScales, count_outcomes
+from evaluations.models.comparisons import Candidate
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.judges import Judge
+from evaluations.models.transactions import PROCESS_STOPPING
+from evaluations.models.users import User
+
+CHECKED_ROWS_PER_BATCH: Final = 4_000
+QUICK_CHECK_BYTES: Final = 4 * 1024 * 1024  # in a second
+MAX_LISTED_BAD_ROWS: Final = 1_000  # bad rows are all counted, and so many of them listed
+SAMPLE_ENTRIES: Final = 3
+
+
+class CheckInterrupted(Exception):
+    """The process was told to stop, so another one starts the check again."""
+
+
+@dataclass
+class CheckResult:
+    """The effects that storing a file would have, found without storing any of it."""
+
+    format: str
+    brings: str
+    pairs: bool = False
+    note: str = ""
+    read: int = 0
+    stored: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    bad: int = 0
+    turned: int = 0
+    paired: int = 0  # comparisons that will be made of responses
+    elsewhere: int = 0  # queries that are here already under another id
+    models: ModelCounts = field(default_factory=lambda: ModelCounts(CandidateNaming.COLUMN))
+    new: Counter[str] = field(default_factory=Counter)
+    bad_rows: list[BadRow] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    aspects: set[str] = field(default_factory=set)
+    judges: set[str] = field(default_factory=set)
+    scales: ScoreScales = field(default_factory=dict)
+    blank: BlankCounts = field(default_factory=BlankCounts)
+    notices: ImportNotices = field(default_factory=ImportNotices)
+
+    def count(self, items: Sequence[FileEntry | BadRow], batch: EntryBatch) -> None:
+        for item, outcome in zip(items, batch.outcomes, strict=True):
+            if isinstance(item, FileEntry) and not isinstance(outcome, BadRow):
+                self.notices.count(item.rows, item.notices)
+                said = (row for row in item.rows if isinstance(row, VerdictRow | ScoreRow))
+                self.judges.update(row.rater for row in said if row.rater_kind == RaterKind.JUDGE)
+        counted = count_outcomes(batch.outcomes)
+        self.stored += counted.stored
+        self.unchanged += counted.unchanged
+        self.skipped += counted.skipped
+        self.bad += counted.bad
+        self.turned += batch.turned
+        self.new.update(counted.new)
+        self.bad_rows += batch.bad[: MAX_LISTED_BAD_ROWS - len(self.bad_rows)]
+
+
+def preview_file(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    *,
+    file_name: str,
+    reading: ReadOptions,
+    user: User | None,
+    pair: str = "all",
+    derive_pairs: float | None = None,
+    brings: str = "",
+) -> Import:
+    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read.
+
+    ``derive_pairs``: the margin of a tie, where scores are to make choices between all responses to a query.
+    """
+    importing = build_import(evaluation, file, file_name, reading, user, PairOptions(pair, derive_pairs), brings)
+    write_check_result(importing, check_file(importing, file))
+    save_import_with_file(importing, file)
+    return importing
+
+
+def is_quick_to_check(file: BinaryIO, size: int) -> bool:
+    """Whether a file can be checked while a person waits; packed or columnar files may hold any number of rows."""
+    file.seek(0)
+    return size <= QUICK_CHECK_BYTES and not is_packed(file.read(HEAD_BYTES))
+
+
+def keep_for_check(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    *,
+    file_name: str,
+    reading: ReadOptions,
+    user: User | None,
+    pair: str = "all",
+    derive_pairs: float | None = None,
+) -> Import:
+    """Keep a file that is too long to check while a person waits; `check_kept_file` checks it later."""
+    importing = build_import(evaluation, file, file_name, reading, user, PairOptions(pair, derive_pairs), brings="")
+    importing.state = ImportState.CHECKING
+    save_import_with_file(importing, file)
+    return importing
+
+
+def check_kept_file(importing: Import) -> bool:
+    """Check a kept file. Returns whether the check must start again because the process was told to stop."""
+    if not claim_import(importing, ImportState.CHECKING):
+        return False
+    try:
+        with importing.file.open("rb") as file:
+            write_check_result(importing, check_file(importing, cast(BinaryIO, file)))
+    except ImportStopped:
+        clean_up_import(importing)
+    except CheckInterrupted:
+        release_import_claim(importing)
+        return True
+    except InputRefused as refused:
+        if isinstance(refused, ColumnsUnknown) or importing.options.get("mapped"):
+            await_column_mapping(importing, str(refused))
+        else:
+            fail_import(importing, str(refused))
+    except BaseException:
+        fail_import(importing, INTERRUPTED_REASON)
+        raise
+    else:
+        importing.state, importing.seen_at = ImportState.PREVIEWED, None
+        importing.save()
+    return False
+
+
+def await_column_mapping(importing: Import, reason: str) -> None:
+    """Keep the file until somebody maps its columns or discards it."""
+    Import.objects.filter(pk=importing.pk, state=ImportState.CHECKING).update(
+        state=ImportState.MAPPING, reason=reason, seen_at=None, rows_read=0
+    )
+    importing.refresh_from_db()
+
+
+def build_import(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    reading: ReadOptions,
+    user: User | None,
+    pairs: PairOptions,
+    brings: str,
+) -> Import:
+    refuse_archived_evaluation(evaluation)
+    refuse_invalid_margin(pairs.margin)
+    asked, reading = reading, apply_remembered_mapping(evaluation, file, file_name, reading)
+    pairing = parse_pairing(pairs.pair)
+    options = {
+        "id_prefix": reading.id_prefix,
+        "rater": reading.rater,
+        "rater_kind": reading.rater_kind,
+        "lower_is_better": reading.lower_is_better,
+        "candidate": reading.candidate,
+        "new_response": str(reading.new_response),
+        "pair": str(pairing),
+        "ranking": list(rank_by_results(evaluation).names) if pairing.way == PAIR_ADJACENT else [],
+        "derive_pairs": pairs.margin,
+        "brings": brings,
+        "constants": dict(reading.constants),
+        "choices": dict(reading.choices),
+        "remembered": reading is not asked,
+    }
+    return Import(
+        evaluation=evaluation,
+        user=user,
+        file_name=PurePath(file_name).name.encode(errors="replace").decode()[-255:],
+        sha256=hash_file(file),
+        format=reading.format,
+        mapping=dict(reading.mapping),
+        options=options,
+    )
+
+
+def save_import_with_file(importing: Import, file: BinaryIO) -> None:
+    """Save the import with its file. A temporary file is renamed, any other is copied."""
+    file.seek(0)
+    content = file if hasattr(file, "temporary_file_path") else File(file)
+    importing.file.save(importing.file_name, cast("File[bytes]", content), save=False)
+    try:
+        with transaction.atomic():
+            importing.save()
+            told = {"file": importing.file_name, "sha256": importing.sha256}
+            record_event("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
+    except BaseException:
+        importing.file.delete(save=False)
+        raise
+
+
+def write_check_result(importing: Import, checked: CheckResult) -> None:
+    """Write the result of the check to the import."""
+    importing.format = checked.format
+    importing.rows_read = checked.read
+    importing.rows_stored = checked.stored
+    importing.rows_unchanged = checked.unchanged
+    importing.rows_skipped = checked.skipped
+    importing.rows_bad = checked.bad
+    importing.bad_rows = [{"line": bad.line, "reason": bad.reason} for bad in checked.bad_rows]
+    importing.summary = {
+        "models": checked.models.listed(),
+        "models_number": len(checked.models.names),
+        "named_by": str(checked.models.named_as(requested_model_name(importing))),
+        "brings": checked.brings,
+        "pairs": checked.pairs,
+        "new": +(checked.new + Counter(comparisons=checked.paired)),
+        "foreseen": checked.paired,
+        "samples": checked.samples,
+        "aspects": sorted(checked.aspects),
+        "scales": scales_to_json(checked.scales),
+        "warnings": list(list_preview_warnings(importing, checked)),
+        "notes": list(list_preview_notes(importing, checked)),
+        "notices": checked.notices.sentences(),
+    }
+
+
+def hash_file(file: BinaryIO) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while chunk := file.read(1024 * 1024):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check_file(importing: Import, file: BinaryIO) -> CheckResult:
+    around = load_import_context(importing.evaluation, new_response=new_response_option(importing))
+    elsewhere = KnownQueryCounter(importing.evaluation)
+    with SeenIndex() as counted, SeenIndex() as seen, PairForecast() as foreseen:
+        reading = reading_option(importing)
+        contents = read_file_rows(file, importing.file_name, reading, counted, importing.options["brings"])
+        form = contents.format
+        checked = CheckResult(
+            form.name,
+            form.brings,
+            form.pairs,
+            form.note,
+            models=ModelCounts(contents.named_by),
+            blank=contents.blank,
+        )
+        may_pair = form.pairs or tie_margin_option(importing) is not None
+        for items in batch_entries(contents.entries, CHECKED_ROWS_PER_BATCH):
+            checked.read += len(items)
+            batch = resolve_batch(around, items, seen)
+            checked.count(items, batch)
+            checked.models.count(items, batch.outcomes)
+            if may_pair:
+                foreseen.add(find_keys_to_pair(items), batch.new)
+            elsewhere.add(batch.new_queries)
+            batch.fall_apart()
+            wanted = SAMPLE_ENTRIES - len(checked.samples)
+            checked.samples += map(
+                sample_entry, islice((item for item in items if isinstance(item, FileEntry)), wanted)
+            )
+            record_check_progress(importing, checked)
+        checked.aspects, checked.scales = around.imported_aspects, around.scales
+        refuse_unknown_baseline(parse_pairing(importing.options["pair"]), checked, around)
+        refuse_conflicting_scales(importing.evaluation, checked.scales, tie_margin_option(importing))
+        forecast_pairs(importing, checked, foreseen)
+    checked.elsewhere = elsewhere.number
+    if not set(UNNAMED) & set(around.candidates):
+        checked.note = ""
+    return checked
+
+
+def forecast_pairs(importing: Import, checked: CheckResult, foreseen: PairForecast) -> None:
+    """Count the comparisons that storing the file will make of responses."""
+    if not checked.pairs and (tie_margin_option(importing) is None or not checked.scales):
+        return
+    pairing = parse_pairing(importing.options["pair"]) if checked.pairs else Pairing()
+    for number in foreseen.counts(importing.evaluation, pairing, importing.options["ranking"]):
+        checked.paired += number
+        record_check_progress(importing, checked)
+
+
+def record_check_progress(importing: Import, checked: CheckResult) -> None:
+    """Record how many rows were checked. Raises ImportStopped when cancelled, CheckInterrupted when the process stops."""
+    if importing.pk:
+        renew_import_claim(importing, ImportState.CHECKING, rows_read=checked.read)
+        if PROCESS_STOPPING.is_set():
+            raise CheckInterrupted
+
+
+def refuse_unknown_baseline(pairing: Pairing, checked: CheckResult, around: ImportContext) -> None:
+    known = sorted(around.candidates)
+    if checked.pairs and pairing.way == PAIR_BASELINE and pairing.baseline not in known:
+        raise InputRefused(
+            f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(known[:8])}."
+        )
+
+
+def requested_model_name(importing: Import) -> str:
+    """The model name that was given for the whole file."""
+    return names_of_whole_file(reading_option(importing)).get("candidate", "").strip()
+
+
+def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[str]:
+    stored = Import.objects.filter(evaluation=importing.evaluation, state=ImportState.DONE)
+    before = stored.filter(sha256=importing.sha256).first()
+    if before is not None and before.finished_at is not None:
+        yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
+    known = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
+    yield from checked.models.warnings(requested_model_name(importing), list(known))
+    judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
+    for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
+        yield (
+            f"The judge “{name}” is archived. Its answers are stored, but reports leave them out until you restore it."
+        )
+    if checked.elsewhere:
+        queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
+        yield f"{queries} here already under another id, but for case, blank space and punctuation at most."
+    if brought := sorted(checked.aspects - set(load_imported_choices(importing.evaluation))):
+        yield (
+            f"No rubric of this evaluation asks about {', '.join(brought)}: "
+            f"a rubric named {VERDICTS_RUBRIC_NAME} comes with these verdicts."
+        )
+    if checked.paired > CONFIRMED_ABOVE:
+        yield f"That makes {checked.paired:,} comparisons at once: pair against a baseline or at random for fewer."
+    yield from list_scale_warnings(importing.evaluation, checked.scales, tie_margin_option(importing))
+
+
+def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]:
+    if importing.options.get("remembered"):
+        yield "The columns are read as for an earlier file with the same ones, as this evaluation remembers."
+    if checked.turned:
+        rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
+        yield (
+            f"{rows} the candidates in the other order. Such rows are turned round: "
+            "A is always the candidate whose name sorts first."
+        )
+    if skipped := str(checked.blank):
+        yield f"Skipped {skipped}."
+    if checked.note:
+        yield checked.note
+    yield from list_scale_notes(checked.scales, tie_margin_option(importing))

@@ -1,0 +1,168 @@
+"""The models and sample rows that the preview of a file shows."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.files import BadRow, ComparisonRow, FileRow, QueryRow, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.texts import messages_to_text
+from evaluations.formats.file_reader import CandidateNaming, FileEntry
+from evaluations.imports.row_sketches import EntryOutcome, SkippedEntry
+
+MAX_LISTED_MODELS: Final = 100  # models; all are counted
+
+MAX_NAMES_IN_SENTENCE: Final = 5
+
+COUNTED_KINDS: Final = ("comparisons", "responses", "verdicts", "scores")
+
+
+@dataclass
+class ModelCounts:
+    """``rows``: by name and kind how many good rows. ``overruled``: of all rows, the column's names that go unused."""
+
+    named_by: CandidateNaming
+    rows: Counter[tuple[str, str]] = field(default_factory=Counter)
+    overruled: Counter[str] = field(default_factory=Counter)
+
+    def count(self, items: Sequence[FileEntry | BadRow], outcomes: Sequence[EntryOutcome]) -> None:
+        rows = self.rows
+        for item, outcome in zip(items, outcomes, strict=True):
+            if isinstance(item, BadRow):
+                continue
+            is_good = not isinstance(outcome, (BadRow, SkippedEntry))
+            for row in item.rows:
+                for named in list_models_in_row(row) if is_good else ():
+                    rows[named] += 1
+                if isinstance(row, (ResponseRow, ScoreRow)) and row.overruled:
+                    self.overruled[row.overruled] += 1
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _ in self.rows}
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Those with most rows first, as an import's summary keeps them."""
+        total: Counter[str] = Counter()
+        for (name, _), number in self.rows.items():
+            total[name] += number
+        most = sorted(total, key=lambda name: (-total[name], name))[:MAX_LISTED_MODELS]
+        return [
+            {"name": name, **{kind: self.rows[name, kind] for kind in COUNTED_KINDS if self.rows[name, kind]}}
+            for name in most
+        ]
+
+    def named_as(self, asked: str) -> CandidateNaming:
+        """What names the models, after all rows: a name for the whole file is none of rows that name their own."""
+        is_unused = self.named_by == CandidateNaming.FORM and self.rows and asked not in self.names
+        return CandidateNaming.COLUMN if is_unused else self.named_by
+
+    def warnings(self, asked: str, known: Collection[str] = ()) -> Iterator[str]:
+        """``asked``: the name that was given for the whole file. ``known``: models that are here already."""
+        if self.overruled:
+            most = [
+                f"“{name}” ({format_row_count(number)})"
+                for name, number in self.overruled.most_common(MAX_NAMES_IN_SENTENCE)
+            ]
+            more = len(self.overruled) - len(most)
+            names = ", ".join([*most, *([f"{more:,} more"] if more else [])])
+            yield f"The model is “{asked}”, as given for the whole file. The file's own column names {names}: not used."
+        if asked and self.rows and asked not in self.names:
+            yield f"The name “{asked}” is not used: the rows of this file name their own models."
+        alike: dict[str, set[str]] = {}
+        for name in {*self.names, *known}:
+            alike.setdefault(normalize_model_name(name), set()).add(name)
+        doubtful = [sorted(some) for some in alike.values() if len(some) > 1 and not self.names.isdisjoint(some)]
+        for some in sorted(doubtful)[:MAX_NAMES_IN_SENTENCE]:
+            listed = " and ".join(f"“{name}”" for name in some[:MAX_NAMES_IN_SENTENCE])
+            yield f"{listed} look alike but are different models. If they are the same model, use one name."
+
+
+def normalize_model_name(name: str) -> str:
+    """A name without case, blank space, width, separate accents and invisible characters."""
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+
+
+def list_models_in_row(row: FileRow) -> list[tuple[str, str]]:
+    if isinstance(row, ComparisonRow):
+        return [(row.candidate_a, "comparisons"), (row.candidate_b, "comparisons")]
+    if isinstance(row, ResponseRow):
+        return [(row.candidate, "responses")]
+    if isinstance(row, ScoreRow):
+        return [(row.candidate, "scores")]
+    if isinstance(row, VerdictRow) and row.candidate_a and row.candidate_b:
+        return [(row.candidate_a, "verdicts"), (row.candidate_b, "verdicts")]
+    return []
+
+
+def format_row_count(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+MAX_SAMPLE_CHARACTERS: Final = 400
+
+MAX_SAMPLE_SCORES: Final = 6  # of a row that brings many
+
+
+def sample_entry(entry: FileEntry) -> dict[str, Any]:
+    """A row as the page shows it before it is stored."""
+    told: dict[str, Any] = {"line": entry.line, "verdicts": [], "scores": []}
+    for row in entry.rows:
+        if isinstance(row, VerdictRow):
+            told["verdicts"].append(sample_verdict(row))
+        elif isinstance(row, ScoreRow):
+            told["scores"] += [sample_score(row)] if len(told["scores"]) < MAX_SAMPLE_SCORES else []
+        else:
+            told.update(sample_texts(row))
+    return told
+
+
+def sample_texts(row: FileRow) -> dict[str, Any]:
+    if isinstance(row, ComparisonRow):
+        sides = [(row.candidate_a, row.response_a), (row.candidate_b, row.response_b)]
+    elif isinstance(row, ResponseRow):
+        sides = [(row.candidate, row.response)]
+    elif isinstance(row, QueryRow):
+        sides = []
+    else:
+        return {}
+    return {
+        "key": row.query.key,
+        "query": shorten_sample(messages_to_text(row.query.messages)),
+        "responses": [
+            {"candidate": name, "text": shorten_sample(messages_to_text(messages))} for name, messages in sides
+        ],
+    }
+
+
+def sample_verdict(row: VerdictRow) -> dict[str, Any]:
+    """In the words of the file, before it is turned round."""
+    sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
+    return {
+        "key": row.query_key,
+        "candidates": [row.candidate_a, row.candidate_b] if row.candidate_a else [],
+        "rater": row.rater,
+        "kind": row.rater_kind,
+        "aspect": row.aspect,
+        "choice": row.choice,
+        "chosen": sides.get(Choice(row.choice)) if row.choice in tuple(Choice) else None,
+    }
+
+
+def sample_score(row: ScoreRow) -> dict[str, Any]:
+    return {
+        "key": row.query_key,
+        "candidate": row.candidate,
+        "rater": row.rater,
+        "kind": row.rater_kind,
+        "aspect": row.aspect,
+        "value": row.value,
+        "failure": row.failure,
+    }
+
+
+def shorten_sample(text: str) -> str:
+    return text if len(text) <= MAX_SAMPLE_CHARACTERS else f"{text[:MAX_SAMPLE_CHARACTERS]}…"

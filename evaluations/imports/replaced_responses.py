@@ -1,0 +1,118 @@
+"""Responses that were used already cannot be replaced; unused ones are deleted when an import ends."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from evaluations.comparisons.search.services import remove_from_search_index
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import BACKUP_FORMAT_NAME, FOLDER_FORMAT, ExportState
+from evaluations.domain.reviews import SLOT_TAKING_STATES, AssignmentState
+from evaluations.models.comparisons import Comparison, Response, Tagging
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
+from evaluations.models.imports import Import
+from evaluations.models.judges import Judge
+from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
+
+REPLACES: Final = "replaces"  # of a response's metadata: the id of the one whose place it takes
+
+
+def find_replaced_responses(importing: Import, **narrowed: object) -> list[int]:
+    """The ids of the responses that those of an import replace."""
+    found = Response.all_rows.filter(source_import=importing, metadata__has_key=REPLACES, **narrowed)
+    return [metadata[REPLACES] for metadata in found.values_list("metadata", flat=True)]
+
+
+IDS_PER_QUERY: Final = 500
+
+
+def lock_judges_and_queues(evaluation: Evaluation) -> None:
+    """Lock judges and queues, so that no run is planned and no slot is taken until the transaction ends."""
+    list(Judge.objects.select_for_update().filter(evaluation=evaluation).order_by("pk").values_list("pk"))
+    queues = Queue.objects.select_for_update().filter(rubric_version__rubric__evaluation=evaluation).order_by("pk")
+    for version in list(queues.values_list("rubric_version", flat=True)):
+        Bookmark.objects.filter(rubric_version=version).update(reached=F("reached"))
+
+
+def taken_slots() -> Q:
+    """The condition for assignments that are reserved, assigned or done."""
+    return Q(state__in=SLOT_TAKING_STATES) & ~Q(state=AssignmentState.HELD, held_until__lt=Now())
+
+
+def exports_since_import(importing: Import) -> Q:
+    """Exports that may hold what an import brought. A backup is none: it takes nothing to where it is used.
+
+    Where no row was written nothing left; a folder counts its preferences alone, and has all comparisons in it.
+    """
+    empty = Q(rows=0) & ~Q(format=FOLDER_FORMAT)
+    written = Q(state=ExportState.DONE, finished_at__gte=importing.stored_at) & ~empty
+    begun = Q(state__in=(ExportState.WAITING, ExportState.UNFINISHED))
+    return (written | begun) & Q(evaluation=importing.evaluation_id) & ~Q(format=BACKUP_FORMAT_NAME)
+
+
+def find_used_responses(responses: Collection[int]) -> set[int]:
+    """Those of these responses that were judged, reviewed, scored, commented, resolved, reserved or exported."""
+    found: set[int] = set()
+    for some in split_response_ids(sorted(responses)):
+        sides = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some)).order_by()
+        pairs = {pk: both for pk, *both in sides.values_list("pk", "response_a", "response_b")}
+        for comparison in find_used_comparisons(list(pairs)):
+            found.update(pairs[comparison])
+        for model in (Call, Score):
+            found.update(model.all_rows.filter(response__in=some).values_list("response", flat=True))
+        found.update(find_exported_responses(some))
+    return found & set(responses)
+
+
+def find_used_comparisons(comparisons: Sequence[int]) -> set[int]:
+    used: set[int] = set()
+    for some in split_response_ids(comparisons):
+        for model in (Review, Call, Verdict):
+            used.update(model.all_rows.filter(comparison__in=some).values_list("comparison", flat=True))
+        for one in (Adjudication, Comment):
+            used.update(one.objects.filter(comparison__in=some).values_list("comparison", flat=True))
+        in_queue = {"item__comparison__in": some}
+        used.update(Assignment.objects.filter(taken_slots(), **in_queue).values_list("item__comparison", flat=True))
+        used.update(Pick.objects.filter(**in_queue).values_list("item__comparison", flat=True))
+    return used
+
+
+def find_exported_responses(responses: Sequence[int]) -> list[int]:
+    """The responses that were visible when something was exported."""
+    of_imports = Response.all_rows.filter(pk__in=responses, source_import__isnull=False)
+    ids = of_imports.order_by().values_list("source_import", flat=True).distinct()
+    seen = [
+        one for one in Import.objects.filter(pk__in=ids) if Export.objects.filter(exports_since_import(one)).exists()
+    ]
+    return list(of_imports.filter(source_import__in=seen).values_list("pk", flat=True))
+
+
+def delete_replaced_responses(importing: Import) -> None:
+    """Delete replaced responses in the transaction that shows the new ones. Raises InputRefused if one was used."""
+    old = find_replaced_responses(importing)
+    if not old:
+        return
+    lock_judges_and_queues(importing.evaluation)
+    if used := find_used_responses(old):
+        raise InputRefused(
+            f"{len(used):,} of the responses to be replaced were used since the file was checked. Nothing was stored."
+        )
+    for some in split_response_ids(old):
+        pairs = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some))
+        for comparisons in split_response_ids(list(pairs.values_list("pk", flat=True))):
+            remove_from_search_index(comparisons)
+            Tagging.objects.filter(comparison__in=comparisons).delete()
+            Assignment.objects.filter(item__comparison__in=comparisons).delete()
+            QueueItem.objects.filter(comparison__in=comparisons).delete()
+            Comparison.all_rows.filter(pk__in=comparisons).delete()
+        Response.all_rows.filter(pk__in=some).delete()
+    Queue.objects.filter(rubric_version__rubric__evaluation=importing.evaluation_id).update(last_comparison=0)
+
+
+def split_response_ids(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY))

@@ -1,0 +1,15 @@
+"""The import that the address of a page names."""
+
+from typing import cast
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from evaluations.access import Action, require_evaluation
+from evaluations.models.imports import Import
+from evaluations.models.users import User
+
+
+def get_import_of_request(request: HttpRequest, slug: str, pk: int) -> Import:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+    return get_object_or_404(evaluation.imports.select_related("evaluation", "user"), pk=pk)

@@ -1,0 +1,155 @@
+"""A candidate's second, different response to a query is refused, kept, skipped or put in the place of the first."""
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from evaluations.domain.files import SAMPLE_KEY, NewResponse
+from evaluations.domain.texts import Message, messages_to_text
+from evaluations.formats.conversations import UNNAMED
+from evaluations.formats.values import RowRefused
+from evaluations.imports.additions import EntryAddition
+from evaluations.imports.replaced_responses import REPLACES, find_used_responses
+from evaluations.imports.row_sketches import ResponseSketch
+from evaluations.models.comparisons import Response
+
+EXCERPT_CHARACTERS: Final = 40  # characters of either text in a sentence
+SHA256_LENGTH: Final = 64  # letters of a SHA-256
+# Whether a response has a number, behind its sum.
+NUMBERED, UNNUMBERED = "+", "-"
+
+
+class RowSkipped(Exception):
+    """The row is left out because a person chose to skip such rows."""
+
+
+# ---- what earlier lines of the file said --------------------------------------------------------
+# The first response of each candidate is kept under its name alone; another one under its text or its sample too.
+
+
+def is_new_response(added: EntryAddition, response: ResponseSketch) -> bool:
+    """Whether to store the response. Raises RowRefused or RowSkipped for a second one that must not be stored."""
+    query, name = response.query, response.candidate.name
+    first = added.batch.before(query, ("response", name))
+    if first is None and not any(other == name for other, _ in query.responses):
+        return True
+    if first and (
+        first[0][:SHA256_LENGTH] == response.sha256 or added.batch.before(query, ("response", *response.key))
+    ):
+        return False
+    apply_new_response_option(added, response)
+    return True
+
+
+def remember_response(added: EntryAddition, response: ResponseSketch) -> None:
+    query, name = response.query, response.candidate.name
+    numbered = UNNUMBERED if response.sample is None else NUMBERED
+    word = response.sha256 + numbered + response.messages[-1]["content"][:EXCERPT_CHARACTERS]
+    added.remember(query, ("response", name), word)
+    if response.sample is not None:
+        added.remember(query, ("sample", name, response.sample), word)
+    if response.sample is not None or name in UNNAMED or added.batch.around.new_response == NewResponse.KEEP:
+        added.remember(query, ("response", *response.key))
+
+
+# ---- the rule ------------------------------------------------------------------------------------
+
+
+def apply_new_response_option(added: EntryAddition, response: ResponseSketch) -> None:
+    """Raise RowRefused or RowSkipped if the candidate has another response that is no other sample."""
+    decided = added.batch.around.new_response
+    if response.candidate.name in UNNAMED or decided == NewResponse.KEEP:
+        return
+    in_file, stored = find_conflict_in_file(added, response), find_stored_conflicts(response)
+    if not in_file and not stored:
+        return
+    if decided == NewResponse.SKIP:
+        raise RowSkipped
+    if decided == NewResponse.REPLACE and not in_file:
+        mark_replacement(added, response, stored)
+        return
+    how = (
+        "A file cannot replace its own"
+        if decided == NewResponse.REPLACE
+        else "Number samples in a column “sample”, or choose to keep, replace or skip"
+    )
+    raise RowRefused(f"{describe_conflict(response, in_file or describe_origin(stored[0]))}. {how}")
+
+
+def describe_conflict(response: ResponseSketch, where: str) -> str:
+    which = "" if response.sample is None else f"sample {response.sample} of "
+    words = f"“{excerpt_messages(response.messages)}”"
+    alike = ", which begins alike or differs in blank space" if words in where else ""
+    return (
+        f"{which}“{response.candidate.name}” already has another response to query “{response.query.key}”, {where}: "
+        f"not {words}{alike}"
+    )
+
+
+def find_conflict_in_file(added: EntryAddition, response: ResponseSketch) -> str:
+    """Where in the file the other one stands and how it begins, or ""."""
+    name, query, sample = response.candidate.name, response.query, response.sample
+    for one in query.responses.values():
+        if one.candidate.name == name and one.line is not None and may_be_same_sample(one.sample, sample):
+            return f"in line {one.line:,} (“{excerpt_messages(one.messages)}”)"
+    key = ("response", name) if sample is None else ("sample", name, sample)
+    before = added.batch.before(query, key)
+    first = added.batch.before(query, ("response", name))
+    if before is None and first and first[0][SHA256_LENGTH] == UNNUMBERED:
+        before = first
+    if before and before[0][:SHA256_LENGTH] != response.sha256:
+        return f"in line {before[1]:,} (“{shorten_excerpt(before[0][SHA256_LENGTH + 1 :])}”)"
+    return ""
+
+
+def may_be_same_sample(one: int | None, other: int | None) -> bool:
+    """Whether two different responses may be one sample: only two different numbers tell them apart."""
+    return one is None or other is None or one == other
+
+
+def find_stored_conflicts(response: ResponseSketch) -> list[Response]:
+    known = [one.pk for one in response.query.responses.values() if one.candidate.name == response.candidate.name]
+    ids = [pk for pk in known if pk is not None]
+    found = Response.all_rows.filter(pk__in=ids).order_by("pk") if ids else ()
+    return [one for one in found if may_be_same_sample(one.metadata.get(SAMPLE_KEY), response.sample)]
+
+
+def describe_origin(stored: Response) -> str:
+    by = f"stored by import {stored.source_import_id}" if stored.source_import_id else "added by hand"
+    return f"{by} (“{excerpt_messages(cast('Sequence[Message]', stored.messages))}”)"
+
+
+def mark_replacement(added: EntryAddition, response: ResponseSketch, stored: Sequence[Response]) -> None:
+    """Mark the response as the replacement of the stored one, done when the import ends."""
+    old, around = stored[0], added.batch.around
+    where = describe_origin(old)
+    if around.importing and old.source_import_id == around.importing.pk:
+        raise RowRefused(f"{describe_conflict(response, where)}. A file cannot replace its own")
+    if len(stored) > 1:
+        raise RowRefused(
+            f"{describe_conflict(response, where)}. It has {len(stored)} of them: which one to replace is not clear"
+        )
+    if old.pk in find_used_in_batch(added):
+        raise RowRefused(
+            f"{describe_conflict(response, where)}. The other cannot be replaced: it was judged, reviewed, scored, discussed, "
+            "reserved or exported already"
+        )
+    response.replaces = (response.candidate.name, old.sha256)
+    response.metadata = {**response.metadata, REPLACES: old.pk}
+
+
+def find_used_in_batch(added: EntryAddition) -> set[int]:
+    """The used responses of a batch, looked up once, and only if something is to be replaced."""
+    batch = added.batch
+    if batch.used is None:
+        stored = (one.pk for query in batch.queries.values() for one in query.responses.values())
+        batch.used = find_used_responses({pk for pk in stored if pk is not None})
+    return batch.used
+
+
+def excerpt_messages(messages: Sequence[Message]) -> str:
+    return shorten_excerpt(messages_to_text(messages[-1:]))
+
+
+def shorten_excerpt(text: str) -> str:
+    words = " ".join(text[: EXCERPT_CHARACTERS * 2].split())
+    return words if len(words) < EXCERPT_CHARACTERS else f"{words[:EXCERPT_CHARACTERS]}…"

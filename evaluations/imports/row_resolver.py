@@ -1,0 +1,401 @@
+"""The rows of a file resolved against what an evaluation holds."""
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.files import (
+    FOLLOW_UPS_KEY,
+    SAMPLE_KEY,
+    BadRow,
+    ComparisonRow,
+    FileRow,
+    QueryPart,
+    QueryRow,
+    ResponseRow,
+    ScoreRow,
+    VerdictRow,
+)
+from evaluations.domain.judges import CallState
+from evaluations.domain.texts import Messages, messages_sha256, query_sha256
+from evaluations.formats.conversations import UNNAMED
+from evaluations.formats.file_reader import FileEntry, sort_sides_by_name, swap_sides
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.formats.values import RowRefused
+from evaluations.imports.additions import EntryAddition, refuse_verdicts_and_scores, resolve_named_aspect, resolve_rater
+from evaluations.imports.lookup import (
+    EntryBatch,
+    ImportContext,
+    encode_score,
+    failure_key,
+    look_up_batch,
+    score_key,
+    verdict_key,
+)
+from evaluations.imports.response_conflicts import RowSkipped, is_new_response, remember_response
+from evaluations.imports.row_sketches import (
+    ComparisonSketch,
+    FailureSketch,
+    QuerySketch,
+    ResponseSketch,
+    ScoreScale,
+    ScoreSketch,
+    SkippedEntry,
+    StatementKey,
+    VerdictSketch,
+    describe_line,
+)
+from evaluations.models.comparisons import Candidate, Query
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.verdicts import Score, Verdict
+
+
+def add_score(added: EntryAddition, row: ScoreRow) -> None:
+    response = resolve_response(added, row)
+    rater = resolve_rater(added, row)
+    if row.value is None:
+        add_score_failure(added, row, response, rater)
+        return
+    aspect = resolve_named_aspect(added, row.aspect)
+    refuse_verdicts_and_scores(added, rater, aspect, Verdict)
+    if is_new_score(added, response, score_key(rater, aspect.key, row.sample or 0), encode_score(row.value)):
+        added.new.append(ScoreSketch(rater, response, aspect, row, row.value))
+    added.scales.append((row.aspect, ScoreScale(row.value, row.value, row.lower_is_better)))
+
+
+def add_score_failure(added: EntryAddition, row: ScoreRow, response: ResponseSketch, rater: Rater) -> None:
+    """Add a judge's failure on a response as a call without an answer. It adds no aspect and no scale."""
+    shown, sample = ShownOrder.AS_STORED.value, row.sample or 0
+    if is_new_score(added, response, failure_key(rater, shown, sample), row.failure):
+        added.new.append(FailureSketch(rater, response, shown, sample, row.failure, row.rationale))
+
+
+def is_new_score(added: EntryAddition, response: ResponseSketch, key: StatementKey, word: str) -> bool:
+    """Whether this score is new. Another value in its place is refused."""
+    subject = ("score", *response.key)
+    found = added.said(response.query, subject, response.said, key)
+    if found is None:
+        added.say(response.query, subject, response.said, key, word)
+    elif found[0] != word:
+        raise RowRefused(f"the same score stands {describe_line(found[1])} with the value {found[0]}, not {word}")
+    return found is None
+
+
+def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
+    query = added.batch.queries.get(row.query_key)
+    known = query.responses.values() if query else ()
+    matching = [one for one in known if one.candidate.name == row.candidate]
+    if len(matching) > 1:  # the one that stands beside the score, if any
+        matching = [one for one in matching if one in added.answered] or matching
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise RowRefused(
+            f"query “{row.query_key}” has {len(matching)} responses of “{row.candidate}”: which one is not clear"
+        )
+    if query is None:
+        raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
+    if row.candidate not in added.batch.around.candidates:
+        raise RowRefused(f"there is no candidate “{row.candidate}” in this evaluation")
+    raise RowRefused(f"query “{row.query_key}” has no response of “{row.candidate}”")
+
+
+CHOICE_WORDS: Final = frozenset(map(str, Choice))
+
+FAILURE_WORDS: Final = frozenset(map(str, CallState))
+
+ROWS_PER_KIND: Final = {ComparisonRow: 4, ResponseRow: 2}
+
+
+@contextmanager
+def garbage_collection_off() -> Iterator[None]:
+    """Switch the garbage collector off: a batch is thousands of objects, freed by hand."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@garbage_collection_off()
+def resolve_batch(
+    around: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None = None
+) -> EntryBatch:
+    """Resolve a batch against the stored rows. An entry with one bad row adds nothing."""
+    batch = look_up_batch(around, items, seen)
+    for item in items:
+        if isinstance(item, BadRow):
+            batch.outcomes.append(item)
+            continue
+        added = EntryAddition(batch, item.line)
+        try:
+            for row in item.rows:
+                add_row(added, row)
+        except RowRefused as refused:
+            added.take_out()
+            batch.outcomes.append(BadRow(item.line, str(refused)))
+        except RowSkipped:
+            added.take_out()
+            batch.outcomes.append(SkippedEntry(item.line))
+        else:
+            batch.outcomes.append(added.keep())
+    if seen:
+        seen.flush()
+    return batch
+
+
+# ---- adding rows, one entry at a time --------------------------------------------------------
+
+
+def add_row(added: EntryAddition, row: FileRow) -> None:
+    if isinstance(row, ComparisonRow):
+        add_comparison_row(added, row)
+    elif isinstance(row, ResponseRow):
+        query = add_query(added, row.query)
+        messages = insert_follow_ups(query, row.response) if row.lacks_questions else row.response
+        add_response(added, query, row.candidate, messages, row.metadata, row.sample)
+    elif isinstance(row, QueryRow):
+        add_query(added, row.query)
+    elif isinstance(row, VerdictRow):
+        add_verdict(added, row)
+    elif isinstance(row, ScoreRow):
+        add_score(added, row)
+
+
+def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
+    sha256 = query_sha256(part.messages, part.context, part.reference)
+    known = added.batch.queries.get(part.key)
+    if known is not None:
+        refuse_other_query(known, part, sha256)
+        return known
+    if part.is_stand_in and not part.messages:
+        raise RowRefused(
+            f"there is no query “{part.key}” in this evaluation: its words are in another file, import that one first"
+        )
+    query = QuerySketch(part.key, part.cluster, part.category, sha256, line=added.line, part=part, fresh=True)
+    added.put(added.batch.queries, part.key, query)
+    added.new.append(query)
+    return query
+
+
+def refuse_other_query(known: QuerySketch, part: QueryPart, sha256: str) -> None:
+    """Refuse a query whose id belongs to another query. Parts that a row leaves out do not contradict."""
+    if sha256 != known.sha256 and not part.is_stand_in and not is_same_query_in_part(known, part):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another text")
+    if part.cluster not in (known.cluster, part.key):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another cluster")
+    if part.category not in (known.category, ""):
+        raise RowRefused(f"query “{part.key}” stands {known.where} with another category")
+
+
+def is_same_query_in_part(known: QuerySketch, part: QueryPart) -> bool:
+    """Whether the row repeats the query without its context or its reference answer."""
+    if part.context is not None and part.reference is not None:
+        return False
+    stored = find_full_query(known)
+    if stored is None:
+        return False
+    context = stored.context if part.context is None else part.context
+    reference = stored.reference if part.reference is None else part.reference
+    return query_sha256(part.messages, context, reference) == known.sha256
+
+
+def find_full_query(known: QuerySketch) -> QueryPart | Query | None:
+    """The full query, or None for a query of an earlier line of a file that is only checked."""
+    return known.part or (Query.all_rows.filter(pk=known.pk).first() if known.pk else None)
+
+
+def insert_follow_ups(query: QuerySketch, response: Messages) -> Messages:
+    """Insert the user's later turns, which a file of responses does not hold, into a response."""
+    told = find_full_query(query)
+    follow_ups = iter(told.metadata.get(FOLLOW_UPS_KEY, ()) if told else ())
+    turns = [{**turn, "content": next(follow_ups, None)} if turn["role"] == "user" else turn for turn in response]
+    if any(turn["content"] is None for turn in turns):
+        raise RowRefused(f"query “{query.key}” is here without its later turns: import the file of the questions first")
+    return cast("Messages", turns)
+
+
+def add_response(
+    added: EntryAddition,
+    query: QuerySketch,
+    name: str,
+    messages: Messages,
+    metadata: Mapping[str, Any],
+    sample: int | None,
+) -> ResponseSketch:
+    around = added.batch.around
+    candidate = around.candidates.get(name)
+    if candidate is None:
+        candidate = added.name(around.candidates, name, Candidate(evaluation=around.evaluation, name=name))
+    key = (name, messages_sha256(messages))
+    known = query.responses.get(key)
+    if known is not None:
+        added.answered.append(known)
+        return known
+    response = ResponseSketch(
+        query, candidate, key[1], line=added.line, sample=sample, messages=messages, metadata=metadata
+    )
+    is_to_be_stored = is_new_response(added, response)
+    added.put(query.responses, key, response)
+    if is_to_be_stored:
+        added.new.append(response)
+        remember_response(added, response)
+    added.answered.append(response)
+    return response
+
+
+def add_comparison_row(added: EntryAddition, row: ComparisonRow) -> None:
+    query = add_query(added, row.query)
+    own = {} if row.sample is None else {SAMPLE_KEY: row.sample}
+    first = add_response(added, query, row.candidate_a, row.response_a, own, row.sample)
+    second = add_response(added, query, row.candidate_b, row.response_b, own, row.sample)
+    turned = row.candidate_a > row.candidate_b
+    added.turned = added.turned or (turned and row.candidate_a not in UNNAMED)
+    a, b = (second, first) if turned else (first, second)
+    key = (*a.key, *b.key)
+    if key in query.comparisons:
+        added.brought.append(query.comparisons[key])
+        return
+    comparison = ComparisonSketch(query, a, b, turned, metadata=row.metadata)
+    added.put(query.comparisons, key, comparison)
+    added.brought.append(comparison)
+    remembered = ("comparison", *key)
+    if added.batch.before(query, remembered) is None:
+        added.new.append(comparison)
+        added.remember(query, remembered)
+
+
+def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
+    comparison = resolve_comparison(added, row)
+    told = orient_as_stored(row, comparison)
+    added.turned = added.turned or (told is not row and row.candidate_a not in UNNAMED)
+    rater = resolve_rater(added, told)
+    if told.choice in FAILURE_WORDS:
+        add_verdict_failure(added, told, comparison, rater)
+    else:
+        add_choice(added, told, comparison, rater)
+
+
+def add_choice(added: EntryAddition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
+    aspect = resolve_verdict_aspect(added, told)
+    refuse_verdicts_and_scores(added, rater, aspect, Score)
+    if is_new_verdict(added, comparison, verdict_key(rater, aspect.key, told.shown, told.sample or 0), told.choice):
+        added.new.append(VerdictSketch(rater, comparison, aspect, told))
+
+
+def add_verdict_failure(added: EntryAddition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
+    """Add a judge's failure as a call without an answer, one for all aspects."""
+    resolve_verdict_aspect(added, told)
+    if is_new_verdict(added, comparison, failure_key(rater, told.shown, told.sample or 0), told.choice):
+        added.new.append(FailureSketch(rater, comparison, told.shown, told.sample or 0, told.choice, told.rationale))
+
+
+def is_new_verdict(added: EntryAddition, comparison: ComparisonSketch, key: StatementKey, word: str) -> bool:
+    """Whether this verdict is new. Another choice in its place is refused."""
+    subject = ("verdict", *comparison.key)
+    found = added.said(comparison.query, subject, comparison.said, key)
+    if found is None:
+        added.say(comparison.query, subject, comparison.said, key, word)
+    elif found[0] != word:
+        raise RowRefused(f"the same verdict stands {describe_line(found[1])} with the choice {found[0]}, not {word}")
+    return found is None
+
+
+# ---- what a verdict row means by its names ---------------------------------------------------
+
+
+def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketch:
+    query = added.batch.queries.get(row.query_key)
+    matching = [one for one in query.comparisons.values() if is_comparison_of_row(one, row)] if query else []
+    if len(matching) > 1:  # the one that stands beside the verdict, if any
+        matching = [one for one in matching if one in added.brought] or matching
+    if len(matching) == 1:
+        refuse_other_texts(matching[0], row)
+        return matching[0]
+    named = (
+        " of " + " and ".join(f"“{name}”" for name in list_named_candidates(row)) if list_named_candidates(row) else ""
+    )
+    if len(matching) > 1:
+        what = (
+            "the row does not name the other candidate"
+            if len(list_named_candidates(row)) == 1
+            else "which one is not clear"
+        )
+        raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: {what}")
+    if query is None:
+        raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
+    for name in list_named_candidates(row):
+        if name not in added.batch.around.candidates:
+            raise RowRefused(f"there is no candidate “{name}” in this evaluation")
+    raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
+
+
+def is_comparison_of_row(comparison: ComparisonSketch, row: VerdictRow) -> bool:
+    named = list_named_candidates(row)
+    is_one_twice = len(set(named)) < len(named)
+    return not is_one_twice and {comparison.a.candidate.name, comparison.b.candidate.name}.issuperset(named)
+
+
+def list_named_candidates(row: VerdictRow) -> list[str]:
+    """The candidates that a row names: two, one, or none if it only gives the order shown."""
+    return [name for name in (row.candidate_a, row.candidate_b) if name is not None]
+
+
+def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
+    """Refuse a row, joined by number alone, whose texts differ from the stored ones."""
+    if row.expected_texts is None:
+        return
+    query, first, second = row.expected_texts
+    stored = [comparison.a.sha256, comparison.b.sha256]
+    expected = [messages_sha256([{"role": "assistant", "content": text}]) for text in (first, second)]
+    if comparison.query.text != query or (stored[::-1] if comparison.turned else stored) != expected:
+        raise RowRefused(f"the texts are not those of query “{row.query_key}”: it is another file, or another order")
+
+
+def orient_as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRow:
+    """The row in terms of the comparison's A and B."""
+    if row.candidate_a is not None:
+        return sort_sides_by_name(row)
+    is_turned = comparison.turned if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
+    return swap_sides(row) if is_turned else row
+
+
+def resolve_verdict_aspect(added: EntryAddition, row: VerdictRow) -> Aspect:
+    offered = added.batch.around.offered.get(row.aspect)
+    if offered is None:
+        added.imported_aspects.append(row.aspect)
+    elif row.choice in CHOICE_WORDS and row.choice not in offered:
+        raise RowRefused(f"the rubric does not offer {row.choice} for {row.aspect}")
+    return resolve_named_aspect(added, row.aspect)
+
+
+def batch_entries(items: Iterator[FileEntry | BadRow], most: int) -> Iterator[list[FileEntry | BadRow]]:
+    """Batches of entries that add about ``most`` rows each."""
+    while batch := read_next_batch(items, most):
+        yield batch
+
+
+@garbage_collection_off()
+def read_next_batch(items: Iterator[FileEntry | BadRow], most: int) -> list[FileEntry | BadRow]:
+    batch: list[FileEntry | BadRow] = []
+    weight = 0
+    for item in items:
+        batch.append(item)
+        weight += count_brought_rows(item)
+        if weight >= most:
+            break
+    return batch
+
+
+def count_brought_rows(item: FileEntry | BadRow) -> int:
+    """A comparison brings its query and two responses, a response its query; a bad row is read all the same."""
+    if isinstance(item, BadRow):
+        return 1
+    if len(item.rows) == 1:
+        return ROWS_PER_KIND.get(type(item.rows[0]), 1)
+    return sum(ROWS_PER_KIND.get(type(row), 1) for row in item.rows)

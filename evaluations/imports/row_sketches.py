@@ -1,0 +1,180 @@
+"""Lightweight rows that an import carries instead of objects of the ORM."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Final
+
+from evaluations.domain.files import BadRow, QueryPart, ScoreRow, VerdictRow
+from evaluations.domain.texts import Messages, messages_to_text
+from evaluations.models.comparisons import Candidate
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """The range of the scores of one aspect, and which end is better."""
+
+    low: float
+    high: float
+    lower_is_better: bool
+
+    def joined(self, other: "ScoreScale") -> "ScoreScale":
+        return replace(self, low=min(self.low, other.low), high=max(self.high, other.high))
+
+
+ScoreScales = Mapping[str, ScoreScale]
+
+# What a rater says, by which it is told apart from all else that is said of the same thing.
+StatementKey = tuple[str | int, ...]
+
+# The word that was said, and the line it was said in; None where it is stored.
+Statement = tuple[str, int | None]
+
+ResponseKey = tuple[str, str]
+
+ComparisonKey = tuple[str, str, str, str]
+
+
+@dataclass(slots=True, eq=False)
+class QuerySketch:
+    """``line``: where in this file it stands; None where it is stored. ``part``: its words, if it is new."""
+
+    key: str
+    cluster: str
+    category: str
+    sha256: str
+    pk: int | None = None
+    line: int | None = None
+    part: QueryPart | None = None
+    stored_text: str = ""
+    owner: int = 0  # under which `Seen` keeps what this file says of it
+    fresh: bool = False  # this file said nothing of it before
+    responses: "dict[ResponseKey, ResponseSketch]" = field(default_factory=dict)
+    comparisons: "dict[ComparisonKey, ComparisonSketch]" = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return messages_to_text(self.part.messages) if self.part else self.stored_text
+
+    @property
+    def where(self) -> str:
+        return describe_line(self.line)
+
+
+@dataclass(slots=True, eq=False)
+class ResponseSketch:
+    query: QuerySketch
+    candidate: Candidate
+    sha256: str
+    pk: int | None = None
+    line: int | None = None  # where in this file it stands; None where it is stored
+    sample: int | None = None
+    replaces: ResponseKey | None = None  # the one whose place it takes
+    messages: Messages = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    said: dict[StatementKey, Statement] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ResponseKey:
+        return self.candidate.name, self.sha256
+
+
+@dataclass(slots=True, eq=False)
+class ComparisonSketch:
+    query: QuerySketch
+    a: ResponseSketch
+    b: ResponseSketch
+    turned: bool
+    pk: int | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    said: dict[StatementKey, Statement] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ComparisonKey:
+        return *self.a.key, *self.b.key
+
+
+@dataclass(slots=True, eq=False)
+class VerdictSketch:
+    """``told``: the row in terms of the comparison's A and B."""
+
+    rater: Rater
+    comparison: ComparisonSketch
+    aspect: Aspect
+    told: VerdictRow
+
+
+@dataclass(slots=True, eq=False)
+class FailureSketch:
+    """``shown``: a response alone has no order, and is stored as calls about it are."""
+
+    rater: Rater
+    subject: ComparisonSketch | ResponseSketch
+    shown: str
+    sample: int
+    state: str
+    rationale: str
+
+
+@dataclass(slots=True, eq=False)
+class ScoreSketch:
+    rater: Rater
+    response: ResponseSketch
+    aspect: Aspect
+    told: ScoreRow
+    value: float
+
+
+RowSketch = QuerySketch | ResponseSketch | ComparisonSketch | VerdictSketch | FailureSketch | ScoreSketch
+
+
+def describe_line(line: int | None) -> str:
+    return f"in line {line}" if line else "here already"
+
+
+@dataclass(frozen=True)
+class SkippedEntry:
+    """An entry that is left out because a person chose to skip such entries."""
+
+    line: int
+
+
+# What an entry came to: the reason why it is bad, or what it brings; nothing where all of it is here already.
+EntryOutcome = BadRow | SkippedEntry | Sequence[RowSketch]
+
+SKETCH_NAMES: Final[Mapping[type, str]] = {
+    QuerySketch: "queries",
+    ResponseSketch: "responses",
+    ComparisonSketch: "comparisons",
+    VerdictSketch: "verdicts",
+    ScoreSketch: "scores",
+    FailureSketch: "failures",
+}
+
+
+@dataclass(frozen=True)
+class OutcomeCounts:
+    """How many entries are new, unchanged, skipped or bad, with the number of new rows by kind."""
+
+    stored: int
+    unchanged: int
+    skipped: int
+    bad: int
+    new: Counter[str]
+
+
+def list_good_outcomes(outcomes: Iterable[EntryOutcome]) -> Iterator[Sequence[RowSketch]]:
+    """The new rows of entries that are neither bad nor skipped."""
+    return (one for one in outcomes if not isinstance(one, (BadRow, SkippedEntry)))
+
+
+def count_outcomes(outcomes: Sequence[EntryOutcome]) -> OutcomeCounts:
+    good = list(list_good_outcomes(outcomes))
+    stored = sum(1 for one in good if one)
+    skipped = sum(isinstance(one, SkippedEntry) for one in outcomes)
+    new = Counter(map(type, chain.from_iterable(good)))
+    counted = Counter({SKETCH_NAMES[kind]: number for kind, number in new.items()})
+    return OutcomeCounts(stored, len(good) - stored, skipped, len(outcomes) - len(good) - skipped, counted)

@@ -1,0 +1,226 @@
+"""Prepared rows are written into the tables past the ORM."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.utils import timezone
+
+from evaluations.comparisons.pairing.selectors import draw_shuffle
+from evaluations.domain.choices import INCONSISTENT, Choice, Stage
+from evaluations.domain.texts import (
+    ComparisonOrigin,
+    cluster_number,
+    detect_markup,
+    messages_to_json,
+    messages_to_text,
+    near_duplicate_key,
+)
+from evaluations.imports.row_sketches import (
+    ComparisonSketch,
+    FailureSketch,
+    QuerySketch,
+    ResponseSketch,
+    RowSketch,
+    ScoreSketch,
+    VerdictSketch,
+)
+from evaluations.models.bulk import insert_prepared, prepare_time, reserve_row_ids, to_json_text
+from evaluations.models.comparisons import Comparison, Query, Response
+from evaluations.models.imports import Import
+from evaluations.models.runs import Call
+from evaluations.models.text_flags import encode_flags
+from evaluations.models.verdicts import Score, Verdict
+from evaluations.verdicts.packed_votes import ImportedVerdict, pack_imported_verdicts
+
+# Columns that have no default of the database's own are named, empty ones too.
+QUERY_COLUMNS: Final = (
+    *("id", "created_at", "evaluation_id", "source_import_id", "key", "cluster", "cluster_number", "messages", "text"),
+    *("context", "reference", "category", "metadata", "flags", "sha256", "likeness"),
+)
+RESPONSE_COLUMNS: Final = (
+    *("id", "created_at", "source_import_id", "query_id", "candidate_id", "messages", "sha256", "characters"),
+    *("markup", "metadata", "flags"),
+)
+COMPARISON_COLUMNS: Final = (
+    *("id", "created_at", "evaluation_id", "source_import_id", "query_id", "response_a_id", "response_b_id"),
+    *("candidate_a", "candidate_b", "category", "origin", "turned", "shuffle", "metadata"),
+)
+VERDICT_COLUMNS: Final = (
+    *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "stage", "shown", "choice", "inconsistent"),
+    *("source_import_id", "rationale", "note", "reason"),
+)
+SCORE_COLUMNS: Final = (
+    *("created_at", "rater_id", "response_id", "aspect_id", "value", "sample", "stage", "source_import_id"),
+    *("rationale", "note", "reason"),
+)
+ColumnValues = tuple[Any, ...]
+
+
+@dataclass
+class PreparedRows:
+    """New rows with all but the numbers of what they point at. To make them takes longest, and no database."""
+
+    now: Any
+    queries: list[tuple[QuerySketch, ColumnValues]] = field(default_factory=list)
+    responses: list[tuple[ResponseSketch, ColumnValues]] = field(default_factory=list)
+    comparisons: list[tuple[ComparisonSketch, ColumnValues]] = field(default_factory=list)
+    verdicts: list[VerdictSketch] = field(default_factory=list)
+    failures: list[FailureSketch] = field(default_factory=list)
+    scores: list[ScoreSketch] = field(default_factory=list)
+
+
+def prepare_rows(sketches: Iterable[RowSketch]) -> PreparedRows:
+    by_kind: dict[type, list[Any]] = defaultdict(list)
+    for sketch in sketches:
+        by_kind[type(sketch)].append(sketch)
+    ready = PreparedRows(timezone.now())
+    ready.queries = prepare_queries(by_kind[QuerySketch])
+    ready.responses = prepare_responses(by_kind[ResponseSketch])
+    ready.comparisons = [
+        (one, (ComparisonOrigin.IMPORTED.value, one.turned, draw_shuffle(), to_json_text(one.metadata)))
+        for one in by_kind[ComparisonSketch]
+    ]
+    ready.verdicts = by_kind[VerdictSketch]
+    ready.failures = by_kind[FailureSketch]
+    ready.scores = by_kind[ScoreSketch]
+    return ready
+
+
+def prepare_queries(queries: Sequence[QuerySketch]) -> list[tuple[QuerySketch, ColumnValues]]:
+    parts = [part for query in queries if (part := query.part)]
+    flags = encode_flags(
+        [[*list_message_texts(part.messages), part.context or "", part.reference or ""] for part in parts]
+    )
+    return [
+        (
+            query,
+            (
+                *(query.key, query.cluster, cluster_number(query.cluster)),
+                *(
+                    messages_to_json(part.messages),
+                    text := messages_to_text(part.messages),
+                    part.context,
+                    part.reference,
+                ),
+                *(
+                    query.category,
+                    to_json_text(part.metadata),
+                    flagged,
+                    query.sha256,
+                    near_duplicate_key(text, part.context),
+                ),
+            ),
+        )
+        for query, part, flagged in zip(queries, parts, flags, strict=True)
+    ]
+
+
+def prepare_responses(responses: Sequence[ResponseSketch]) -> list[tuple[ResponseSketch, ColumnValues]]:
+    flags = encode_flags([list_message_texts(response.messages) for response in responses])
+    ready = []
+    for response, flagged in zip(responses, flags, strict=True):
+        text = messages_to_text(response.messages)
+        told = (messages_to_json(response.messages), response.sha256, len(text), int(detect_markup(text)))
+        ready.append((response, (*told, to_json_text(response.metadata), flagged)))
+    return ready
+
+
+# ---- inside the transaction: what points at a row comes after it ---------------------------------
+
+
+def write_prepared_rows(importing: Import, ready: PreparedRows) -> None:
+    write_queries(importing, ready)
+    write_responses(importing, ready)
+    write_comparisons(importing, ready)
+    write_failures(importing, ready.failures)
+    write_verdict_rows(importing, ready.verdicts, ready.now)
+    write_score_rows(importing, ready.scores, ready.now)
+
+
+def write_queries(importing: Import, ready: PreparedRows) -> None:
+    about = (prepare_time(ready.now), importing.evaluation_id, importing.pk)
+    rows = []
+    for pk, (query, columns) in zip(reserve_row_ids(Query, len(ready.queries)), ready.queries, strict=True):
+        query.pk = pk
+        rows.append((pk, *about, *columns))
+    insert_prepared(Query, QUERY_COLUMNS, rows)
+
+
+def write_responses(importing: Import, ready: PreparedRows) -> None:
+    about = (prepare_time(ready.now), importing.pk)
+    rows = []
+    for pk, (response, columns) in zip(reserve_row_ids(Response, len(ready.responses)), ready.responses, strict=True):
+        response.pk = pk
+        rows.append((pk, *about, response.query.pk, response.candidate.pk, *columns))
+    insert_prepared(Response, RESPONSE_COLUMNS, rows)
+
+
+def write_comparisons(importing: Import, ready: PreparedRows) -> None:
+    about = (prepare_time(ready.now), importing.evaluation_id, importing.pk)
+    rows = []
+    for pk, (one, columns) in zip(reserve_row_ids(Comparison, len(ready.comparisons)), ready.comparisons, strict=True):
+        one.pk = pk
+        said_again = (one.a.candidate.pk, one.b.candidate.pk, one.query.category)
+        rows.append((pk, *about, one.query.pk, one.a.pk, one.b.pk, *said_again, *columns))
+    insert_prepared(Comparison, COMPARISON_COLUMNS, rows)
+
+
+def write_failures(importing: Import, failures: Sequence[FailureSketch]) -> None:
+    Call.all_rows.bulk_create(
+        Call(
+            judge=one.rater.judge,
+            comparison_id=one.subject.pk if isinstance(one.subject, ComparisonSketch) else None,
+            response_id=one.subject.pk if isinstance(one.subject, ResponseSketch) else None,
+            shown=one.shown,
+            sample=one.sample,
+            source_import=importing,
+            state=one.state,
+            rationale=one.rationale,
+        )
+        for one in failures
+    )
+
+
+def write_verdict_rows(importing: Import, verdicts: Sequence[VerdictSketch], now: datetime) -> None:
+    rows, kept, now_ready = [], [], prepare_time(now)
+    for one in verdicts:
+        told, at = one.told, parse_verdict_time(one.told.created_at) or now
+        at_ready = now_ready if at is now else prepare_time(at)
+        inconsistent = told.choice == INCONSISTENT
+        choice, shown = Choice.TIE.value if inconsistent else str(told.choice), str(told.shown)
+        on, sample = one.comparison.pk or 0, told.sample or 0
+        rows.append(
+            (
+                *(at_ready, one.rater.pk, on, one.aspect.pk, sample, Stage.FIRST.value, shown, choice, inconsistent),
+                *(importing.pk, told.rationale, told.note, ""),
+            )
+        )
+        kept.append(ImportedVerdict(one.rater.pk, on, one.aspect.pk, shown, sample, choice, inconsistent, at))
+    insert_prepared(Verdict, VERDICT_COLUMNS, rows)
+    pack_imported_verdicts(importing, kept)
+
+
+def write_score_rows(importing: Import, scores: Sequence[ScoreSketch], now: datetime) -> None:
+    at = prepare_time(now)
+    rows = [
+        (
+            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.value, one.told.sample or 0),
+            *(Stage.FIRST.value, importing.pk, one.told.rationale, "", ""),
+        )
+        for one in scores
+    ]
+    insert_prepared(Score, SCORE_COLUMNS, rows)
+
+
+def list_message_texts(messages: Sequence[Any]) -> list[str]:
+    return [turn["content"] for turn in messages]
+
+
+def parse_verdict_time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    told = datetime.fromisoformat(text)
+    return told if told.tzinfo else told.replace(tzinfo=UTC)

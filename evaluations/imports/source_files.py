@@ -1,0 +1,96 @@
+"""The files that imports read, from their path to their first rows."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from time import time
+from typing import Any, BinaryIO, Final, cast
+
+from django.conf import settings
+from django.core.files.uploadedfile import TemporaryUploadedFile
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import FileLimits
+from evaluations.formats.archives import pack_folder
+from evaluations.formats.file_sample import sample_file
+from evaluations.formats.sources import open_source
+
+# Nobody is still sending a file that was last written to so long ago.
+STALE_AFTER: Final = timedelta(days=1)
+
+
+def file_limits() -> FileLimits:
+    return FileLimits(settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR))
+
+
+@contextmanager
+def open_import_path(path: str) -> Iterator[tuple[BinaryIO, str]]:
+    """Open a file with its name. A folder is packed into a temporary ZIP."""
+    if not Path(path).is_dir():
+        with Path(path).open("rb") as file:
+            yield file, path
+        return
+    folder = Path(path).resolve()
+    name = f"{folder.name}.zip"
+    with TemporaryUploadedFile(name, "application/zip", 0, None) as packed:
+        pack_folder(folder, cast(BinaryIO, packed))
+        packed.size = packed.tell()
+        yield cast(BinaryIO, packed), name
+
+
+def remove_stale_uploads() -> None:
+    """Remove uploads and unpacked files that killed processes left."""
+    for path in Path(settings.SCRATCH_DIR).iterdir():
+        with suppress(OSError):
+            if path.is_file() and path.stat().st_mtime < time() - STALE_AFTER.total_seconds():
+                path.unlink()
+
+
+SAMPLED_ROWS: Final = 200  # rows
+
+SHOWN_ROWS: Final = 3
+
+MAX_DISTINCT_WORDS: Final = 12  # different values of a column that a person can be asked about
+
+MAX_WORD_LENGTH: Final = 80
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns and first rows of a file, with the words of columns that hold few."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    words: Mapping[str, tuple[str, ...]]
+
+
+def read_column_names(file: BinaryIO, name: str) -> tuple[str, ...]:
+    return sample_file(open_source(file, name, file_limits()))[0].columns
+
+
+def read_sheet(file: BinaryIO, name: str) -> Sheet:
+    """Read the columns and first rows. Raises InputRefused if the file cannot be read."""
+    sample, records = sample_file(open_source(file, name, file_limits()))
+    if not sample.rows:
+        list(records)  # which says why none can be read
+    if not sample.columns:
+        raise InputRefused(f"None of the first rows of {name} can be read.")
+    few = {column: found for column in sample.columns if (found := distinct_words(sample.rows, column))}
+    return Sheet(sample.columns, tuple(sample.rows[:SHOWN_ROWS]), few)
+
+
+def distinct_words(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
+    """The distinct values of a column, or nothing if they are too many or too long."""
+    found: dict[str, None] = {}
+    for row in rows:
+        value = row.get(column)
+        if isinstance(value, (dict, list)):
+            return ()
+        text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+        found[text.strip()[: MAX_WORD_LENGTH + 1]] = None
+        if len(found) > MAX_DISTINCT_WORDS or len(text.strip()) > MAX_WORD_LENGTH:
+            return ()
+    return tuple(sorted(found))

@@ -1,0 +1,403 @@
+"""A checked file is stored in short transactions and becomes visible at the end."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from time import monotonic
+from typing import BinaryIO, Final, cast
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from evaluations.audit.events import record_event
+from evaluations.comparisons.pairing.selectors import (
+    Pairing,
+    build_comparison,
+    pair_responses,
+    pairing_seed,
+    parse_pairing,
+)
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, ImportState, NewResponse
+from evaluations.domain.texts import ComparisonOrigin
+from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.seen_index import SeenIndex
+from evaluations.imports.imported_rubrics import (
+    find_scores_with_changed_margin,
+    scales_from_json,
+    update_scores_rubric,
+    update_verdicts_rubric,
+)
+from evaluations.imports.lifecycle import (
+    INTERRUPTED_REASON,
+    NAMED_MODELS,
+    VERSIONS_KEY,
+    ImportStopped,
+    claim_import,
+    clean_up_import,
+    fail_import,
+    find_raters_of_import,
+    release_import_claim,
+    renew_import_claim,
+)
+from evaluations.imports.lookup import EntryBatch, load_import_context
+from evaluations.imports.options import new_response_option, pairing_option, reading_option, tie_margin_option
+from evaluations.imports.pair_forecast import find_keys_to_pair
+from evaluations.imports.replaced_responses import delete_replaced_responses, find_replaced_responses
+from evaluations.imports.row_resolver import batch_entries, resolve_batch
+from evaluations.imports.row_sketches import (
+    EntryOutcome,
+    OutcomeCounts,
+    SkippedEntry,
+    count_outcomes,
+    list_good_outcomes,
+)
+from evaluations.imports.row_writer import PreparedRows, prepare_rows, write_prepared_rows
+from evaluations.imports.sql import add_stored_rows
+from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows, rows_per_lookup, rows_per_transaction
+from evaluations.models.bulk import is_unique_violation, refresh_statistics
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import, finished_imports
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.rubrics import Aspect, next_aspect_slot
+from evaluations.models.runs import Call
+from evaluations.models.transactions import TransactionPacer, is_time_up, pause_after_transaction
+from evaluations.models.verdicts import Ballot, Score, Verdict
+from evaluations.rubrics.services import lock_aspects
+from evaluations.verdicts.recounts import find_imports_of_scores, schedule_recount
+from evaluations.verdicts.response_scores import find_scores_rubric
+
+
+def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
+    """The missing comparisons of the responses to these queries, not saved."""
+    visible = finished_imports() | Q(source_import=importing)
+    ranking = importing.options.get("ranking", ())
+    queries = list(Query.all_rows.filter(visible, evaluation=importing.evaluation, key__in=keys).order_by("pk"))
+    responses: dict[int, list[Response]] = defaultdict(list)
+    here = Response.all_rows.filter(visible, query__in=queries)
+    if importing.options.get("new_response") == NewResponse.REPLACE:
+        here = here.exclude(pk__in=find_replaced_responses(importing, query__in=queries))
+    for response in here.select_related("candidate").defer("messages"):
+        responses[response.query_id].append(response)
+    made = set(Comparison.all_rows.filter(query__in=queries).values_list("response_a", "response_b"))
+    for query in queries:
+        query.evaluation = importing.evaluation
+        for one, other in pair_responses(
+            responses[query.pk], pairing, pairing_seed(importing.evaluation, query.key), ranking
+        ):
+            if not {(one.pk, other.pk), (other.pk, one.pk)} & made:
+                yield build_comparison(query, one, other, origin=ComparisonOrigin.PAIRED, source_import=importing)
+
+
+MAX_TRIES: Final = 3
+
+
+def continue_storing(importing: Import, *, seconds: float | None = None) -> bool:
+    """Store rows for at most this many seconds. Returns whether rows are left.
+
+    A second one who is told to store the same import meanwhile does nothing.
+    """
+    if not claim_import(importing, ImportState.STORING):
+        return False
+    until = None if seconds is None else monotonic() + seconds
+    try:
+        if importing.format == PAIRS_WITHOUT_FILE:
+            finished = store_pairs_of_evaluation(importing, until)
+        else:
+            finished = store_file_rows(importing, until) and store_pairs_of_file(importing, until)
+        if finished:
+            finish_import(importing)
+        else:
+            release_import_claim(importing)
+    except ImportStopped:
+        clean_up_import(importing, until)
+        return False
+    except InputRefused as refused:
+        fail_import(importing, str(refused))
+        return False
+    except IntegrityError as fault:
+        fail_import(
+            importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing of the file was stored."
+        )
+        raise
+    except BaseException:
+        fail_import(importing, INTERRUPTED_REASON)
+        raise
+    if finished:
+        refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, Ballot)
+    return not finished
+
+
+def read_entries_from(
+    importing: Import, file: BinaryIO, counted: SeenIndex, place: int
+) -> Iterator[FileEntry | BadRow]:
+    """The entries of the file from this number on; earlier ones are read too, because their samples count."""
+    return islice(read_file_rows(file, importing.file_name, reading_option(importing), counted).entries, place, None)
+
+
+class OpenImportFile:
+    """A file that is open at an entry, so that the next task can read on from there."""
+
+    def __init__(self, importing: Import, place: int) -> None:
+        self.import_id = importing.pk
+        self.place = place
+        self._counted = SeenIndex()
+        self._file = importing.file.open("rb")
+        self.entries = read_entries_from(importing, cast(BinaryIO, self._file), self._counted, place)
+
+    def put_back(self, items: Sequence[FileEntry | BadRow], place: int) -> None:
+        """What was read and is not stored yet comes first next time."""
+        self.entries = chain(items, self.entries)
+        self.place = place
+
+    def close(self) -> None:
+        self._file.close()
+        self._counted.close()
+
+
+# Of this process; the last one that was put down, in a list of at most one.
+KEPT_OPEN: Final[list[OpenImportFile]] = []
+
+
+def open_file_at(importing: Import, place: int) -> OpenImportFile:
+    """The file that this process left open at this entry, or else opened and read up to it."""
+    while KEPT_OPEN:
+        left = KEPT_OPEN.pop()
+        if (left.import_id, left.place) == (importing.pk, place):
+            return left
+        left.close()
+    return OpenImportFile(importing, place)
+
+
+def store_file_rows(importing: Import, until: float | None) -> bool:
+    opened = open_file_at(importing, importing.rows_done)
+    try:
+        finished = store_entries_until(importing, opened, until)
+    except BaseException:
+        opened.close()
+        raise
+    if finished:
+        opened.close()
+    else:
+        KEPT_OPEN.append(opened)
+    return finished
+
+
+def store_entries_until(importing: Import, opened: OpenImportFile, until: float | None) -> bool:
+    storing = RowStorage(importing, until)
+    for items in batch_entries(opened.entries, rows_per_lookup()):
+        stored = storing.store(items)
+        if storing.is_over:
+            opened.put_back(items[stored:], opened.place + stored)
+            return False
+        opened.place += stored
+    storing.pace.rest()
+    return True
+
+
+class RowStorage:
+    """The rows of one import on their way into the database, until time is up."""
+
+    def __init__(self, importing: Import, until: float | None) -> None:
+        self.importing = importing
+        self.until = until
+        self.pace = TransactionPacer()
+        self.around = load_import_context(importing.evaluation, importing, new_response_option(importing))
+        self.is_over = False
+        self._most = min_bulk_rows()
+
+    def store(self, items: Sequence[FileEntry | BadRow]) -> int:
+        """How many of these were stored. Where another door was quicker with the same row, look again what is there."""
+        done = failed = 0
+        while done < len(items) and not self.is_over:
+            batch = resolve_batch(self.around, items[done:])
+            refuse_bad_rows(self.importing, batch)
+            try:
+                for stored in self.portions(batch):
+                    done, failed = done + stored, 0
+                batch.fall_apart()
+            except IntegrityError as refused:
+                if not is_unique_violation(refused):
+                    raise
+                failed += 1
+                if failed == MAX_TRIES:
+                    raise InputRefused(
+                        "The same rows are being added by someone else: nothing was stored, try again in a moment."
+                    ) from None
+                self.around = load_import_context(
+                    self.importing.evaluation, self.importing, new_response_option(self.importing)
+                )
+        return done
+
+    def portions(self, batch: EntryBatch) -> Iterator[int]:
+        """Store a batch in short transactions, and say of each how many entries it held."""
+        named: Sequence[models.Model] = batch.named
+        outcomes = batch.outcomes
+        at = 0
+        while at < len(outcomes) and not self.is_over:
+            some = take_portion(outcomes, at, self._most)
+            ready = prepare_rows(chain.from_iterable(list_good_outcomes(some)))
+            with self.pace.turn(), transaction.atomic():
+                write_portion(self.importing, named, count_outcomes(some), ready)
+            named = ()
+            at += len(some)
+            self._most = next_bulk_rows(self._most, self.pace.seconds)
+            self.is_over = is_time_up(self.until)
+            yield len(some)
+
+
+def take_portion(outcomes: Sequence[EntryOutcome], at: int, most: int) -> Sequence[EntryOutcome]:
+    """As many outcomes from this one on as make this many rows, but at least one."""
+    rows = 0
+    for end in range(at, len(outcomes)):
+        one = outcomes[end]
+        rows += 0 if isinstance(one, (BadRow, SkippedEntry)) else len(one)
+        if rows >= most:
+            return outcomes[at : end + 1]
+    return outcomes[at:]
+
+
+def refuse_bad_rows(importing: Import, batch: EntryBatch) -> None:
+    if importing.options["skip_bad"]:
+        return
+    for first in batch.bad:
+        raise InputRefused(
+            f"Line {first.line}: {first.reason}. The evaluation changed since the file was checked; nothing was stored."
+        )
+
+
+def write_while_claimed(importing: Import, write_rows: Callable[[], None]) -> None:
+    """Write in one short transaction that first renews the claim on the import."""
+    with pause_after_transaction(), transaction.atomic():
+        renew_import_claim(importing, ImportState.STORING)
+        write_rows()
+
+
+def write_portion(
+    importing: Import, named: Sequence[models.Model], counted: OutcomeCounts, ready: PreparedRows
+) -> None:
+    made = write_named_rows(importing, named) if named else {}
+    summary = {
+        **importing.summary,
+        "new": Counter(importing.summary["new"]) + counted.new,
+        "made": {name: [*importing.summary["made"].get(name, []), *made.get(name, ())] for name in NAMED_MODELS},
+    }
+    add_stored_rows(importing, counted, summary)
+    write_prepared_rows(importing, ready)
+    importing.summary = summary
+
+
+def write_named_rows(importing: Import, named: Sequence[models.Model]) -> dict[str, list[int]]:
+    """Create the new candidates, raters and aspects, and note their ids so that a clean-up finds them."""
+    raters = [row for row in named if isinstance(row, Rater)]
+    aspects = [row for row in named if isinstance(row, Aspect)]
+    if aspects:
+        lock_aspects(importing.evaluation_id)
+        for place, aspect in enumerate(aspects, next_aspect_slot(importing.evaluation_id)):
+            aspect.place = place
+    new: dict[str, Sequence[models.Model]] = {
+        "candidate": Candidate.objects.bulk_create(row for row in named if isinstance(row, Candidate)),
+        "aspect": Aspect.objects.bulk_create(aspects),
+        "judge": Judge.objects.bulk_create([rater.judge for rater in raters if rater.judge]),
+        "rater": Rater.objects.bulk_create(raters),
+    }
+    return {name: [row.pk for row in rows] for name, rows in new.items()}
+
+
+def store_pairs_of_file(importing: Import, until: float | None) -> bool:
+    pairing = pairing_option(importing)
+    if pairing is None:
+        return True
+    with importing.file.open("rb") as file, SeenIndex() as counted:
+        entries = read_entries_from(importing, cast(BinaryIO, file), counted, importing.summary["paired"])
+        for items in batch_entries(entries, rows_per_transaction()):
+            store_pairs_of_batch(importing, items, pairing)
+            if is_time_up(until):
+                return False
+    return True
+
+
+def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
+    """Pair the stored responses of the evaluation, query by query, without a file."""
+    pairing = parse_pairing(importing.options["pair"])
+    queries = Query.objects.filter(evaluation=importing.evaluation_id).order_by("pk")
+    while some := list(
+        queries.filter(pk__gt=importing.summary["paired"]).values_list("pk", "key")[: rows_per_transaction()]
+    ):
+        pairs = build_missing_pairs(importing, [key for _, key in some], pairing)
+        while made := list(islice(pairs, rows_per_transaction())):
+            write_while_claimed(importing, partial(write_pairs, importing, made))
+        importing.summary["paired"] = some[-1][0]
+        renew_import_claim(
+            importing, ImportState.STORING, summary=importing.summary, rows_stored=F("rows_stored") + len(some)
+        )
+        if is_time_up(until):
+            return False
+    return True
+
+
+def store_pairs_of_batch(importing: Import, items: Sequence[FileEntry | BadRow], pairing: Pairing) -> None:
+    pairs = build_missing_pairs(importing, sorted(find_keys_to_pair(items)), pairing)
+    while some := list(islice(pairs, rows_per_transaction())):
+        write_while_claimed(importing, partial(write_pairs, importing, some))
+    importing.summary["paired"] += len(items)
+    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+
+
+def write_pairs(importing: Import, pairs: Sequence[Comparison]) -> None:
+    Comparison.all_rows.bulk_create(pairs)
+    importing.summary["new"]["comparisons"] = importing.summary["new"].get("comparisons", 0) + len(pairs)
+    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+
+
+def finish_import(importing: Import) -> None:
+    """Make all rows of the import visible at once, with the rubrics for their aspects."""
+    stored = Verdict.all_rows.filter(source_import=importing)
+    occurring: dict[str, set[str]] = {key: set() for key in importing.summary["aspects"]}
+    for key, choice in stored.filter(aspect__key__in=occurring).values_list("aspect__key", "choice").distinct():
+        occurring[key].add(choice)
+    raters = find_raters_of_import(importing)
+    scales, margin = scales_from_json(importing.summary.get("scales", {})), tie_margin_option(importing)
+    anew = find_scores_with_changed_margin(importing.evaluation, scales, margin)
+    raters.update(anew.values_list("rater", flat=True).distinct())
+    recounted = find_imports_of_scores(anew) | find_imports_of_scores(find_earlier_scores(importing))
+    with transaction.atomic():
+        renew_import_claim(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
+        if new_response_option(importing) == NewResponse.REPLACE:
+            delete_replaced_responses(importing)
+        versions = update_verdicts_rubric(importing.evaluation, occurring, importing.user)
+        versions += update_scores_rubric(importing.evaluation, scales, margin, importing.user)
+        made = {**importing.summary.get("made", {}), VERSIONS_KEY: versions}
+        Import.objects.filter(pk=importing.pk).update(summary={**importing.summary, "made": made})
+        schedule_recount(recounted)
+        Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
+        importing.refresh_from_db()
+        Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
+        record_event(
+            "stored",
+            importing,
+            user=importing.user,
+            evaluation=importing.evaluation,
+            after=count_import_rows(importing),
+        )
+
+
+def find_earlier_scores(importing: Import) -> QuerySet[Score]:
+    """Earlier scores of the responses that the import's comparisons hold."""
+    if find_scores_rubric(importing.evaluation) is None:
+        return Score.objects.none()
+    made = Comparison.all_rows.filter(source_import=importing)
+    return Score.objects.filter(Q(response__in=made.values("response_a")) | Q(response__in=made.values("response_b")))
+
+
+def count_import_rows(importing: Import) -> dict[str, int]:
+    return {
+        "read": importing.rows_read,
+        "stored": importing.rows_stored,
+        "unchanged": importing.rows_unchanged,
+        **({"skipped": importing.rows_skipped} if importing.rows_skipped else {}),
+        "bad": importing.rows_bad,
+    }

@@ -1,0 +1,327 @@
+"""A stored import is undone where nothing was made of it."""
+
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Final
+
+from django.db import connection, models, transaction
+from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
+from django.db.models.functions import Now
+
+from evaluations.audit.events import record_event
+from evaluations.comparisons.search.services import remove_from_search_index
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ImportState
+from evaluations.domain.reviews import QueueKind
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.rubrics import RubricKind
+from evaluations.imports.lifecycle import (
+    OWNED_MODELS,
+    VERSIONS_KEY,
+    claim_import,
+    delete_rows_of_import,
+    delete_unused_names,
+    find_raters_of_import,
+    refuse_concurrent_import,
+    release_import_claim,
+    renew_import_claim,
+)
+from evaluations.imports.replaced_responses import (
+    exports_since_import,
+    find_replaced_responses,
+    lock_judges_and_queues,
+    taken_slots,
+)
+from evaluations.imports.sql import DELETE_EXPIRED_ASSIGNMENTS, DELETE_QUEUE_ITEMS
+from evaluations.models.batch_sizes import rows_per_transaction
+from evaluations.models.comparisons import Comparison, Response, Tagging
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
+from evaluations.models.imports import Import
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Assignment, Pick, Queue
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Call
+from evaluations.models.search_index import Indexing
+from evaluations.models.transactions import TransactionPacer, is_time_up
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Comment, Label, Review, Score, Verdict
+from evaluations.verdicts.label_counts import get_comparisons_per_batch, split_ids, update_labels
+from evaluations.verdicts.recounts import find_imports_of_scores, schedule_recount
+
+RECOUNTED_TO: Final = "counted_anew_to"  # of an import's summary: the last comparison of others whose labels are right
+CLEARED_TO: Final = "cleared_to"  # the last comparison of its own that nothing hangs on any longer
+MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
+
+
+def start_undo(importing: Import, *, user: User | None) -> None:
+    """Hide all rows of an import; `continue_undo` then removes them. Raises InputRefused if they were used.
+
+    The judges are locked, as by the planning of a run, and the queues, as by whoever takes a place in one.
+    """
+    if importing.evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: bring it back before you undo an import.")
+    refuse_undo_in_state(importing)
+    refuse_concurrent_import(importing.evaluation)
+    with transaction.atomic():
+        lock_judges_and_queues(importing.evaluation)
+        row = Import.objects.select_for_update(of=("self",)).select_related("evaluation").get(pk=importing.pk)
+        refuse_undo_in_state(row)
+        refuse_used_import(row)
+        hide_import(row, user)
+    importing.refresh_from_db()
+
+
+def explain_why_not_undoable(importing: Import) -> str:
+    """The reason why a stored import cannot be undone now, or an empty text."""
+    try:
+        refuse_used_import(importing)
+    except InputRefused as refused:
+        return str(refused)
+    return ""
+
+
+def refuse_undo_in_state(importing: Import) -> None:
+    name = importing.file_name
+    if importing.state == ImportState.UNDONE:
+        raise InputRefused(f"{name} was undone already.")
+    if importing.state == ImportState.UNDOING:
+        raise InputRefused(f"{name} is being undone already.")
+    if importing.state in (ImportState.CANCELLED, ImportState.FAILED):
+        raise InputRefused(f"Nothing of {name} is stored: there is nothing to undo.")
+    if importing.state != ImportState.DONE:
+        raise InputRefused(f"{name} is not stored yet: cancel it instead.")
+
+
+# ---- what was made of it -------------------------------------------------------------------------
+
+
+def refuse_used_import(importing: Import) -> None:
+    if later := find_dependent_imports(importing):
+        named = [f"{one.pk} ({one.file_name})" for one in later[:MAX_NAMED_IMPORTS]]
+        more = [f"{len(later) - len(named)} more"] if len(later) > len(named) else []
+        imports, it, those = ("import", "builds", "that one") if len(later) == 1 else ("imports", "build", "those")
+        raise InputRefused(
+            f"{importing.file_name} cannot be undone: {imports} {join_import_names([*named, *more])} {it} on it. "
+            f"Undo {those} first."
+        )
+    uses = [
+        f"{number:,} {one if number == 1 else many}" for number, one, many in count_uses_of_import(importing) if number
+    ]
+    if uses:
+        raise InputRefused(f"{importing.file_name} cannot be undone: it was used in {join_import_names(uses)}.")
+
+
+def join_import_names(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def find_dependent_imports(importing: Import) -> list[Import]:
+    """The imports that added something to the import's queries, responses or comparisons."""
+    its_comparison, its_response = (Q(**{f"{path}__source_import": importing}) for path in ("comparison", "response"))
+    rows: tuple[QuerySet[models.Model], ...] = (
+        Response.all_rows.filter(query__source_import=importing),
+        Comparison.all_rows.filter(uses_texts_of_import(importing)),
+        Verdict.all_rows.filter(its_comparison),
+        Score.all_rows.filter(its_response),
+        Call.all_rows.filter(its_comparison | its_response),
+    )
+    found: set[int] = set()
+    for some in rows:
+        others = some.exclude(source_import=importing).filter(source_import__isnull=False).order_by()
+        found.update(others.values_list("source_import", flat=True).distinct())
+    return list(Import.objects.filter(pk__in=found).order_by("pk"))
+
+
+def uses_texts_of_import(importing: Import) -> Q:
+    return (
+        Q(query__source_import=importing)
+        | Q(response_a__source_import=importing)
+        | Q(response_b__source_import=importing)
+    )
+
+
+def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
+    """How often each was made of what it brought, and what one and many of those are called."""
+    on_it, said_on = Q(comparison__source_import=importing), verdicts_of_import(importing)
+    later = Q(created_at__gte=importing.stored_at)
+    reviews = Review.all_rows.exclude(source_import=importing)
+    shown = Exists(said_on.filter(rater__judge=OuterRef("judge")))
+    yield reviews.filter(on_it | shown).count(), "review or draft", "reviews and drafts"
+    calls = Call.all_rows.filter(on_it | Q(response__source_import=importing), source_import__isnull=True)
+    yield calls.count(), "judge call", "judge calls"
+    places = Assignment.objects.filter(taken_slots(), item__comparison__source_import=importing)
+    yield places.count(), "place that is reserved or assigned", "places that are reserved or assigned"
+    picks = Pick.objects.filter(item__comparison__source_import=importing)
+    gold = verdicts_of_import(importing, "item__comparison").filter(rater__kind=RaterKind.GOLD)
+    posed = Pick.objects.filter(later, Exists(gold), round__kind=QueueKind.CALIBRATION)
+    yield picks.count() + posed.exclude(pk__in=picks.values("pk")).count(), "place in a queue", "places in queues"
+    settled = Q(Exists(said_on)) & later
+    yield Adjudication.objects.filter(on_it | settled).count(), "resolution", "resolutions"
+    yield Comment.objects.filter(on_it | settled).count(), "comment", "comments"
+    by_hand = Comparison.all_rows.filter(uses_texts_of_import(importing), source_import__isnull=True)
+    yield by_hand.count(), "comparison added by hand", "comparisons added by hand"
+    exports = Export.objects.filter(exports_since_import(importing))
+    yield exports.count(), "export", "exports"
+    yield (
+        len(find_replaced_responses(importing)),
+        "response that took the place of another",
+        "responses that took others' places",
+    )
+
+
+def verdicts_of_import(importing: Import, path: str = "comparison") -> QuerySet[Verdict]:
+    """Its verdicts on the comparison of an outer row."""
+    return Verdict.all_rows.filter(source_import=importing, comparison=OuterRef(path)).order_by()
+
+
+def describe_later_duplicates(importing: Import) -> str:
+    """A sentence on later files that may have skipped rows because of this import."""
+    left_out = Q(rows_unchanged__gt=0) | Q(rows_skipped__gt=0)
+    later = Import.objects.filter(left_out, evaluation=importing.evaluation_id, state=ImportState.DONE)
+    found = list(later.filter(finished_at__gt=importing.stored_at).order_by("pk"))
+    if not found:
+        return ""
+    named = [f"{one.pk} ({one.file_name})" for one in found[:MAX_NAMED_IMPORTS]]
+    more = [f"{len(found) - len(named)} more"] if len(found) > len(named) else []
+    return (
+        f"Rows of {'import' if len(found) == 1 else 'imports'} {join_import_names([*named, *more])} were here already, or "
+        "skipped: if that was for this file's rows, import theirs again."
+    )
+
+
+def hide_import(importing: Import, user: User | None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_EXPIRED_ASSIGNMENTS, [importing.pk])
+        cursor.execute(DELETE_QUEUE_ITEMS, [importing.pk])
+    reset_queue_fill(importing.evaluation)
+    Indexing.objects.filter(source_import=importing).delete()
+    Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, seen_at=None, reason="")
+    mark_material_changed(importing)
+    record_event("undid", importing, user=user, evaluation=importing.evaluation, before=importing.brought)
+
+
+def reset_queue_fill(evaluation: Evaluation) -> None:
+    """Have each queue filled and counted again before its next item is taken."""
+    Queue.objects.filter(rubric_version__rubric__evaluation=evaluation).update(last_comparison=0)
+
+
+def mark_material_changed(importing: Import) -> None:
+    """Reports on its raters and comparisons are made anew."""
+    Rater.objects.filter(pk__in=find_raters_of_import(importing)).update(verdicts_changed_at=Now())
+    Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
+
+
+# ---- in small steps ------------------------------------------------------------------------------
+
+
+def continue_undo(importing: Import, *, seconds: float | None = None) -> bool:
+    """Remove hidden rows for at most this many seconds. Returns whether rows are left."""
+    if not claim_import(importing, ImportState.UNDOING):
+        return False
+    until = None if seconds is None else monotonic() + seconds
+    finished = False
+    try:
+        finished = restore_if_used(importing) or remove_imported_rows(importing, until)
+    finally:
+        release_import_claim(importing)
+    return not finished
+
+
+def restore_if_used(importing: Import) -> bool:
+    """Restore the import if a review or call used it while it was being hidden."""
+    if importing.summary.get("removing"):
+        return False
+    with transaction.atomic():
+        lock_judges_and_queues(importing.evaluation)
+        try:
+            refuse_used_import(importing)
+        except InputRefused as refused:
+            renew_import_claim(importing, ImportState.UNDOING, state=ImportState.DONE, reason=str(refused))
+            reset_queue_fill(importing.evaluation)
+            mark_material_changed(importing)
+            told = {"reason": str(refused)}
+            record_event("stored again", importing, user=None, evaluation=importing.evaluation, after=told)
+            return True
+        importing.summary = {**importing.summary, "removing": True}
+        renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+    return False
+
+
+def remove_imported_rows(importing: Import, until: float | None) -> bool:
+    """Whether nothing of it is left."""
+    pace = TransactionPacer()
+    if not (recount_labels_of_others(importing, pace, until) and remove_dependent_rows(importing, pace, until)):
+        return False
+    for model in OWNED_MODELS:
+        renew_import_claim(importing, ImportState.UNDOING)
+        if not delete_rows_of_import(model, importing, pace, until):
+            return False
+    pace.rest()
+    gone = (ImportState.UNDOING, ImportState.UNDONE)  # of those before, too: what was needed still may be free by now
+    undone = list(Import.objects.filter(evaluation=importing.evaluation_id, state__in=gone).order_by("-finished_at"))
+    for step in (delete_imported_versions, delete_unused_names):
+        for one in undone:
+            step(one)
+    importing.file.delete(save=False)
+    with transaction.atomic():
+        renew_import_claim(importing, ImportState.UNDOING, state=ImportState.UNDONE, file="")
+        record_event("removed", importing, user=None, evaluation=importing.evaluation, after=importing.brought)
+    importing.refresh_from_db()
+    return True
+
+
+def recount_labels_of_others(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
+    """Recount the labels of remaining comparisons on which raters of this import voted."""
+    ids = find_comparisons_voted_on(importing, importing.summary.get(RECOUNTED_TO, 0))
+    for some in split_ids(ids, get_comparisons_per_batch(importing)):
+        with pace.turn(), transaction.atomic():
+            update_labels(some)
+            importing.summary = {**importing.summary, RECOUNTED_TO: some[-1]}
+            renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+        if is_time_up(until) and some[-1] != ids[-1]:
+            return False
+    return True
+
+
+def find_comparisons_voted_on(importing: Import, after: int) -> list[int]:
+    by_people = {"source_import": importing, "rater__kind": RaterKind.HUMAN}
+    verdicts = Verdict.all_rows.filter(**by_people).order_by().values("comparison")
+    scored = Score.all_rows.filter(**by_people).order_by().values("response")
+    others = Comparison.all_rows.exclude(source_import=importing).filter(pk__gt=after)
+    meant = (Q(pk__in=verdicts), Q(response_a__in=scored), Q(response_b__in=scored))
+    return sorted({pk for one in meant for pk in others.filter(one).values_list("pk", flat=True)})
+
+
+def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
+    """Remove labels, tags and search words of the import's own comparisons."""
+    own = Comparison.all_rows.filter(source_import=importing).order_by("pk").values_list("pk", flat=True)
+    while some := list(own.filter(pk__gt=importing.summary.get(CLEARED_TO, 0))[: rows_per_transaction()]):
+        importing.summary = {**importing.summary, CLEARED_TO: some[-1]}
+        with pace.turn(), transaction.atomic():
+            renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+            for hanging in (Label, Tagging):
+                hanging.objects.filter(comparison__in=some).delete()
+            remove_from_search_index(some)
+        if is_time_up(until):
+            return False
+    return True
+
+
+def delete_imported_versions(importing: Import) -> None:
+    """The versions of rubrics that came with it, where they are the newest and nothing else knows them."""
+    for pk in reversed(importing.summary.get("made", {}).get(VERSIONS_KEY, [])):
+        version = RubricVersion.objects.select_related("rubric").filter(pk=pk).first()
+        if version is None or version.rubric.versions.filter(number__gt=version.number).exists():
+            continue
+        aspects = list(version.asked.values_list("aspect", flat=True))
+        try:
+            with transaction.atomic():
+                version.asked.all().delete()
+                version.delete()
+                if version.rubric.kind == RubricKind.POINTWISE:  # another margin holds again
+                    schedule_recount(find_imports_of_scores(Score.objects.filter(aspect__in=aspects)))
+                if not version.rubric.versions.exists():
+                    version.rubric.delete()
+        except ProtectedError:
+            continue

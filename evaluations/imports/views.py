@@ -1,0 +1,146 @@
+"""Pages of the imports of an evaluation."""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from django.contrib import messages
+from django.db.models.fields.json import KT
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import FileFormat, ImportState
+from evaluations.imports.forms import FORMAT_CHOICES, ImportForm
+from evaluations.imports.lifecycle import BUSY_STATES, WORKING_STATES
+from evaluations.imports.options import is_pairing_scored_responses
+from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.selectors import get_import_progress
+from evaluations.imports.services import discard_import, receive_upload, start_storing
+from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.users import User
+from evaluations.tasks import send_task, store_import
+from evaluations.web.pagination import paginate
+
+STOP_POLLING: Final = 286
+FORMAT_LABELS: Final[Mapping[str, str]] = {name: told for name, told in FORMAT_CHOICES if name != FileFormat.AUTO}
+
+
+@never_cache
+@require_GET
+def import_list(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+    # What a file holds in words is a part of its summary, whose samples may be long texts: those are left unread.
+    told = evaluation.imports.select_related("user").annotate(brings=KT("summary__brings"))
+    page = paginate(request, told.defer("summary", "bad_rows", "mapping", "options", "reason"), newest_first=True)
+    return render(request, "imports/imports.html", {"page": "imports", "evaluation": evaluation, "imports": page})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; a POST checks the file, now or in the background, and stores none of it yet."""
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+    if request.method != "POST":
+        return render_import_form(request, evaluation, ImportForm())
+    form = ImportForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return render_import_form(request, evaluation, form, status=422)
+    try:
+        importing = receive_form(request, evaluation, form)
+    except InputRefused as refused:
+        form.add_error("file", str(refused))
+        return render_import_form(request, evaluation, form, status=422)
+    return redirect("import", slug, importing.pk)
+
+
+def receive_form(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
+    importing = receive_upload(evaluation, user=cast(User, request.user), **form.options())
+    if importing.state == ImportState.CHECKING:
+        send_task(store_import, importing.pk)
+    return importing
+
+
+def render_import_form(
+    request: HttpRequest, evaluation: Evaluation, form: ImportForm, status: int = 200
+) -> HttpResponse:
+    context = {"page": "imports", "evaluation": evaluation, "form": form}
+    return render(request, "import_new/import_new.html", context, status=status)
+
+
+@require_POST
+def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = get_import_of_request(request, slug, pk)
+    try:
+        start_undo(importing, user=cast(User, request.user))
+    except InputRefused as refused:
+        return render_import(request, importing, error=str(refused))
+    send_task(store_import, importing.pk)
+    messages.success(request, f"{importing.file_name} is undone. {describe_later_duplicates(importing)}".strip())
+    return redirect("import", slug, pk)
+
+
+@never_cache
+@require_GET
+def import_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = get_import_of_request(request, slug, pk)
+    if importing.state == ImportState.MAPPING:
+        return redirect("import_map", slug, pk)
+    return render_import(request, importing)
+
+
+def render_import(request: HttpRequest, importing: Import, error: str = "") -> HttpResponse:
+    context = {
+        "page": "imports",
+        "evaluation": importing.evaluation,
+        "import": importing,
+        "busy": importing.state in WORKING_STATES,
+        "progress": get_import_progress(importing) if importing.state in BUSY_STATES else None,
+        "pairs_scored": is_pairing_scored_responses(importing),
+        "stays": explain_why_not_undoable(importing) if importing.state == ImportState.DONE else "",
+        "read_as": FORMAT_LABELS.get(importing.format),
+        "error": error,
+    }
+    return render(request, "import/import.html", context, status=422 if error else 200)
+
+
+@never_cache
+@require_GET
+def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """How far it is, asked for every second; when it is over the page itself comes anew.
+
+    Not so where it was cancelled: whoever pressed that button is on the way to the list.
+    """
+    importing = get_import_of_request(request, slug, pk)
+    is_cancelled = importing.state == ImportState.CANCELLED
+    if importing.state not in WORKING_STATES and not is_cancelled:
+        return HttpResponseClientRefresh()
+    context = {"evaluation": importing.evaluation, "import": importing, "progress": get_import_progress(importing)}
+    return render(request, "import/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
+
+
+@require_POST
+def import_store(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = get_import_of_request(request, slug, pk)
+    try:
+        start_storing(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
+    except InputRefused as refused:
+        return render_import(request, importing, error=str(refused))
+    send_task(store_import, importing.pk)
+    return redirect("import", slug, pk)
+
+
+@require_POST
+def import_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    importing = get_import_of_request(request, slug, pk)
+    try:
+        discard_import(importing, user=cast(User, request.user))
+    except InputRefused as refused:
+        return render_import(request, importing, error=str(refused))
+    messages.success(request, f"{importing.file_name} was discarded. Nothing of it is stored.")
+    return redirect("imports", slug)

@@ -1,0 +1,148 @@
+"""From a pasted document to the prompts in it, each a rubric to begin with.
+
+What stands in the document as a prompt is kept word for word. What its placeholders mean, which
+kind of verdict it asks for and in which form is guessed from what it says; a person sees the guess
+and corrects it. A placeholder that says nothing to us is left without a field.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from string import Formatter
+from typing import Final
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import RubricKind, RubricSpec
+from evaluations.judge_prompts.format_guesser import SHOWN_KEY, find_shown_objects, guess_format
+from evaluations.judge_prompts.placeholders import PAIRWISE_FIELDS, find_placeholders, guess_field, has_double_braces
+from evaluations.replies.reply_format import JSON_FORMAT, answer_format, json_format_text
+
+MAX_DOCUMENT_LENGTH: Final = 200_000
+UNNAMED_PROMPT: Final = "pasted prompt"
+
+# NAME = """…""", as prompts stand in Python.
+PYTHON_TEXT: Final = re.compile(
+    r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
+)
+# | 12 | …the line… |, as numbered lines come out of a table.
+NUMBERED_LINE: Final = re.compile(r"\|\s*(\d+)\s*\| ?(.*)")
+
+
+@dataclass(frozen=True)
+class PastedPrompt:
+    """One prompt of a document: ``after`` is what the document goes on to say, up to its next prompt."""
+
+    name: str
+    text: str
+    after: str = ""
+
+
+def find_pasted_prompts(document: str) -> list[PastedPrompt]:
+    """The texts that Python code names in it; without any, the whole, less the numbers of its lines."""
+    document = document.replace("\r\n", "\n")
+    if not document.strip():
+        raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
+    if len(document) > MAX_DOCUMENT_LENGTH:
+        raise InputRefused(f"The text is too long to be a prompt: at most {MAX_DOCUMENT_LENGTH} characters.")
+    found = find_python_prompts(document)
+    if not found:
+        return [PastedPrompt(UNNAMED_PROMPT, decode_format_text(strip_number_table(document)))]
+    ends = [*(one.start() for one in found[1:]), len(document)]
+    prompts = [
+        PastedPrompt(prompt_name(one[1]), decode_python_text(one[3]), document[one.end() : end])
+        for one, end in zip(found, ends, strict=True)
+    ]
+    return make_names_unique(prompts)
+
+
+def find_python_prompts(document: str) -> list[re.Match[str]]:
+    """The texts with placeholders that Python code names, each with its name and its words as groups 1 and 3."""
+    return [one for one in PYTHON_TEXT.finditer(document) if find_placeholders(one[3])]
+
+
+def prompt_name(variable: str) -> str:
+    """SUMMARY_PROMPT is called summary."""
+    words = variable.casefold().replace("_", " ").strip()
+    return words.removesuffix("prompt").removesuffix("template").strip() or words
+
+
+def make_names_unique(prompts: list[PastedPrompt]) -> list[PastedPrompt]:
+    names = [prompt.name for prompt in prompts]
+    return [
+        replace(prompt, name=f"{prompt.name} {place + 1}") if names.count(prompt.name) > 1 else prompt
+        for place, prompt in enumerate(prompts)
+    ]
+
+
+def decode_python_text(text: str) -> str:
+    """A backslash at the end of a line carries it on; braces are doubled where the text is to be formatted."""
+    text = text.replace("\\\n", "")
+    if "{{" not in text or has_double_braced_name(text):
+        return text
+    return text.replace("{{", "{").replace("}}", "}")
+
+
+def has_double_braced_name(text: str) -> bool:
+    """Whether doubled braces hold a name: in another style of placeholder, or a literal one."""
+    return any(has_double_braces(one) and " " not in one.strip("{} ") for one in find_placeholders(text))
+
+
+def decode_format_text(text: str) -> str:
+    """The text as Python's str.format sends it, where it is written for that: with placeholders in single braces
+    and every other brace doubled."""
+    if "{{" not in text or has_double_braced_name(text):
+        return text
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError:
+        return text
+    names = [name for _, name, _, _ in parts if name is not None]
+    if not names or any(f"{{{name}}}" not in find_placeholders(f"{{{name}}}") for name in names):
+        return text
+    return "".join(part + ("" if name is None else f"{{{name}}}") for part, name, _, _ in parts)
+
+
+def strip_number_table(text: str) -> str:
+    """The lines without the table that numbers them; a text that is no such table as it stands."""
+    lines = [NUMBERED_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    numbers = [int(line[1]) for line in lines if line]
+    if len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return text
+    return "\n".join(line[2].removesuffix("|").rstrip() for line in lines if line)
+
+
+def guess_rubric(prompt: PastedPrompt, placeholders: Mapping[str, str] | None = None) -> RubricSpec:
+    """What the prompt seems to ask for. Where it wants JSON and never says so, the form is added at its end.
+
+    ``placeholders``: what a person says that they mean, instead of what is guessed.
+    """
+    placeholders = guess_fields(prompt.text) if placeholders is None else placeholders
+    fields = set(placeholders.values())
+    is_pointwise = "response" in fields and not fields & set(PAIRWISE_FIELDS)
+    kind = RubricKind.POINTWISE if is_pointwise else RubricKind.PAIRWISE
+    form = guess_format(kind, prompt.text, prompt.after, fields)
+    spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
+    spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
+    # Without placeholders the text is instructions, and the form is added wherever it is sent.
+    says_form = "json" in prompt.text.casefold() or find_shown_objects(prompt.text) or SHOWN_KEY.search(prompt.text)
+    if find_placeholders(prompt.text) and answer_format(spec) == JSON_FORMAT and not says_form:
+        spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format_text(spec)}\n")
+    return spec
+
+
+def guess_fields(text: str) -> dict[str, str]:
+    """Placeholder → field, for those whose name says what they stand for."""
+    known = {placeholder: field for placeholder in find_placeholders(text) if (field := guess_field(placeholder))}
+    # Where single braces are placeholders, doubled ones may be literal ones: which, only the author knows.
+    if not all(map(has_double_braces, known)):
+        known = {placeholder: field for placeholder, field in known.items() if not has_double_braces(placeholder)}
+    return add_other_response(known)
+
+
+def add_other_response(guessed: dict[str, str]) -> dict[str, str]:
+    """Beside a baseline, or beside one of two named sides, “response” is the other of the two."""
+    sides = set(guessed.values()) & set(PAIRWISE_FIELDS)
+    if len(sides) != 1:
+        return guessed
+    (other,) = set(PAIRWISE_FIELDS) - sides
+    return {placeholder: other if field == "response" else field for placeholder, field in guessed.items()}

@@ -1,0 +1,234 @@
+"""Checks that a rubric version can be put to a judge, before anything is asked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any, Final
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.judge_prompts.placeholders import (
+    FIELDS,
+    PAIRWISE_FIELDS,
+    POINTWISE_FIELDS,
+    find_template_syntax,
+    find_unmapped_placeholders,
+    is_template,
+)
+from evaluations.judge_prompts.prompt_builder import VERDICT_FIELDS, example_titles, example_verdict
+from evaluations.replies.labels import LABEL_ORNAMENTS, fold_label
+from evaluations.replies.linear_patterns import refuse_pattern
+from evaluations.replies.re2_translation import PatternRefused
+from evaluations.replies.reply_format import (
+    JSON_FORMAT,
+    SCALE_TOLERANCE,
+    TWO_STEP_FORMAT,
+    answer_format,
+    format_range,
+    is_pointwise,
+    parse_band_numbers,
+    reply_key,
+    reply_labels,
+    snap_to_scale,
+    verdict_pattern,
+    wants_text,
+)
+from evaluations.replies.verdict_values import UnreadableReply, parse_verdict_value
+
+MAX_KEY_LENGTH: Final = 60
+MAX_FORMAT_LENGTH: Final = 400
+MAX_NAMES_LISTED: Final = 8
+
+
+def refuse_unusable_rubric(spec: RubricSpec) -> None:
+    """Raise InputRefused with the first thing that stands in the way."""
+    refuse_missing_aspects(spec)
+    for aspect in spec.aspects:
+        if is_pointwise(spec):
+            refuse_invalid_scale(aspect)
+        else:
+            refuse_invalid_labels(aspect)
+    refuse_invalid_format(spec)
+    refuse_invalid_keys(spec)
+    refuse_unresolved_placeholders(spec)
+    if is_template(spec.placeholders):
+        refuse_incomplete_template(spec)
+    if wants_text(spec):
+        refuse_unreadable_labels(spec)
+    for number, example in enumerate(spec.few_shot, start=1):
+        refuse_invalid_example(spec, example, number)
+
+
+def refuse_missing_aspects(spec: RubricSpec) -> None:
+    if not spec.aspects:
+        raise InputRefused("This rubric asks about no aspect: write a version with at least one.")
+    if sorted(spec.output_order) != sorted({aspect.key for aspect in spec.aspects}):
+        raise InputRefused("The order of the reply must name every aspect of the rubric once.")
+
+
+# ---- what a verdict may be -----------------------------------------------------------------
+
+
+def refuse_invalid_labels(aspect: AspectSpec) -> None:
+    if aspect.scale_min is not None or aspect.scale_max is not None or aspect.scale_step is not None:
+        raise InputRefused(f"“{aspect.key}” compares two responses and can have no scale: leave the scale empty.")
+    labels = [fold_label(label.strip(LABEL_ORNAMENTS)) for label in reply_labels(aspect)]
+    if len(set(labels)) < len(labels) or "" in labels:
+        raise InputRefused(f"The choices of “{aspect.key}” need a label each, and no two the same.")
+    if any(len(label.splitlines()) > 1 for label in labels):
+        raise InputRefused(f"The choices of “{aspect.key}” need labels of one line each.")
+
+
+def refuse_invalid_scale(aspect: AspectSpec) -> None:
+    low, high, step = aspect.scale_min, aspect.scale_max, aspect.scale_step
+    if low is None or high is None or not (isfinite(low) and isfinite(high) and low < high):
+        raise InputRefused(f"The scale of “{aspect.key}” needs a lowest value and a higher highest one.")
+    if step is not None and not divides_evenly(step, high - low):
+        raise InputRefused(f"The steps of “{aspect.key}” must lead from the lowest value to the highest exactly.")
+    if not 0 <= aspect.tie_margin < high - low:
+        raise InputRefused(
+            f"The tie margin of “{aspect.key}” must be 0 or more, and less than the whole scale: else all are ties."
+        )
+    for band in aspect.scale_labels:
+        numbers = parse_band_numbers(band)
+        if not numbers or not all(low <= number <= high for number in numbers):
+            raise InputRefused(f"“{band}” names no value of “{aspect.key}”, which is {format_range(aspect)}.")
+
+
+def divides_evenly(step: float, width: float) -> bool:
+    if not isfinite(step) or step <= 0 or width / step > 1e6:
+        return False
+    return abs(width / step - round(width / step)) <= SCALE_TOLERANCE * max(1.0, width / step)
+
+
+# ---- the form of the reply -----------------------------------------------------------------
+
+
+def refuse_invalid_format(spec: RubricSpec) -> None:
+    if answer_format(spec) is None:
+        raise InputRefused(
+            f"A reply is read as {JSON_FORMAT}, as {TWO_STEP_FORMAT} or as text: “{spec.answer_format}” is neither."
+        )
+    if len(spec.answer_format) > MAX_FORMAT_LENGTH:
+        raise InputRefused("The pattern of the verdict is too long: at most 395 characters.")
+
+
+def refuse_invalid_keys(spec: RubricSpec) -> None:
+    """Every key of the reply stands for one thing."""
+    verdicts = [reply_key(aspect) for aspect in spec.aspects]
+    beside = [spec.choices_key] if spec.choices_key else verdicts
+    for keys in (verdicts, [spec.rationale_key, *beside]):
+        refuse_duplicate_keys(keys)
+    for key in (spec.rationale_key, spec.choices_key, *verdicts):
+        if len(key) > MAX_KEY_LENGTH:
+            raise InputRefused(f"“{key[:80]}” is too long for a key of the reply: at most {MAX_KEY_LENGTH} characters.")
+
+
+def refuse_duplicate_keys(keys: Sequence[str]) -> None:
+    known = [fold_label(key) for key in keys]
+    if "" in known:
+        raise InputRefused("Every part of the reply needs a key: name the one for the reasons and for each verdict.")
+    repeated = next((key for key in keys if known.count(fold_label(key)) > 1), None)
+    if repeated is not None:
+        raise InputRefused(f"“{repeated}” would be the key of two parts of the reply: give each a key of its own.")
+
+
+def refuse_unreadable_labels(spec: RubricSpec) -> None:
+    if len(spec.aspects) > 1:
+        raise InputRefused("A verdict in plain text answers one aspect: use JSON answers for more.")
+    try:
+        pattern = re.compile(verdict_pattern(spec))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputRefused(f"The pattern of the verdict is not a regular expression: {error}.") from None
+    if pattern.groups > 1:
+        raise InputRefused("The pattern of the verdict may have one group, the label: write the others as (?:…).")
+
+
+def refuse_slow_pattern(spec: RubricSpec) -> None:
+    """InputRefused where a new rubric's pattern cannot be matched in linear time. Stored ones go on as they are."""
+    if not wants_text(spec) or not verdict_pattern(spec):
+        return
+    try:
+        refuse_pattern(verdict_pattern(spec))
+    except PatternRefused as refused:
+        raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
+
+
+# ---- a pasted prompt -----------------------------------------------------------------------
+
+
+def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
+    """Every placeholder has a field, in a rubric of plain instructions too: none is ever sent to a judge as it is."""
+    unfillable = find_template_syntax(spec.instructions, spec.placeholders)
+    if unfillable:
+        raise InputRefused(
+            f"The prompt has {list_names(unfillable)}, which only a template engine can fill: write plain placeholders "
+            "such as {input} instead, or map it to literal to keep it as it is."
+        )
+    unknown = find_unmapped_placeholders(spec.instructions, spec.placeholders)
+    if unknown:
+        raise InputRefused(
+            f"The prompt asks for {list_names(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
+            "“literal” keeps it as it is."
+        )
+
+
+def list_names(found: Sequence[str]) -> str:
+    return ", ".join(one[:80] for one in found[:MAX_NAMES_LISTED]) + (" …" if len(found) > MAX_NAMES_LISTED else "")
+
+
+def refuse_incomplete_template(spec: RubricSpec) -> None:
+    needed = POINTWISE_FIELDS if is_pointwise(spec) else PAIRWISE_FIELDS
+    foreign = PAIRWISE_FIELDS if is_pointwise(spec) else POINTWISE_FIELDS
+    filled = {field: placeholder for placeholder, field in spec.placeholders.items()}
+    missing = [field for field in needed if field not in filled]
+    if missing:
+        raise InputRefused(f"The pasted prompt has no place for {' and '.join(missing)}: map a placeholder to each.")
+    for field in foreign:
+        if field in filled:
+            raise InputRefused(f"{filled[field]} means {field}, which a {spec.kind} rubric has not: map it to another.")
+    if spec.few_shot and "examples" not in filled:
+        raise InputRefused("The pasted prompt has no place for its examples: map a placeholder to examples.")
+    if len(spec.aspects) > 1 and "verdict_key" in filled:
+        raise InputRefused(
+            f"{filled['verdict_key']} stands for one verdict: ask about one aspect, or map it to literal."
+        )
+
+
+# ---- examples ------------------------------------------------------------------------------
+
+
+def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:
+    known = (*example_titles(spec), *VERDICT_FIELDS)
+    odd = next((key for key in example if key not in known), None)
+    if odd is not None:
+        raise InputRefused(f"Example {number} has “{odd}”: a {spec.kind} example holds {', '.join(known)}.")
+    for key in (*example_titles(spec), "reasoning"):
+        if not isinstance(example.get(key, ""), str):
+            raise InputRefused(f"Example {number}: “{key}” must be a text.")
+    for aspect in spec.aspects:
+        refuse_invalid_example_verdict(spec, aspect, example, number)
+
+
+def refuse_invalid_example_verdict(
+    spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any], number: int
+) -> None:
+    """Every aspect is judged, by a choice or a value that the rubric offers: an example teaches the form."""
+    given = example_verdict(spec, aspect, example)
+    if not is_pointwise(spec) and given in aspect.choices:
+        return
+    if is_pointwise(spec) and is_scale_value(aspect, given):
+        return
+    try:
+        parse_verdict_value(spec, aspect, given)
+    except UnreadableReply:
+        wanted = ", ".join(reply_labels(aspect)) or format_range(aspect)
+        raise InputRefused(f"Example {number} needs a verdict on “{aspect.key}”: {wanted}.") from None
+
+
+def is_scale_value(aspect: AspectSpec, given: object) -> bool:
+    """A number, or a number written as a word."""
+    try:
+        return snap_to_scale(aspect, float(str(given))) is not None
+    except ValueError:
+        return False

@@ -1,0 +1,270 @@
+"""The worker of runs through the Batch API.
+
+A batch carries a mark made before it is sent, so a killed worker's successor finds it by that mark."""
+
+import logging
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.judges import OPEN_BATCH_STATES, BatchState, CallState, RunState
+from evaluations.judges.calls.claims import claim_batch_calls, load_batch_calls, release_calls
+from evaluations.judges.calls.outcome_store import store_outcomes
+from evaluations.judges.calls.verdict_requests import (
+    CallRequester,
+    outcome_from_answer,
+    outcome_from_error,
+    session_server,
+)
+from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
+from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.llm.batch_client import (
+    BatchLine,
+    BatchServer,
+    RemoteBatch,
+    build_batch_line,
+    connect_batches,
+    parse_line_answer,
+)
+from evaluations.llm.exchange import LLMError, StopRun
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.runs import Batch, Call, Run
+from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
+
+logger = logging.getLogger(__name__)
+
+# Servers take 50,000 requests and 200 MB; smaller batches come back sooner, and lose less where one expires.
+MAX_BATCH_CALLS: Final = 10_000
+MAX_BATCH_BYTES: Final = 90_000_000
+BATCH_LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, its repetitions included
+CALL_ID_PREFIX: Final = "call-"
+
+
+# ---- sending -------------------------------------------------------------------------------
+
+
+def send_run_batches(bout: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
+    """Send pending calls in as many batches as needed; ``hand_over`` is called if time is up first."""
+    while not is_time_up(until):
+        if not send_next_batch(bout):
+            return
+    hand_over()
+
+
+def send_next_batch(bout: WorkSession) -> bool:
+    """Whether a batch was sent, so that there may be another one."""
+    batch = create_batch(bout.run)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{batch_mark(batch)}.jsonl"
+        with file.open("wb") as out:
+            batch.calls_sent = sum(len(held) for held in fill_batch(bout, batch, out.write))
+        if not batch.calls_sent:
+            batch.delete()
+            return False
+        return upload_batch(bout, batch, file)
+
+
+def create_batch(run: Run) -> Batch:
+    batch = Batch.objects.create(run=run, lease=uuid.uuid4(), lease_until=Now() + BATCH_LEASE)
+    batch.refresh_from_db()
+    return batch
+
+
+def batch_mark(batch: Batch) -> str:
+    return f"judgeweb-{batch.pk}-{batch.created_at:%Y%m%d%H%M%S%f}"
+
+
+def fill_batch(bout: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
+    """Put calls that wait into the batch, some at a time, until it is full or none is left."""
+    asker, server = CallRequester(bout), session_server(bout)
+    calls = size = 0
+    while calls < MAX_BATCH_CALLS and size < MAX_BATCH_BYTES:
+        with pause_after_transaction():
+            claimed = claim_batch_calls(batch, bout, SHORT_TRANSACTION_ROWS)
+        if not claimed.questions and claimed.wait != 0:
+            return
+        held = claimed.questions
+        size += sum(
+            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", asker.request_for(one), server)) for one in held
+        )
+        calls += len(held)
+        yield held
+
+
+def upload_batch(bout: WorkSession, batch: Batch, file: Path) -> bool:
+    try:
+        with connect_batches(session_server(bout)) as server:
+            mark_batch_submitted(batch, server.send(file, batch_mark(batch)))
+    except StopRun as error:
+        fail_batch(batch, str(error))
+        return False
+    except LLMError as error:
+        # It may arrive all the same: once the lease has run out, it is looked for.
+        logger.warning("run %s: batch %s may not have been sent: %s", bout.run.pk, batch.pk, error)
+        Batch.objects.filter(pk=batch.pk).update(error=str(error))
+        return False
+    return True
+
+
+def mark_batch_submitted(batch: Batch, remote: RemoteBatch) -> None:
+    Batch.objects.filter(pk=batch.pk).update(
+        state=BatchState.SUBMITTED,
+        remote_id=remote.id,
+        remote_state=remote.state,
+        calls_sent=batch.calls_sent or batch.calls.count(),
+        error="",
+    )
+    postpone_batch(batch)
+
+
+# ---- looking after what was sent -----------------------------------------------------------
+
+
+def poll_batch(batch_id: int, patience: RetryPolicy | None = None) -> None:
+    """Check the state of a batch, and store its answers once it has ended."""
+    batch = lease_batch(batch_id)
+    if batch is None:
+        return
+    bout = make_work_session(batch.run, patience or RetryPolicy())
+    try:
+        with connect_batches(session_server(bout)) as server:
+            check_batch(bout, batch, server)
+    except StopRun as error:
+        stop_run(bout.run, str(error))
+        postpone_batch(batch, str(error))
+    except LLMError as error:
+        postpone_batch(batch, str(error))
+
+
+def lease_batch(batch_id: int) -> Batch | None:
+    """The batch under a lease of ours; None where somebody else is at it, or it is done."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+    lease = uuid.uuid4()
+    Batch.objects.filter(free, pk=batch_id, state__in=OPEN_BATCH_STATES).update(
+        lease=lease, lease_until=Now() + BATCH_LEASE
+    )
+    return Batch.objects.select_related("run").filter(pk=batch_id, lease=lease).first()
+
+
+def postpone_batch(batch: Batch, error: str = "") -> None:
+    later = Now() + timedelta(seconds=settings.BATCH_POLL_SECONDS)
+    Batch.objects.filter(pk=batch.pk).update(error=error, lease=None, lease_until=None, not_before=later)
+
+
+def check_batch(bout: WorkSession, batch: Batch, server: BatchServer) -> None:
+    if batch.state == BatchState.SENDING:
+        recover_batch(batch, server)
+        return
+    remote = server.look(batch.remote_id)
+    if not remote.has_ended and bout.run.state == RunState.CANCELLED:
+        remote = server.cancel(batch.remote_id)
+    Batch.objects.filter(pk=batch.pk).update(remote_state=remote.state, calls_answered=remote.answered)
+    if remote.has_ended:
+        collect_batch(bout, batch, remote, server)
+    else:
+        postpone_batch(batch)
+
+
+def recover_batch(batch: Batch, server: BatchServer) -> None:
+    """Recover a batch that a killed worker was sending: the server has it, or nothing was bought."""
+    if remote := server.find(batch_mark(batch)):
+        mark_batch_submitted(batch, remote)
+    else:
+        return_batch_calls(batch)
+        end_batch(batch, BatchState.FAILED, batch.error or "The worker was killed before it was sent.")
+
+
+# ---- collecting ----------------------------------------------------------------------------
+
+
+def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer) -> None:
+    """Store every answer; what the batch did not get to waits again, and was not charged."""
+    Batch.objects.filter(pk=batch.pk).update(
+        state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
+    )
+    for file_id in filter(None, (remote.output_file, remote.error_file)):
+        lines = server.lines(file_id)
+        while some := list(islice(lines, SHORT_TRANSACTION_ROWS)):
+            store_batch_lines(bout, batch, some, server)
+    return_batch_calls(batch)
+    answered = batch.attempts.count()
+    Batch.objects.filter(pk=batch.pk).update(calls_answered=answered)
+    end_batch(batch, BatchState.DONE if answered else BatchState.FAILED, remote.error)
+    if not answered and bout.run.state == RunState.RUNNING:
+        stop_run(bout.run, unanswered_reason(remote))
+    finish_run(bout.run)
+
+
+def unanswered_reason(remote: RemoteBatch) -> str:
+    if remote.error:
+        return f"The server refused the batch: {remote.error}"
+    return f"The server answered nothing of the batch ({remote.state}): go on later, or ask each call by itself."
+
+
+def store_batch_lines(bout: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer) -> None:
+    """Take these answers, those whose calls still wait for this batch."""
+    by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
+    with pause_after_transaction(), transaction.atomic():
+        Batch.objects.filter(pk=batch.pk).update(lease_until=Now() + BATCH_LEASE)
+        held = load_batch_calls(batch, bout, list(by_call))
+        said = [(one, by_call[one.call_id]) for one in held]
+        if said:
+            store_outcomes(bout, [line_outcome(CallRequester(bout), batch, one, line, server) for one, line in said])
+
+
+def line_call_id(line: BatchLine) -> int | None:
+    number = line.custom_id.removeprefix(CALL_ID_PREFIX)
+    return int(number) if number.isdecimal() and number.isascii() and len(number) < 19 else None
+
+
+def line_outcome(
+    asker: CallRequester, batch: Batch, held: ClaimedCall, line: BatchLine, server: BatchServer
+) -> CallOutcome:
+    request = asker.request_for(held)
+    took = round((timezone.now() - batch.created_at).total_seconds() * 1000)
+    try:
+        answer = parse_line_answer(line, server.server, request, server.key)
+    except LLMError as error:
+        outcome = outcome_from_error(asker, held, request, error, took)
+    else:
+        outcome = outcome_from_answer(asker, held, request, answer, took)
+    return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})
+
+
+# ---- ending --------------------------------------------------------------------------------
+
+
+def return_batch_calls(batch: Batch) -> None:
+    """Calls without an answer are pending again, with no budget reserved."""
+    waiting = Call.all_rows.filter(batch=batch, state=CallState.RUNNING)
+    while ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS]):
+        with pause_after_transaction(), transaction.atomic():
+            release_calls(waiting.filter(pk__in=ids))
+
+
+@transaction.atomic
+def fail_batch(batch: Batch, reason: str) -> None:
+    return_batch_calls(batch)
+    end_batch(batch, BatchState.FAILED, reason)
+    stop_run(batch.run, reason)
+
+
+def end_batch(batch: Batch, state: BatchState, error: str) -> None:
+    Batch.objects.filter(pk=batch.pk).update(
+        state=state, error=error, lease=None, lease_until=None, not_before=None, finished_at=Now()
+    )
+    batch.refresh_from_db()
+    after = {"sent": batch.calls_sent, "answered": batch.calls_answered, "state": batch.state, "error": error}
+    record_event("ended batch", batch, user=None, evaluation=batch.run.evaluation, after=after)

@@ -1,0 +1,108 @@
+"""The circuit breaker pauses a run whose requests all fail in the same way."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+
+from evaluations.domain.judges import AttemptOutcome, AttemptStep
+from evaluations.judges.calls.work_session import CallOutcome, WorkSession
+from evaluations.models.runs import Attempt, Run
+
+# Outcomes that say something about the server or the judge. A refusal is an answer, and says nothing against either.
+FAILURE_OUTCOMES: Final = (
+    AttemptOutcome.FAILED,
+    AttemptOutcome.RETRY,
+    AttemptOutcome.UNREADABLE,
+    AttemptOutcome.TRUNCATED,
+    AttemptOutcome.TOO_LONG,
+)
+# These are alike whatever their sentences say.
+UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
+ATTEMPTS_PER_FAILURE: Final = 20  # attempts for each failure that pauses
+TOO_MANY_REQUESTS: Final = 429
+MAX_KIND_LENGTH: Final = 120
+
+
+class AttemptFailure(NamedTuple):
+    """An attempt that did not bring a verdict."""
+
+    outcome: str
+    http_status: int | None
+    step: str
+    error: str
+    aspect: str
+    is_blank: bool
+
+    @property
+    def kind(self) -> tuple[str, int | None, str]:
+        """What equal failures have in common: not the numbers in their sentences."""
+        if self.outcome in UNIFORM_FAILURES:
+            return self.outcome, None, ""
+        return "fault", self.http_status, re.sub(r"\d+", "0", self.error)[:MAX_KIND_LENGTH]
+
+
+def find_reason_to_pause(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
+    """Why the run should pause after these outcomes, in plain words; "" where it may go on."""
+    most = settings.PAUSE_AFTER_FAILURES
+    if not most or not any((one.attempt or {}).get("outcome") in FAILURE_OUTCOMES for one in outcomes):
+        return ""
+    lately = attempts_since_resumed(bout.run).order_by("-pk")
+    counted = find_recent_failures(bout, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(bout.run))
+    commonest = Counter(one.kind for one in counted).most_common(1)
+    if not commonest or commonest[0][1] < most:
+        return ""
+    newest = next(one for one in counted if one.kind == commonest[0][0])
+    return pause_sentence(newest, commonest[0][1])
+
+
+def attempts_since_resumed(run: Run) -> "QuerySet[Attempt]":
+    attempts = Attempt.objects.filter(run=run)
+    resumed_at = Run.objects.values_list("resumed_at", flat=True).get(pk=run.pk)
+    return attempts.filter(created_at__gt=resumed_at) if resumed_at else attempts
+
+
+def was_run_answered(run: Run) -> bool:
+    return attempts_since_resumed(run).filter(outcome=AttemptOutcome.ANSWERED).exists()
+
+
+def find_recent_failures(bout: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool) -> list[AttemptFailure]:
+    """The failures since the last success, the newest first; where aspects are asked for one by one, of each aspect.
+
+    Once the endpoint has answered, a request that is asked again counts when its call is given up: servers restart.
+    """
+    found: list[AttemptFailure] = []
+    answered: set[str] = set()
+    blank = ExpressionWrapper(Q(raw=""), BooleanField())
+    rows = lately.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "aspect", "blank")
+    for one in map(AttemptFailure._make, rows):
+        if one.outcome == AttemptOutcome.ANSWERED:
+            if not one.aspect:
+                break
+            answered.add(one.aspect)
+        elif one.aspect not in answered and is_counted_failure(bout, one, has_answered=has_answered):
+            found.append(one)
+    return found
+
+
+def is_counted_failure(bout: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
+    if one.outcome == AttemptOutcome.RETRY:
+        is_busy_or_empty = one.http_status in (TOO_MANY_REQUESTS, 200)
+        return not has_answered and not is_busy_or_empty
+    # What is still to be repaired has not failed yet; an empty reply is not repaired.
+    is_to_be_repaired = bout.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
+    if one.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
+        return False
+    return one.outcome in FAILURE_OUTCOMES
+
+
+def pause_sentence(failure: AttemptFailure, count: int) -> str:
+    what = {
+        AttemptOutcome.UNREADABLE: "replies in a row could not be read",
+        AttemptOutcome.TRUNCATED: "replies in a row were cut off at the token limit",
+        AttemptOutcome.TOO_LONG: "prompts in a row were too long for the model",
+    }.get(AttemptOutcome(failure.outcome), "requests in a row failed in the same way")
+    return f"{count} {what}. The last one: {failure.error} Fix the cause, then resume the run."

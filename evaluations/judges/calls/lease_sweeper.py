@@ -1,0 +1,114 @@
+"""The sweeper returns calls whose lease expired, ends finished runs, finds runs without a worker."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from evaluations.domain.judges import (
+    OPEN_BATCH_STATES,
+    OPEN_CALL_STATES,
+    AttemptOutcome,
+    CallState,
+    JudgeKind,
+    RunState,
+)
+from evaluations.judges.calls.outcome_store import last_attempt_numbers
+from evaluations.judges.runs.run_states import finish_run, touch_raters
+from evaluations.judges.sql import book_spending
+from evaluations.models.runs import Attempt, Batch, Call, Run
+from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
+
+MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # calls that wait
+MAX_LOST_ATTEMPTS: Final = 2  # a call that takes its worker down twice is set aside
+
+
+def return_expired_calls() -> int:
+    """Calls with an expired lease are pending again; a request that was in flight is recorded as lost."""
+    count = 0
+    while found := return_some_expired_calls():
+        count += found
+    return count
+
+
+def return_some_expired_calls() -> int:
+    with pause_after_transaction(), transaction.atomic():
+        expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
+        calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:SHORT_TRANSACTION_ROWS])
+        mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
+        touch_raters(mine)  # before the accounts of the runs, as in storing
+        record_lost_attempts([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
+        mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
+        lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
+        worn = mine.annotate(lost=lost).filter(lost__gte=MAX_LOST_ATTEMPTS).values_list("pk", flat=True)
+        mine.filter(pk__in=list(worn)).update(
+            state=CallState.FAILED,
+            error=f"Set aside: the worker died {MAX_LOST_ATTEMPTS} times while this call was in flight. "
+            "Look at the worker's log, then retry it.",
+        )
+    return len(calls)
+
+
+def record_lost_attempts(calls: Sequence[Call]) -> None:
+    """A request each, whose cost is not known: what was kept back for it is counted as spent."""
+    numbers = last_attempt_numbers([call.pk for call in calls])
+    Attempt.objects.bulk_create(
+        Attempt(
+            call=call,
+            run_id=call.run_id or 0,
+            number=numbers.get(call.pk, 0) + 1,
+            step=call.step,
+            lease=call.lease,
+            outcome=AttemptOutcome.LOST,
+            cost_at_most=call.reserved or None,
+            latency_ms=0,
+            error="The worker was killed before the answer was stored.",
+        )
+        for call in calls
+    )
+    for run_id, kept_back in reserved_by_run(calls).items():
+        book_spending(run_id, spent=kept_back, released=kept_back)
+
+
+def reserved_by_run(calls: Sequence[Call]) -> Counter[int]:
+    kept_back: Counter[int] = Counter()
+    for call in sorted(calls, key=lambda call: call.run_id or 0):
+        kept_back[call.run_id or 0] += call.reserved
+    return kept_back
+
+
+def finish_ended_runs() -> None:
+    """Runs whose last call was settled by a worker that died before it could say so."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"), state__in=OPEN_CALL_STATES)
+    for run in Run.objects.filter(~Exists(calls), state=RunState.RUNNING).select_related("evaluation"):
+        finish_run(run)
+
+
+def find_idle_runs() -> list[int]:
+    """Runs with pending work and no worker."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"))
+    due = calls.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=CallState.PENDING)
+    worked = calls.filter(state=CallState.RUNNING, lease_until__gt=Now())
+    paused = Q(judge__endpoint__paused_until__gt=Now())
+    idle = Q(Exists(due) & ~Exists(worked), state=RunState.RUNNING) & ~paused
+    return list(Run.objects.filter(Q(state=RunState.PLANNING) | idle).order_by("pk").values_list("pk", flat=True))
+
+
+def find_runs_to_join() -> list[int]:
+    """Active runs with enough pending work for another idle worker."""
+    calls = Call.all_rows.filter(run=OuterRef("pk"), state=CallState.PENDING, not_before__isnull=True)
+    paused = Q(judge__endpoint__paused_until__gt=Now())
+    large = Exists(calls[MIN_CALLS_TO_JOIN : MIN_CALLS_TO_JOIN + 1])
+    return list(Run.objects.filter(large, ~paused, state=RunState.RUNNING).order_by("pk").values_list("pk", flat=True))
+
+
+def find_due_batches() -> list[int]:
+    """Batches that are due for a check, without a worker. One to be cancelled is due at once."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+    to_cancel = Q(run__state=RunState.CANCELLED) & ~Q(remote_state__startswith="cancel")
+    due = Q(not_before__isnull=True) | Q(not_before__lte=Now()) | to_cancel
+    waiting = Batch.objects.filter(free, due, state__in=OPEN_BATCH_STATES)
+    return list(waiting.order_by("pk").values_list("pk", flat=True))

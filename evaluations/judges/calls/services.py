@@ -1,0 +1,41 @@
+"""Confirming the verdict of a suspect call."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import CallState
+from evaluations.judges.calls.reply_reparse import (
+    REPARSE_RELATIONS,
+    correct_answers,
+    latest_run_of_judge,
+    load_replies,
+    outcome_of_reading,
+    parse_call_replies,
+)
+from evaluations.judges.calls.work_session import make_work_session
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.runs import Call
+from evaluations.models.users import User
+from evaluations.replies.reply_parser import ParsedReply
+
+
+@transaction.atomic
+def confirm_suspect_call(call: Call, *, user: User) -> None:
+    """Count the verdict of this suspect call like any other. No request is sent."""
+    calls = Call.all_rows.select_for_update(of=("self",)).select_related("judge__evaluation", *REPARSE_RELATIONS)
+    row = calls.get(pk=call.pk)
+    if row.state != CallState.SUSPECT:
+        raise InputRefused(f"Only a suspect call can be confirmed: this one is {row.state.replace('_', ' ')}.")
+    if not row.is_confirmable:
+        raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
+    bout, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
+    readings = parse_call_replies(bout, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
+    able = [one for one in readings if isinstance(one.read, ParsedReply)]
+    if not able:
+        raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
+    correct_answers(bout, [outcome_of_reading(row, able[-1])])
+    Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
+    call.refresh_from_db()
+    record_event("confirmed", call, user=user, evaluation=row.judge.evaluation, after={"judge": row.judge.name})

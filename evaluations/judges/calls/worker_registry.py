@@ -1,0 +1,249 @@
+"""The registry of live worker processes, by which they divide the limits of an endpoint.
+
+One that has just come counts what all have in flight until every other has noticed it, so the shares never add
+up to more than the limit. One that missed its heartbeat sends nothing until it has reported and been noticed
+again.
+"""
+
+import logging
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import Error, close_old_connections, connections
+from django.db.models.functions import Now
+
+from evaluations.judges.endpoints.selectors import endpoint_timeout
+from evaluations.llm.capacity import Capacity
+from evaluations.llm.rate_limits import RateLimits
+from evaluations.models.jobs import Worker, WorkerQuerySet
+from evaluations.models.judges import Endpoint
+
+# Beyond the timeout, until a request that was sent before its sender noticed a newcomer has ended for sure.
+SETTLING_SECONDS: Final = 5.0
+
+# From a report on; a good while before others take this worker for dead, so that what is being sent is on its way.
+STALE_SECONDS: Final = 15.0
+
+NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
+
+
+@dataclass
+class WorkerStanding:
+    """This process among the living workers, as of its last report. Times are of the monotonic clock.
+
+    ``busy``: those of them that have requests in flight, this one counted in. ``noticed_at``: when all others knew
+    of this one. ``is_back``: it was late, and others may not have noticed yet that it lives.
+    """
+
+    rank: int = 0
+    workers: int = 1
+    busy: int = 1
+    reported_at: float | None = None
+    noticed_at: float | None = None
+    is_back: bool = False
+
+
+@dataclass
+class EndpointShare:
+    """What this process knows of one endpoint, and as what it last read it."""
+
+    capacity: Capacity = field(default_factory=Capacity)
+    limits: RateLimits = field(default_factory=RateLimits)
+
+
+OWN_STANDING: Final = WorkerStanding()
+
+ENDPOINT_SHARES: Final[dict[tuple[int, str], EndpointShare]] = {}
+
+
+def endpoint_capacity(endpoint: Endpoint, slots: int | None = None) -> Capacity:
+    """The one that all bouts of this process share, within its share of the limits as they are now."""
+    shared = ENDPOINT_SHARES.setdefault((endpoint.pk, endpoint.base_url), EndpointShare())
+    shared.limits = RateLimits(
+        endpoint.max_in_flight, endpoint.requests_per_minute, endpoint.tokens_per_minute, slots=slots
+    )
+    apply_endpoint_share(shared)
+    return shared.capacity
+
+
+def endpoint_latency(endpoint: Endpoint) -> float:
+    """Seconds that its answers took lately; 0 before the first one that this process got."""
+    shared = ENDPOINT_SHARES.get((endpoint.pk, endpoint.base_url))
+    return shared.capacity.latency if shared else 0.0
+
+
+def apply_endpoint_shares() -> None:
+    """After a report: every endpoint that this process asks at, by the latest count of workers."""
+    for shared in list(ENDPOINT_SHARES.values()):
+        apply_endpoint_share(shared)
+
+
+def apply_endpoint_share(shared: EndpointShare) -> None:
+    share = divide_limits(shared.limits, OWN_STANDING.rank, OWN_STANDING.workers)
+    is_divided = replace(shared.limits, slots=None) != RateLimits()
+    until = share_expires_at() if is_divided else math.inf
+    shared.capacity.set_limits(share, time.monotonic(), until, workers=OWN_STANDING.workers, busy=OWN_STANDING.busy)
+
+
+def share_expires_at() -> float:
+    """When this process must stop sending if it cannot report again; one that never reported counts instead."""
+    if OWN_STANDING.is_back:
+        return -math.inf
+    return math.inf if OWN_STANDING.reported_at is None else OWN_STANDING.reported_at + STALE_SECONDS
+
+
+def divide_limits(limits: RateLimits, rank: int, workers: int) -> RateLimits:
+    """One worker's share of the limits; the first workers take the remainder of the slots."""
+    places, requests, tokens = limits.max_in_flight, limits.requests_per_minute, limits.tokens_per_minute
+    return RateLimits(
+        None if places is None else places // workers + (rank < places % workers),
+        None if requests is None else requests / workers,
+        None if tokens is None else tokens / workers,
+        limits.slots,
+    )
+
+
+def must_count_in_flight(endpoint: Endpoint) -> bool:
+    """Whether requests in flight must be counted over all workers, because this one cannot rely on its share yet."""
+    if endpoint.max_in_flight is None:
+        return False
+    now = time.monotonic()
+    standing = OWN_STANDING
+    is_fresh = standing.reported_at is not None and now - standing.reported_at < STALE_SECONDS
+    return not (is_fresh and now >= earlier_requests_end_at(endpoint))
+
+
+def earlier_requests_end_at(endpoint: Endpoint) -> float:
+    """When what others sent to it before they noticed this process has ended."""
+    noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
+    return noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
+
+
+def count_in_flight() -> int:
+    return sum(shared.capacity.in_flight for shared in list(ENDPOINT_SHARES.values()))
+
+
+def take_rank(name: str, reported_at: float | None = None) -> None:
+    """After each heartbeat: which other workers live, and whether all of them know of this one.
+
+    ``reported_at``: when the report was begun, for it may have taken long to be stored; without it now.
+    """
+    now = time.monotonic()
+    reported_at = now if reported_at is None else reported_at
+    others = Worker.objects.alive().exclude(name=name)
+    names = sorted([*others.values_list("name", flat=True), name])
+    OWN_STANDING.rank, OWN_STANDING.workers = names.index(name), len(names)
+    OWN_STANDING.busy = 1 + others.filter(in_flight__gt=0).count()
+    was_late = OWN_STANDING.reported_at is not None and now - OWN_STANDING.reported_at >= STALE_SECONDS
+    if OWN_STANDING.reported_at is None or was_late:
+        Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
+        OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, was_late
+    OWN_STANDING.reported_at = reported_at
+    if OWN_STANDING.noticed_at is None and is_noticed_by_all(name, others):
+        OWN_STANDING.noticed_at = now if len(names) > 1 else -math.inf
+        OWN_STANDING.is_back = False
+
+
+def is_noticed_by_all(name: str, others: WorkerQuerySet) -> bool:
+    """Each of them has reported, and so looked round, clearly after this one first did."""
+    began = Worker.objects.values_list("started_at", flat=True).get(name=name)
+    return not others.filter(seen_at__lte=began + NOTICED_AFTER).exists()
+
+
+def list_idle_workers() -> int:
+    """Living workers that have nothing in flight."""
+    return Worker.objects.alive().filter(in_flight=0).count()
+
+
+def forget_own_standing() -> None:
+    """This process is no worker any more."""
+    OWN_STANDING.rank, OWN_STANDING.workers, OWN_STANDING.busy = 0, 1, 1
+    OWN_STANDING.reported_at, OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, None, False
+
+
+WORKER_FORGOTTEN_AFTER: Final = timedelta(days=1)
+
+HEARTBEAT_SECONDS: Final = 5.0
+
+# One that is told to leave stays on the list while requests of its are in flight.
+DRAIN_CHECK_SECONDS: Final = 0.05
+
+logger = logging.getLogger(__name__)
+
+
+def record_heartbeat(name: str, *, host: str, pid: int, version: str, in_flight: int = 0) -> None:
+    """Say that this process lives, by the database's clock."""
+    if not Worker.objects.filter(name=name).update(seen_at=Now(), in_flight=in_flight):
+        Worker.objects.create(name=name, host=host, pid=pid, version=version, started_at=Now(), seen_at=Now())
+        Worker.objects.filter(seen_at__lt=Now() - WORKER_FORGOTTEN_AFTER).delete()
+
+
+def delete_worker(name: str) -> None:
+    Worker.objects.filter(name=name).delete()
+
+
+def send_heartbeats(leaving: threading.Event) -> None:
+    """Send a heartbeat every five seconds until this process leaves, whatever happens to the database."""
+    name = own_worker_name()
+    while not leaving.is_set() or count_in_flight():
+        close_old_connections()
+        began = time.monotonic()
+        try:
+            record_heartbeat(
+                name,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                version=settings.VERSION,
+                in_flight=count_in_flight(),
+            )
+            take_rank(name, began)
+            apply_endpoint_shares()
+        except Error as error:
+            logger.warning("The heartbeat was not stored: %s", error)
+        wait_for_next_heartbeat(leaving)
+    sign_off(name)
+
+
+def own_worker_name() -> str:
+    """What this process is called among workers."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def wait_for_next_heartbeat(leaving: threading.Event) -> None:
+    """Until the next report; once leaving, until what is in flight has ended, if that is sooner."""
+    until = time.monotonic() + HEARTBEAT_SECONDS
+    leaving.wait(HEARTBEAT_SECONDS)
+    while count_in_flight() and time.monotonic() < until:
+        time.sleep(DRAIN_CHECK_SECONDS)
+
+
+def sign_off(name: str) -> None:
+    forget_own_standing()
+    try:
+        delete_worker(name)
+    except Error as error:
+        logger.warning("The worker's leave was not stored: %s", error)
+    finally:
+        connections.close_all()
+
+
+@contextmanager
+def registered_worker() -> Iterator[None]:
+    """Count as a worker for a while."""
+    leaving = threading.Event()
+    thread = threading.Thread(target=send_heartbeats, args=(leaving,), name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        leaving.set()
+        thread.join()

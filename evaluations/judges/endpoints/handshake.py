@@ -1,0 +1,433 @@
+"""A test of an endpoint with one tiny request, which finds what the endpoint accepts for a model.
+
+A judge of that model starts from the result; its first verdict confirms it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import DIALECT_NAMES, Dialect, ReplyShape, RequestShape
+from evaluations.domain.texts import Message
+from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
+from evaluations.llm.client import connect_llm, server_getter, server_poster
+from evaluations.llm.dialects.registry import find_adapter
+from evaluations.llm.exchange import (
+    SHAPES_TO_TRY,
+    Answer,
+    FormatRefused,
+    LLMError,
+    RecordOnCall,
+    Request,
+    SendRequest,
+    Server,
+    SettingRefused,
+    adapt_to_refusal,
+)
+from evaluations.llm.server_detection import DetectedServer, detect_server
+from evaluations.llm.token_rates import TokenRates, profile_prompt
+from evaluations.models.judges import Endpoint, Handshake
+from evaluations.net.addresses import check_base_url, check_key_variable, is_local_address
+
+HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, the reasoning of a model that thinks included
+MAX_TRIES: Final = 12
+QUESTION_SECONDS: Final = 60.0
+LONG_SENTENCES: Final = 900
+HANDSHAKE_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"choice": {"type": "string", "enum": ["A", "B"]}},
+    "required": ["choice"],
+    "additionalProperties": False,
+}
+HANDSHAKE_QUESTION: Final[tuple[Message, ...]] = (
+    {"role": "system", "content": "You compare two answers to a question. Answer with one JSON object."},
+    {
+        "role": "user",
+        "content": 'How much is 2 + 2? Answer A: "4". Answer B: "5". Which answer is right? '
+        'Reply with {"choice": "A"} or {"choice": "B"}.',
+    },
+)
+HEALTH_OK, HEALTH_WARNING, HEALTH_PROBLEM = "ok", "warning", "problem"
+SHAPE_DESCRIPTIONS: Final = {
+    ReplyShape.JSON_SCHEMA: "JSON schema (strict)",
+    ReplyShape.JSON_OBJECT: "JSON object, without a schema",
+    ReplyShape.TEXT: "plain text: the prompt alone asks for the format",
+}
+NOT_IN_PROTOCOL: Final = "the provider's API does not have it"
+
+
+@dataclass(frozen=True)
+class HandshakeFinding:
+    """One line of the table. ``do`` says what to do about it; empty where nothing is to be done."""
+
+    about: str
+    found: str
+    health: str = HEALTH_OK
+    do: str = ""
+
+
+@dataclass(frozen=True)
+class HandshakeResult:
+    """What was found. ``shape`` and ``sent_as`` are None where no request was answered."""
+
+    findings: tuple[HandshakeFinding, ...]
+    dialect: Dialect
+    base_url: str
+    model: str
+    models: tuple[str, ...] = ()
+    shape: ReplyShape | None = None
+    sent_as: RequestShape | None = None
+    slots: int | None = None
+    context_tokens: int | None = None
+    tokens_per_byte: float | None = None
+    latency_ms: int | None = None
+    is_cut: bool | None = None
+
+    @property
+    def problem(self) -> HandshakeFinding | None:
+        return next((one for one in self.findings if one.health == HEALTH_PROBLEM), None)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "sent_as": self.sent_as.as_json() if self.sent_as else None}
+
+
+@dataclass
+class TinyRequestOutcome:
+    """The tiny request as it was written in the end, and what came back."""
+
+    request: Request
+    refused: dict[str, str] = field(default_factory=dict)
+    answer: Answer | None = None
+    error: LLMError | None = None
+    latency_ms: int | None = None
+    limit_name: str = ""
+
+
+def perform_handshake(server: Server, model: str, *, long: bool | None = None) -> HandshakeResult:
+    """Identify the server, then ask the model one tiny question; ``long``: a long prompt as well.
+
+    By default a long prompt is sent to servers on this machine or network alone, where it costs nothing.
+    """
+    get = server_getter(server)
+    known = detect_server(server.base_url, get, server_poster(server))
+    server = replace(server, dialect=server.dialect or (known.dialect if known else None))
+    offered = (known.model_names if known else None) or ()
+    named = model or next(iter(offered), "")
+    found = server_findings(server, known, named)
+    result = HandshakeResult(
+        findings=(),
+        dialect=find_adapter(server).dialect,
+        base_url=server.base_url,
+        model=named,
+        models=offered,
+        slots=known.slots if known else None,
+        context_tokens=known.context_tokens.get(named) if known else None,
+    )
+    if known is None and get(urlsplit(server.base_url).path or "/") is None:
+        nobody = HandshakeFinding(
+            "Server", f"Nobody answers at {server.base_url}.", HEALTH_PROBLEM, "Start it, or correct the address."
+        )
+        return replace(result, findings=(nobody,))
+    if not named:
+        found.append(
+            HandshakeFinding("Model", "No model was named, and the server lists none.", HEALTH_PROBLEM, "Name a model.")
+        )
+        return replace(result, findings=tuple(found))
+    is_long = is_local_address(server.base_url) if long is None else long
+    return asyncio.run(run_handshake_requests(server, replace(result, findings=tuple(found)), is_long))
+
+
+async def run_handshake_requests(server: Server, result: HandshakeResult, long: bool) -> HandshakeResult:
+    try:
+        async with connect_llm(server) as ask:
+            tried = await send_tiny_request(ask, result.model, find_adapter(server).lacks)
+            tried.limit_name = find_limit_name(find_adapter(server).body(tried.request))
+            is_cut = await is_long_prompt_cut(ask, tried) if long and tried.answer else None
+    except LLMError as error:  # no key, or no usable address
+        return replace(
+            result,
+            findings=(
+                *result.findings,
+                HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result)),
+            ),
+        )
+    if tried.answer is None:
+        failed = HandshakeFinding("Request", str(tried.error), HEALTH_PROBLEM, handshake_remedy(result))
+        return replace(result, findings=(*result.findings, failed))
+    rate = tokens_per_byte(tried)
+    return replace(
+        result,
+        findings=(*result.findings, *answer_findings(tried, tried.answer), *length_finding(is_cut, rate)),
+        shape=tried.request.shape,
+        sent_as=tried.request.sent_as,
+        tokens_per_byte=rate,
+        latency_ms=tried.latency_ms,
+        is_cut=is_cut,
+    )
+
+
+def find_limit_name(body: Mapping[str, Any]) -> str:
+    """The name under which the limit of tokens stands in a body, or in an object of it."""
+    for name, value in body.items():
+        if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):
+            return name
+        if isinstance(value, Mapping) and (inside := find_limit_name(value)):
+            return inside
+    return ""
+
+
+async def send_tiny_request(ask: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
+    """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken.
+
+    ``lacks``: settings that the protocol does not have, which are left out from the first.
+    """
+    tried = TinyRequestOutcome(
+        Request(
+            HANDSHAKE_QUESTION,
+            model,
+            temperature=0.0,
+            max_tokens=HANDSHAKE_MAX_TOKENS,
+            seed=1,
+            shape=SHAPES_TO_TRY[0],
+            schema=HANDSHAKE_SCHEMA,
+            logprobs=True,
+            sent_as=RequestShape(left_out=tuple(lacks)),
+        )
+    )
+    for _ in range(MAX_TRIES):
+        began = time.monotonic()
+        try:
+            tried.answer = await ask(tried.request)
+        except FormatRefused as error:
+            later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tried.request.shape) + 1 :]
+            tried.refused[str(tried.request.shape)] = str(error)
+            if not later:
+                tried.error = error
+                return tried
+            tried.request = replace(tried.request, shape=later[0])
+            continue
+        except SettingRefused as error:
+            changed = adapt_to_refusal(tried.request.sent_as, error)
+            tried.error = error
+            if changed is None:
+                return tried
+            tried.refused[error.setting] = str(error)
+            tried.request = replace(tried.request, sent_as=changed)
+            continue
+        except LLMError as error:
+            tried.error = error
+            return tried
+        tried.latency_ms = round((time.monotonic() - began) * 1000)
+        return tried
+    return tried
+
+
+def find_model_problem(endpoint: Endpoint, model: str) -> str:
+    """Why the model does not answer the tiny question, in a sentence; "" where it does."""
+
+    async def main() -> TinyRequestOutcome:
+        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as ask:
+            return await send_tiny_request(ask, model, find_adapter(server_for_endpoint(endpoint)).lacks)
+
+    try:
+        tried = asyncio.run(main())
+    except LLMError as error:
+        return str(error)
+    return "" if tried.answer else str(tried.error)
+
+
+async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> bool | None:
+    """Whether the server silently cuts a prompt of about 9,000 tokens; None where it does not say how many it read."""
+    text = " ".join(
+        f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
+    )
+    messages: list[Message] = [
+        *HANDSHAKE_QUESTION[:1],
+        {"role": "user", "content": f"{text}\n\n{HANDSHAKE_QUESTION[1]['content']}"},
+    ]
+    try:
+        answer = await ask(replace(tried.request, messages=messages, max_tokens=16))
+    except RecordOnCall:
+        return False  # it says that the prompt is too long
+    except LLMError:
+        return None
+    if answer.tokens_in is None:
+        return None
+    return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
+
+
+# ---- the table -------------------------------------------------------------------------------
+
+
+def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[HandshakeFinding]:
+    adapter = find_adapter(server)
+    title = DIALECT_NAMES[adapter.dialect]
+    if known is None:
+        return [HandshakeFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
+    said = f"{title} {known.version}".strip()
+    if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
+        return [
+            HandshakeFinding(
+                "Server", f"{said}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
+            )
+        ]
+    found = [HandshakeFinding("Server", said)]
+    if known.model_names:
+        found.append(
+            HandshakeFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}")
+        )
+    if known.slots:
+        found.append(HandshakeFinding("Slots", f"{known.slots} requests at once"))
+    if context := known.context_tokens.get(model):
+        found.append(HandshakeFinding("Context", f"{context:,} tokens a request"))
+    return found
+
+
+def answer_findings(tried: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
+    request, refused = tried.request, tried.refused
+    left_out = request.sent_as.left_out
+    found = [shape_finding(tried, answer), HandshakeFinding("Model", answer.model or request.model)]
+    found.append(limit_finding(answer, tried.limit_name))
+    for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
+        is_out = name in left_out
+        found.append(
+            HandshakeFinding(
+                words,
+                f"left out: {refused.get(name, NOT_IN_PROTOCOL)}" if is_out else "sent",
+                HEALTH_WARNING if is_out else HEALTH_OK,
+            )
+        )
+    role = "folded into the first user message" if request.sent_as.system_folded else "sent as a system message"
+    found.append(HandshakeFinding("System text", role))
+    found.append(logprobs_finding(request, answer))
+    if answer.usage.tokens_reasoning or answer.reasoning:
+        found.append(
+            HandshakeFinding("Reasoning", f"{answer.usage.tokens_reasoning or 'some'} tokens before the reply")
+        )
+    if answer.usage.cost is not None:
+        found.append(HandshakeFinding("Cost", "reported with each answer"))
+    found.append(HandshakeFinding("Latency", f"{tried.latency_ms:,} ms"))
+    return found
+
+
+def shape_finding(tried: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
+    words = SHAPE_DESCRIPTIONS[tried.request.shape]
+    try:
+        keeps = json.loads(answer.text)["choice"] in ("A", "B")
+    except (ValueError, TypeError, KeyError):
+        keeps = False
+    if tried.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
+        said = " ".join(answer.text.split())[:120] or "nothing"
+        do = "Expect unreadable replies; try a larger limit of tokens or another model."
+        return HandshakeFinding(
+            "Output format", f"{words}, but the reply did not follow it: {said}", HEALTH_WARNING, do
+        )
+    return HandshakeFinding("Output format", words)
+
+
+def limit_finding(answer: Answer, limit: str) -> HandshakeFinding:
+    if not limit:
+        return HandshakeFinding(
+            "Token limit", "left out", HEALTH_WARNING, "Without a limit no budget can be guaranteed."
+        )
+    out = answer.usage.tokens_out
+    if out is not None and out > HANDSHAKE_MAX_TOKENS:
+        do = "Set the model's maximum in its price, or no budget can be guaranteed."
+        return HandshakeFinding(
+            "Token limit", f"sent as {limit}, but not kept: {out:,} of {HANDSHAKE_MAX_TOKENS}", HEALTH_WARNING, do
+        )
+    return HandshakeFinding("Token limit", f"sent as {limit}")
+
+
+def logprobs_finding(request: Request, answer: Answer) -> HandshakeFinding:
+    if "logprobs" in request.sent_as.left_out:
+        return HandshakeFinding("Log probabilities", "refused: judges here have none")
+    few = " (the 5 likeliest)" if "top_logprobs" in request.sent_as.left_out else ""
+    return HandshakeFinding("Log probabilities", f"returned{few}" if answer.logprobs else "taken, but not returned")
+
+
+def length_finding(is_cut: bool | None, rate: float | None) -> list[HandshakeFinding]:
+    found = [HandshakeFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
+    if is_cut:
+        do = "Give the server a larger context (Ollama: set OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile)."
+        return [
+            *found,
+            HandshakeFinding("Long prompts", "cut without a word: such calls fail as too long", HEALTH_PROBLEM, do),
+        ]
+    if is_cut is None:
+        return [*found, HandshakeFinding("Long prompts", "not tested")]
+    return [*found, HandshakeFinding("Long prompts", "read whole, or refused")]
+
+
+def tokens_per_byte(tried: TinyRequestOutcome) -> float | None:
+    if tried.answer is None or not tried.answer.tokens_in:
+        return None
+    size = sum(len(message["content"].encode()) for message in tried.request.messages)
+    return round(tried.answer.tokens_in / size, 4)
+
+
+def handshake_remedy(result: HandshakeResult) -> str:
+    if result.models and result.model not in result.models:
+        return f"Use a model that the server offers: {', '.join(result.models[:8])}."
+    return "Check the base URL, the key and the model, then test again."
+
+
+# ---- whom to ask -----------------------------------------------------------------------------
+
+
+def find_endpoint_by_name(name: str) -> Endpoint:
+    endpoint = Endpoint.objects.filter(name=name).first()
+    if endpoint is None:
+        known = ", ".join(Endpoint.objects.order_by("name").values_list("name", flat=True)[:20])
+        raise InputRefused(f"There is no endpoint “{name}”. {f'There are: {known}.' if known else 'Add one first.'}")
+    return endpoint
+
+
+def server_for_check(endpoint: Endpoint | None, base_url: str | None, key_variable: str) -> Server:
+    if endpoint is not None:
+        return server_for_endpoint(endpoint)
+    if not base_url:
+        raise InputRefused("Name an endpoint, or give the address of a server with --base-url.")
+    return Server(check_base_url(base_url), check_key_variable(key_variable))
+
+
+# ---- keeping ---------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handshake | None = None) -> Handshake:
+    """Store the newest handshake of this model at this endpoint, replacing the pending one.
+
+    The dialect that was recognized becomes the endpoint's. A model that answers ends a pause for a quota.
+    """
+    if waiting is not None and waiting.model != result.model:
+        waiting.delete()
+    row, _ = Handshake.objects.update_or_create(
+        endpoint=endpoint,
+        model=result.model,
+        defaults={"checked_at": timezone.now(), "result": result.as_json()},
+    )
+    mine = Endpoint.objects.filter(pk=endpoint.pk)
+    if result.dialect != Dialect.GENERIC and mine.filter(dialect="").update(dialect=result.dialect):
+        record_event("changed", endpoint, user=None, evaluation=None, after={"dialect": str(result.dialect)})
+    if result.sent_as is not None:
+        mine.exclude(pause_reason="").update(paused_until=None, pause_reason="")
+    return row
+
+
+def run_requested_handshake(handshake_id: int) -> None:
+    """Shake hands as somebody asked on a page."""
+    waiting = Handshake.objects.select_related("endpoint").filter(pk=handshake_id).first()
+    if waiting is None or "waiting_since" not in waiting.result:
+        return
+    endpoint = waiting.endpoint
+    result = perform_handshake(server_for_endpoint(endpoint), waiting.model or usual_model(endpoint))
+    store_handshake(endpoint, result, waiting)

@@ -1,0 +1,129 @@
+"""What the API accepts for endpoints, prices, tests."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import StrictIn
+from evaluations.domain.judges import Dialect
+from evaluations.judges.runs.schemas import UsdAmount
+
+# ---- endpoints -----------------------------------------------------------------------------
+
+
+class PriceOut(Schema):
+    """In USD for a million tokens."""
+
+    model: str
+    tokens_in: float
+    tokens_cached: float
+    tokens_out: float
+    batch_percent: int
+    most_tokens_out: int | None = Field(description="the longest reply of the model, reasoning included")
+    source: str = Field(description="of a list price: its date and address; empty where a person set the price")
+
+
+class EndpointOut(Schema):
+    id: int
+    name: str
+    base_url: str
+    key_variable: str
+    max_in_flight: int | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    dialect: str = Field(description="chosen by the base URL where empty")
+    timeout_seconds: int | None
+    extra_headers: dict[str, Any]
+    extra_query: dict[str, Any]
+    extra_body: dict[str, Any]
+    judges: int
+
+
+class EndpointFindingOut(Schema):
+    about: str
+    found: str
+    health: str = Field(description="ok, warning or problem")
+    do: str
+
+
+class EndpointTestOut(Schema):
+    model: str
+    checked_at: datetime
+    is_waiting: bool = Field(description="no worker has answered yet")
+    findings: list[EndpointFindingOut]
+
+
+class EndpointTestIn(StrictIn):
+    model: Annotated[str, Field(max_length=200)] = Field(
+        "", description="where empty, the one its judges use, else the first it offers"
+    )
+
+
+class EndpointDetailOut(EndpointOut):
+    prices: list[PriceOut]
+    tests: list[EndpointTestOut] = Field(description="the latest tests, newest first")
+    paused_until: datetime | None = Field(description="a quota is used up until then")
+    pause_reason: str
+
+
+class FoundServerOut(Schema):
+    id: int
+    base_url: str
+    kind: str
+    models: list[str]
+
+
+class EndpointPage(Schema):
+    items: list[EndpointOut]
+    next: str | None
+    found: list[FoundServerOut] = Field(description="local servers that a worker found, to be added")
+
+
+PositiveLimit = Annotated[int, Field(ge=1, le=2**31 - 1)]
+ExtraLines = dict[str, Annotated[str, Field(max_length=1_000)]]
+
+
+class EndpointIn(StrictIn):
+    """A value `$NAME` of an extra is the environment variable of that name where the worker runs."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    base_url: Annotated[str, Field(min_length=1, max_length=500, examples=["https://api.openai.com/v1"])]
+    key_variable: Annotated[str, Field(max_length=120, examples=["OPENAI_API_KEY"])] = ""
+    max_in_flight: PositiveLimit | None = None
+    requests_per_minute: PositiveLimit | None = None
+    tokens_per_minute: PositiveLimit | None = None
+    dialect: Dialect | Literal[""] = ""
+    timeout_seconds: PositiveLimit | None = None
+    extra_headers: ExtraLines = {}
+    extra_query: ExtraLines = {}
+    extra_body: dict[str, Any] = {}
+
+
+class EndpointPatch(StrictIn):
+    """What is left out stays; null takes a limit away."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)] | None = None
+    base_url: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    key_variable: Annotated[str, Field(max_length=120)] | None = None
+    max_in_flight: PositiveLimit | None = None
+    requests_per_minute: PositiveLimit | None = None
+    tokens_per_minute: PositiveLimit | None = None
+    dialect: Dialect | Literal[""] | None = None
+    timeout_seconds: PositiveLimit | None = None
+    extra_headers: ExtraLines | None = None
+    extra_query: ExtraLines | None = None
+    extra_body: dict[str, Any] | None = None
+
+
+class PriceIn(StrictIn):
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    tokens_in: UsdAmount
+    tokens_cached: UsdAmount | None = None
+    tokens_out: UsdAmount
+    batch_percent: Annotated[int, Field(ge=0, le=100)] = 50
+    most_tokens_out: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+
+
+class ListPriceIn(StrictIn):
+    model: Annotated[str, Field(min_length=1, max_length=200)]

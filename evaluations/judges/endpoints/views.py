@@ -1,0 +1,192 @@
+"""The pages of LLM endpoints, for site administrators."""
+
+from typing import Any, Final, cast
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluations.access import require_site_administrator
+from evaluations.domain.errors import InputRefused
+from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
+from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices, set_price, use_list_price
+from evaluations.judges.endpoints.selectors import (
+    found_local_servers,
+    is_endpoint_used,
+    summarise_handshakes,
+    usual_model,
+)
+from evaluations.judges.endpoints.services import add_found_server, begin_handshake, change_endpoint, create_endpoint
+from evaluations.judges.guards import get_endpoint_or_404
+from evaluations.judges.runs.selectors import list_open_runs_of_site
+from evaluations.judges.runs.services import cancel_run
+from evaluations.models.judges import Endpoint, LocalServer
+from evaluations.models.users import User
+from evaluations.tasks import check_endpoint, send_task
+from evaluations.web.pagination import paginate
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page; a POST changes the endpoint's own columns. ``?model=…`` brings that model's price into its form."""
+    user = cast(User, request.user)
+    row = get_endpoint_or_404(user, pk)
+    sent = request.POST if request.method == "POST" else None
+    form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
+    if form.is_valid() and change_endpoint_from_form(request, form, row, user):
+        return redirect("endpoint", pk)
+    known = find_price(row, request.GET.get("model", ""))
+    prices = PriceForm(initial=price_initial_values(known) if known else None)
+    return render_endpoint(request, row, form, prices, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    row = get_endpoint_or_404(user, pk)
+    if "list_price" in request.POST:
+        return apply_list_price(request, row, user)
+    form = PriceForm(request.POST)
+    if form.is_valid() and set_price_from_form(request, form, row, user):
+        return redirect("endpoint", pk)
+    unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
+    return render_endpoint(request, row, unchanged, form, status=422)
+
+
+def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpResponse:
+    """Set the provider's list price for the model that the button names."""
+    try:
+        price = use_list_price(row, model=request.POST["list_price"], user=user)
+        messages.success(request, f"“{price.model}” has its list price. It counts for requests from now on.")
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    return redirect("endpoint", row.pk)
+
+
+def change_endpoint_from_form(request: HttpRequest, form: ChangedEndpointForm, row: Endpoint, user: User) -> bool:
+    try:
+        if change_endpoint(row, **form.cleaned_data, user=user):
+            messages.success(request, "Changed. Requests from now on keep to it.")
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return False
+    return True
+
+
+def set_price_from_form(request: HttpRequest, form: PriceForm, row: Endpoint, user: User) -> bool:
+    try:
+        price = set_price(row, **form.cleaned_data, user=user)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return False
+    messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
+    return True
+
+
+def render_endpoint(
+    request: HttpRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "page": "endpoints",
+        "endpoint": row,
+        "form": form,
+        "price_form": price,
+        "prices": pair_with_list_prices(row),
+        "judges": row.judges.count(),
+        "usual_model": usual_model(row),
+        "is_paused": row.paused_until is not None and row.paused_until > timezone.now(),
+        **handshake_context(row),
+    }
+    return render(request, "endpoint/endpoint.html", context, status=status)
+
+
+def handshake_context(row: Endpoint) -> dict[str, Any]:
+    told = summarise_handshakes(row)
+    return {"handshakes": told.done, "is_testing": told.is_testing, "is_late": told.is_late}
+
+
+@require_POST
+def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
+    row = get_endpoint_or_404(cast(User, request.user), pk)
+    try:
+        waiting = begin_handshake(row, request.POST.get("model", ""))
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        send_task(check_endpoint, waiting.pk)
+    return redirect("endpoint", pk)
+
+
+@never_cache
+@require_safe
+def endpoint_handshakes(request: HttpRequest, pk: int) -> HttpResponse:
+    row = get_endpoint_or_404(cast(User, request.user), pk)
+    return render(request, "endpoint/_handshake.html", {"endpoint": row} | handshake_context(row))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint_new(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    require_site_administrator(user)
+    form = EndpointForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and (endpoint := create_endpoint_from_form(form, user)):
+        messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+        return redirect("endpoint", endpoint.pk)
+    status = 422 if form.is_bound else 200
+    return render(request, "endpoint_new/endpoint_new.html", {"page": "endpoints", "form": form}, status=status)
+
+
+def create_endpoint_from_form(form: EndpointForm, user: User) -> Endpoint | None:
+    try:
+        return create_endpoint(**form.cleaned_data, user=user)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+MAX_RUNS_SHOWN: Final = 50
+
+
+@require_safe
+def endpoints(request: HttpRequest) -> HttpResponse:
+    require_site_administrator(cast(User, request.user))
+    counted = Endpoint.objects.annotate(
+        judge_count=Count("judges", distinct=True), price_count=Count("prices", distinct=True)
+    )
+    context = {
+        "page": "endpoints",
+        "endpoints": paginate(request, counted),
+        "found": found_local_servers(),
+        "runs": list_open_runs_of_site().order_by("pk")[:MAX_RUNS_SHOWN],
+        "run_count": list_open_runs_of_site().count(),
+    }
+    return render(request, "endpoints/endpoints.html", context)
+
+
+@require_POST
+def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Cancel any run of the site: one that occupies the workers is not for its evaluation's members alone."""
+    user = cast(User, request.user)
+    require_site_administrator(user)
+    run = get_object_or_404(list_open_runs_of_site(), pk=pk)
+    try:
+        cancel_run(run, user=user)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"Run {run.pk} of “{run.judge.name}” is cancelled.")
+    return redirect("endpoints")
+
+
+@require_POST
+def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make an endpoint of a local server that a worker found."""
+    user = cast(User, request.user)
+    require_site_administrator(user)
+    endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
+    messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+    return redirect("endpoint", endpoint.pk)

@@ -1,0 +1,395 @@
+"""An estimate of a run before it starts: calls, tokens, money, time, each with its basis."""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Final, Unpack
+
+from django.db.models import Count, Sum
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import JudgeKind, ReplyShape, RunChannel
+from evaluations.domain.money import format_exact_usd
+from evaluations.domain.rubrics import RubricSpec
+from evaluations.domain.texts import Messages, estimate_tokens_by_rule
+from evaluations.judge_prompts.prompt_builder import build_messages
+from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, JudgedSubject, call_subject, latest_answered_calls
+from evaluations.judges.calls.work_session import DEFAULT_IN_FLIGHT
+from evaluations.judges.endpoints.prices import TOKENS_PER_PRICE, find_judge_price, list_price_source
+from evaluations.judges.runs.selection import (
+    ExpectedCalls,
+    Selection,
+    SelectionOptions,
+    calls_to_retry,
+    count_expected_calls,
+    make_selection,
+    selected_subject_ids,
+)
+from evaluations.judges.selectors import is_two_step_judge, judge_reply_shape, judge_warnings
+from evaluations.llm.list_prices import FULL_PERCENT
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.judged_texts import judged_texts
+from evaluations.models.judges import Judge, Price
+from evaluations.models.runs import Attempt
+from evaluations.replies.reply_format import build_reply_schema, only_aspect
+
+# Fewer than this say nothing, and more than this nothing new.
+MIN_CALLS: Final = 20
+
+MAX_CALLS: Final = 64
+
+MAX_JUDGES: Final = 8
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """From ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "ValueRange":
+        return ValueRange(self.low * factor, self.high * factor)
+
+    def plus(self, other: "ValueRange") -> "ValueRange":
+        return ValueRange(self.low + other.low, self.high + other.high)
+
+
+@dataclass(frozen=True)
+class CallUsage:
+    """What one answered call took, all its requests together.
+
+    ``by_rule``: its first prompt in tokens by our rule, or those of its aspects together where each has its own.
+    """
+
+    by_rule: float
+    tokens_in: int
+    tokens_out: int
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ObservedUsage:
+    """Means of ``calls`` earlier calls: spans are two standard errors to each side.
+
+    ``ratio``: tokens that the server counted in for each token by our rule.
+    """
+
+    calls: int
+    ratio: ValueRange
+    tokens_out: ValueRange
+    requests: float
+    seconds_a_request: float
+
+
+def observe_usage(
+    judge: Judge, spec: RubricSpec, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
+) -> ObservedUsage | None:
+    """What calls of this judge's model took, its own before those of others; None where there are too few."""
+    taken: list[CallUsage] = []
+    for other, other_spec in similar_judges(judge, spec):
+        if len(taken) < MAX_CALLS:
+            taken += recent_call_usage(other, other_spec, MAX_CALLS - len(taken), tokens_by_rule)
+    return mean_usage(taken) if len(taken) >= MIN_CALLS else None
+
+
+def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:
+    """This judge, then others of its model at its endpoint that ask in as many requests."""
+    yield judge, spec
+    others = Judge.objects.filter(endpoint=judge.endpoint_id, model=judge.model).exclude(pk=judge.pk).order_by("-pk")
+    for other in others.select_related("rubric_version__rubric")[:MAX_JUDGES]:
+        if other.rubric_version is not None:
+            other_spec = other.rubric_version.spec()
+            if asking_pattern(other, other_spec) == asking_pattern(judge, spec):
+                yield other, other_spec
+
+
+def asking_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
+    """Whether it asks in two steps, and how many aspects have a request of their own."""
+    return is_two_step_judge(judge, spec), len(spec.aspects) if judge.one_aspect_per_call else 0
+
+
+def recent_call_usage(
+    judge: Judge, spec: RubricSpec, most: int, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
+) -> list[CallUsage]:
+    """The latest calls of this judge whose tokens are known; what travelled in a file says nothing of time."""
+    calls = {call.pk: call for call in latest_answered_calls(judge, most)}
+    rows = Attempt.objects.filter(call__in=calls, batch__isnull=True).order_by().values_list("call_id")
+    sums = rows.annotate(Sum("tokens_in"), Sum("tokens_out"), Count("pk"), Sum("latency_ms"))
+    return [
+        CallUsage(tokens_by_rule(judge, spec, subject), tokens_in, tokens_out, requests, milliseconds / 1000)
+        for call_id, tokens_in, tokens_out, requests, milliseconds in sums
+        if tokens_in and tokens_out is not None and (subject := call_subject(calls[call_id]))
+    ]
+
+
+def mean_usage(taken: Sequence[CallUsage]) -> ObservedUsage:
+    by_rule = fmean(one.by_rule for one in taken)
+    ratio = fmean(one.tokens_in for one in taken) / by_rule
+    off = [(one.tokens_in - ratio * one.by_rule) / by_rule for one in taken]
+    requests = fmean(one.requests for one in taken)
+    return ObservedUsage(
+        calls=len(taken),
+        ratio=confidence_range(ratio, off),
+        tokens_out=confidence_range(fmean(one.tokens_out for one in taken), [one.tokens_out for one in taken]),
+        requests=requests,
+        seconds_a_request=fmean(one.seconds for one in taken) / requests,
+    )
+
+
+def confidence_range(mean: float, values: Sequence[float]) -> ValueRange:
+    """Two standard errors of these values' mean to each side, and never below zero."""
+    error = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return ValueRange(max(mean - 2 * error, 0.0), mean + 2 * error)
+
+
+PROMPTS_SAMPLED: Final = 32
+
+MESSAGE_OVERHEAD_TOKENS: Final = 4
+
+# Assumed where too little of this model was seen yet.
+SERVER_COUNT_RANGE: Final = ValueRange(0.8, 1.25)  # tokens, for each by our rule
+
+REPLY_TOKEN_RANGE: Final = ValueRange(100, 1_000)
+
+REASONED_REPLY_TOKEN_RANGE: Final = ValueRange(500, 8_000)  # with a reasoning effort
+
+VERDICT_TOKEN_RANGE: Final = ValueRange(10, 50)  # the second of two steps
+
+SECONDS_PER_REQUEST: Final = ValueRange(2, 10)
+
+SECONDS_PER_BASELINE_CALL: Final = 0.002
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """What a run would take. ``cost`` is in nano-USD, None where no price is known.
+
+    ``minutes`` is None through the Batch API, whose servers promise a day. ``assumptions`` are sentences, and
+    so are ``warnings``: what the judge will not see of the data.
+    """
+
+    expected: ExpectedCalls
+    requests: ValueRange
+    tokens_in: ValueRange
+    tokens_out: ValueRange
+    cost: ValueRange | None
+    minutes: ValueRange | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        return self.expected.to_ask
+
+
+@dataclass(frozen=True)
+class CallEstimate:
+    """What one call takes on average, all its requests together."""
+
+    requests: float
+    tokens_in: ValueRange
+    tokens_out: ValueRange
+    seconds_a_request: ValueRange
+    assumptions: tuple[str, ...]
+
+
+def estimate_run(judge: Judge, *, channel: str = RunChannel.LIVE, **options: Unpack[SelectionOptions]) -> RunEstimate:
+    """What a run with these options would take if it started now. Nothing is asked."""
+    wanted = make_selection(judge, **options)
+    ahead = count_expected_calls(wanted)
+    if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
+        return estimate_baseline_run(ahead)
+    spec = judge.rubric_version.spec()
+    prompts = [count_prompt_tokens(judge, spec, subject) for subject in sample_subjects(wanted)]
+    one = (
+        estimate_from_observed(prompts, seen, describe_aspect_requests(judge, spec))
+        if (seen := observe_usage(judge, spec, count_prompt_tokens))
+        else estimate_from_assumptions(judge, spec, prompts)
+    )
+    price, is_batch = find_judge_price(judge), channel == RunChannel.BATCH
+    return RunEstimate(
+        expected=ahead,
+        requests=ValueRange(one.requests, one.requests).times(ahead.to_ask),
+        tokens_in=one.tokens_in.times(ahead.to_ask),
+        tokens_out=one.tokens_out.times(ahead.to_ask),
+        cost=estimate_call_cost(price, one, is_batch).times(ahead.to_ask) if price else None,
+        minutes=None if is_batch else estimate_call_minutes(judge, one).times(ahead.to_ask),
+        assumptions=(
+            *one.assumptions,
+            describe_price_basis(judge, price, is_batch),
+            describe_time_basis(judge, one, is_batch),
+        ),
+        warnings=tuple(judge_warnings(judge)),
+    )
+
+
+def estimate_baseline_run(ahead: ExpectedCalls) -> RunEstimate:
+    nothing, minutes = ValueRange(0, 0), ahead.to_ask * SECONDS_PER_BASELINE_CALL / 60
+    said = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
+    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), said)
+
+
+# ---- prompts -------------------------------------------------------------------------------
+
+
+def sample_subjects(wanted: Selection) -> Sequence[JudgedSubject]:
+    """Some of what is selected, the same ones every time."""
+    if wanted.only_states:
+        calls = calls_to_retry(wanted)
+        some = draw_sample(list(calls.order_by("pk").values_list("pk", flat=True)))
+        subjects = map(call_subject, calls.filter(pk__in=some).select_related(*SUBJECT_RELATIONS))
+        return [subject for subject in subjects if subject]
+    if wanted.column == "response":
+        some = draw_sample(list(selected_subject_ids(wanted)))
+        return list(Response.objects.filter(pk__in=some).select_related("query"))
+    # Their order was drawn at random: the first of them are a sample.
+    some = list(selected_subject_ids(wanted)[:PROMPTS_SAMPLED])
+    return list(Comparison.objects.filter(pk__in=some).select_related("query", "response_a", "response_b"))
+
+
+def draw_sample(ids: Sequence[int]) -> list[int]:
+    return random.Random(0).sample(ids, min(PROMPTS_SAMPLED, len(ids)))
+
+
+def count_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) -> float:
+    """The first prompt about this in tokens by our rule; with one aspect per call, the prompts of all aspects."""
+    if judge.one_aspect_per_call:
+        return sum(count_first_prompt_tokens(judge, only_aspect(spec, key), subject) for key in spec.output_order)
+    return count_first_prompt_tokens(judge, spec, subject)
+
+
+def count_first_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) -> float:
+    two_steps = is_two_step_judge(judge, spec)
+    messages = build_messages(spec, judged_texts(subject), ShownOrder.AS_STORED, judge.fence_key, two_steps=two_steps)
+    with_schema = not two_steps and judge_reply_shape(judge, spec) in (None, ReplyShape.JSON_SCHEMA)
+    return count_message_tokens(messages, json.dumps(build_reply_schema(spec)) if with_schema else "")
+
+
+def count_message_tokens(messages: Messages, schema: str = "") -> float:
+    text = "".join(message["content"] for message in messages) + schema
+    return estimate_tokens_by_rule(text) + MESSAGE_OVERHEAD_TOKENS * len(messages)
+
+
+# ---- one call ------------------------------------------------------------------------------
+
+
+def estimate_from_observed(prompts: Sequence[float], seen: ObservedUsage, said: tuple[str, ...] = ()) -> CallEstimate:
+    prompt = confidence_range(fmean(prompts or [0]), prompts)
+    return CallEstimate(
+        requests=seen.requests,
+        tokens_in=ValueRange(prompt.low * seen.ratio.low, prompt.high * seen.ratio.high),
+        tokens_out=seen.tokens_out,
+        seconds_a_request=ValueRange(seen.seconds_a_request, seen.seconds_a_request),
+        assumptions=(
+            f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {seen.calls} earlier calls "
+            "of this model, repairs and retries included.",
+            f"Replies as in those calls: {seen.tokens_out.low:,.0f} to {seen.tokens_out.high:,.0f} tokens a call.",
+            *said,
+        ),
+    )
+
+
+def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[float]) -> CallEstimate:
+    """Before anything was seen of the model; nothing is taken to be asked twice."""
+    prompt = confidence_range(fmean(prompts or [0]), prompts)
+    first = ValueRange(prompt.low * SERVER_COUNT_RANGE.low, prompt.high * SERVER_COUNT_RANGE.high)
+    reply = REASONED_REPLY_TOKEN_RANGE if judge.reasoning_effort else REPLY_TOKEN_RANGE
+    if judge.max_tokens is not None:
+        reply = ValueRange(min(reply.low, judge.max_tokens), judge.max_tokens)
+    two_steps = is_two_step_judge(judge, spec)
+    # The second request holds the first and its reply once more.
+    tokens_in = first.times(2).plus(reply) if two_steps else first
+    replies = len(spec.aspects) if judge.one_aspect_per_call else 1
+    return CallEstimate(
+        requests=2 if two_steps else replies,
+        tokens_in=tokens_in,
+        tokens_out=reply.plus(VERDICT_TOKEN_RANGE) if two_steps else reply.times(replies),
+        seconds_a_request=SECONDS_PER_REQUEST,
+        assumptions=(
+            f"{describe_prompt_basis(prompts)}; the server may count from 20 % fewer to 25 % more.",
+            f"Assumed, since too few calls of this model are known: replies of {reply.low:,.0f} to {reply.high:,.0f} "
+            f"tokens{' and a verdict of at most 50' if two_steps else ''}, and nothing asked twice.",
+            *describe_aspect_requests(judge, spec),
+        ),
+    )
+
+
+def describe_aspect_requests(judge: Judge, spec: RubricSpec) -> tuple[str, ...]:
+    if not judge.one_aspect_per_call:
+        return ()
+    return (f"One aspect per call: {len(spec.aspects)} requests for each call, each with the whole material.",)
+
+
+def describe_prompt_basis(prompts: Sequence[float]) -> str:
+    return (
+        f"Prompts: {fmean(prompts or [0]):,.0f} tokens on average, from {len(prompts)} of them, at four characters "
+        "of ASCII or one other character a token"
+    )
+
+
+# ---- money and time ------------------------------------------------------------------------
+
+
+def estimate_call_cost(price: Price, one: CallEstimate, is_batch: bool) -> ValueRange:
+    low = estimate_token_cost(price, one.tokens_in.low, one.tokens_out.low, one.requests)
+    high = estimate_token_cost(price, one.tokens_in.high, one.tokens_out.high, one.requests)
+    return ValueRange(low, high).times(price.batch_percent / 100) if is_batch else ValueRange(low, high)
+
+
+def estimate_token_cost(price: Price, tokens_in: float, tokens_out: float, requests: float) -> float:
+    """In nano-USD; a list price may be higher for long prompts."""
+    line = list_price_source(price)
+    in_percent, out_percent = line.percents(int(tokens_in / requests)) if line else (FULL_PERCENT, FULL_PERCENT)
+    whole = tokens_in * price.tokens_in * in_percent + tokens_out * price.tokens_out * out_percent
+    return whole / (TOKENS_PER_PRICE * FULL_PERCENT)
+
+
+def describe_price_basis(judge: Judge, price: Price | None, is_batch: bool) -> str:
+    if price is None:
+        return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
+    part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
+    origin = f"List price, {price.source}. " if price.source else ""
+    return origin + (
+        f"A million tokens cost USD {format_exact_usd(price.tokens_in)} in and {format_exact_usd(price.tokens_out)} out{part}; "
+        "cached ones are counted as others."
+    )
+
+
+def estimate_call_minutes(judge: Judge, one: CallEstimate) -> ValueRange:
+    """At the present limits of the endpoint, whichever is met first."""
+    return ValueRange(
+        find_slowest_limit(judge, one, one.seconds_a_request.low, one.tokens_in.low + one.tokens_out.low),
+        find_slowest_limit(judge, one, one.seconds_a_request.high, one.tokens_in.high + one.tokens_out.high),
+    )
+
+
+def find_slowest_limit(judge: Judge, one: CallEstimate, seconds: float, tokens: float) -> float:
+    endpoint = judge.endpoint
+    assert endpoint is not None  # a model has one
+    minutes = [one.requests * seconds / 60 / (endpoint.max_in_flight or DEFAULT_IN_FLIGHT)]
+    if endpoint.requests_per_minute:
+        minutes.append(one.requests / endpoint.requests_per_minute)
+    if endpoint.tokens_per_minute:
+        minutes.append(tokens / endpoint.tokens_per_minute)
+    return max(minutes)
+
+
+def describe_time_basis(judge: Judge, one: CallEstimate, is_batch: bool) -> str:
+    if is_batch:
+        return "Servers of the Batch API promise an answer within a day."
+    endpoint, seconds = judge.endpoint, one.seconds_a_request
+    assert endpoint is not None
+    limits = (("requests", endpoint.requests_per_minute), ("tokens", endpoint.tokens_per_minute))
+    minutely = "".join(f", at most {most:,} {what} a minute" for what, most in limits if most)
+    took = (
+        f"{seconds.low:.1f} seconds each, as before" if seconds.low == seconds.high else "assumed 2 to 10 seconds each"
+    )
+    at_once = (
+        f"{endpoint.max_in_flight} requests" if endpoint.max_in_flight else f"an assumed {DEFAULT_IN_FLIGHT} requests"
+    )
+    return f"Time: {at_once} at once{minutely}, {took}."

@@ -1,0 +1,115 @@
+"""The forms that start a run or retry failed calls."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
+from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.judges.runs.selection import RETRYABLE_STATES
+from evaluations.models.comparisons import Slice
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+
+ORDER_CHOICES = [
+    (RunOrders.BOTH, "both orders"),
+    (RunOrders.RANDOM, "one order, drawn at random"),
+    (RunOrders.AS_STORED, "A first"),
+    (RunOrders.SWAPPED, "B first"),
+]
+
+CHANNEL_CHOICES = [
+    (RunChannel.LIVE, "one by one, as fast as the endpoint allows"),
+    (RunChannel.BATCH, "through the Batch API: about half the price, answers within a day"),
+]
+
+
+class BudgetField(forms.CharField):
+    """An amount in USD; nano-USD once it is clean, None where it is empty."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        super().__init__(required=False, label="Budget in USD", widget=widget, **kwargs)
+
+    def clean(self, value: Any) -> int | None:
+        given: str = super().clean(value)
+        try:
+            return parse_budget_usd(given, "Budget") if given else None
+        except InputRefused as refused:
+            raise forms.ValidationError(str(refused)) from refused
+
+
+class RunForm(forms.Form):
+    judge = forms.ModelMultipleChoiceField(
+        Judge.objects.none(),
+        label="Judges",
+        error_messages={"required": "Choose at least one judge.", "invalid_choice": "One of these is no judge here."},
+    )
+    orders = forms.ChoiceField(
+        choices=ORDER_CHOICES,
+        initial=RunOrders.BOTH,
+        label="Order of the two responses",
+        help_text="Both orders ask each comparison twice and show whether the judge leans to one place. With A or B "
+        "always first, a leaning to a place cannot be told from a leaning to a candidate.",
+    )
+    limit = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label="Comparisons, at most",
+        help_text="Takes those that people meet first, drawn at random once. Of a judge that scores responses one by "
+        "one: the first responses. Empty: all.",
+    )
+    budget = BudgetField(
+        help_text="Never exceeded, requests in flight counted at their worst; of a panel, each judge’s own. Needs a "
+        "known price, and the judge’s limit of tokens or the model’s longest reply. Empty: no budget."
+    )
+    slice = forms.ChoiceField(
+        required=False, help_text="Only comparisons that it means now. Judges that score responses take none."
+    )
+    channel = forms.ChoiceField(
+        choices=CHANNEL_CHOICES, initial=RunChannel.LIVE, required=False, label="Requests are sent"
+    )
+    samples = forms.IntegerField(
+        min_value=1,
+        max_value=100,
+        initial=1,
+        help_text="How often each is asked. More than one needs a temperature above 0, or a seed.",
+    )
+    ask_failures_again = forms.BooleanField(
+        required=False,
+        label="Ask again what came back unusable",
+        help_text="Unreadable, refused, truncated or too long. What got no answer is asked again in any case.",
+    )
+
+    def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.slices = {one.name: one for one in Slice.objects.filter(evaluation=evaluation).order_by("name")}
+        names = [("", "all comparisons"), *((name, name) for name in self.slices)]
+        self.fields["slice"].choices = names  # type: ignore[attr-defined]
+        judges = runnable_judges(evaluation)
+        self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
+        if not judges.filter(kind=JudgeKind.LLM).exists():
+            del self.fields["channel"]
+
+    def options(self) -> dict[str, Any]:
+        """What was chosen besides the judges, by the names that `start_run` has for it."""
+        chosen = {name: value for name, value in self.cleaned_data.items() if name not in ("judge", "slice")}
+        if name := self.cleaned_data.get("slice"):
+            chosen["sliced"] = self.slices[name].named
+        return chosen | {"channel": self.cleaned_data.get("channel") or RunChannel.LIVE}
+
+
+def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
+    """Newest first, those that came with an import left out: there is no one to ask."""
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
+    return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")
+
+
+class RetryForm(forms.Form):
+    states = forms.MultipleChoiceField(
+        choices=[(state, state.replace("_", " ")) for state in RETRYABLE_STATES],
+        error_messages={"required": "Choose what is to be asked again."},
+    )
+    budget = BudgetField(help_text="Never exceeded. Empty: no budget.")

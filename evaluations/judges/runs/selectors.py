@@ -1,0 +1,205 @@
+"""The progress of a run: calls by state, rate, time left, cost."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.core.cache import cache
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from evaluations.domain.judges import (
+    ACTIVE_RUN_STATES,
+    FAILURE_STATES,
+    OPEN_CALL_STATES,
+    AttemptOutcome,
+    CallState,
+    JudgeKind,
+    RunState,
+)
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Attempt, Call, Run
+
+OPEN_RUN_STATES: Final = (*ACTIVE_RUN_STATES, RunState.STOPPED)
+
+
+def list_open_runs_of_site() -> QuerySet[Run]:
+    """Runs of all evaluations that are not over, for site administrators."""
+    return Run.objects.filter(state__in=OPEN_RUN_STATES).select_related("evaluation", "judge__endpoint", "user")
+
+
+def count_calls_by_state(run: Run) -> dict[str, int]:
+    """State → calls of this run, in the order in which a call passes through them; none left out for being 0."""
+    found = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
+    return {state.value: found.get(state.value, 0) for state in CallState}
+
+
+RATE_WINDOW: Final = timedelta(seconds=60)
+
+MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than a minute's
+
+LARGE_RUN_CALLS: Final = 5_000  # calls
+
+RECOUNT_AFTER_FACTOR: Final = 10  # times as long as counting takes
+
+# Outcomes of requests that leave their call as it was.
+UNSETTLED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST, AttemptOutcome.STOPPED)
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Where a run stands.
+
+    ``repeated``: requests in flight at a kill, whose answers are not known. ``cost``: nano-USD of the
+    ``priced`` requests, None where there are none; ``unpriced`` may have cost something, nobody knows what.
+    ``copied``: answered by a call that asked the same.
+    """
+
+    counts: dict[str, int]
+    total: int
+    settled: int
+    failures: dict[str, int]
+    taken_over: int
+    per_minute: float | None
+    seconds_left: float | None
+    repeated: int
+    retried: int
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: int | None
+    priced: int
+    unpriced: int
+    repaired: int
+    copied: int
+
+
+def measure_run_progress(run: Run) -> RunProgress:
+    counts = count_calls_by_state(run)
+    total = sum(counts.values())
+    waiting = sum(counts[state] for state in OPEN_CALL_STATES)
+    settled = total - waiting - counts[CallState.CANCELLED]
+    told = cache_costly_count(run, summarise_requests)
+    per_minute = calls_per_minute(run, settled, told) if run.state == RunState.RUNNING else None
+    return RunProgress(
+        counts=counts,
+        total=total,
+        settled=settled,
+        failures={state.value: counts[state] for state in FAILURE_STATES if counts[state]},
+        taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
+        per_minute=per_minute,
+        seconds_left=waiting * 60 / per_minute if per_minute else None,
+        **{key: value for key, value in told.items() if key not in ("ended", "lately")},
+    )
+
+
+def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
+    """What goes through every request of a large run at work is counted again after ten times as long.
+
+    Pages ask every few seconds, each of those who look on.
+    """
+    if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
+        return count(run)
+    key = f"{count.__name__}-{run.pk}"
+    told: dict[str, Any] | None = cache.get(key)
+    if told is None:
+        began = time.monotonic()
+        told = count(run)
+        cache.set(key, told, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
+    return told
+
+
+def summarise_requests(run: Run) -> dict[str, Any]:
+    return summarise_spending(run) | count_unusual_answers(run) | {"lately": count_recent_attempts(run)}
+
+
+# A request that was answered with an error cost nothing.
+POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
+
+
+def summarise_spending(run: Run) -> dict[str, Any]:
+    """Tokens and cost from the run's attempts, the only place where money is counted."""
+    found = Attempt.objects.filter(run=run).aggregate(
+        repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
+        retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
+        ended=Count("pk", filter=~Q(outcome__in=UNSETTLED_OUTCOMES)),
+        tokens_in=Sum("tokens_in"),
+        tokens_out=Sum("tokens_out"),
+        priced=Count("cost"),
+        unpriced=Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True)),
+        cost=Sum("cost"),  # last: from here on the name means the sum
+    )
+    return found | ({} if found["priced"] or found["unpriced"] else {"cost": 0})
+
+
+def count_unusual_answers(run: Run) -> dict[str, int]:
+    """How many answers were not simply given to the first question."""
+    calls = Call.all_rows.filter(run=run)
+    return calls.aggregate(
+        repaired=Count("pk", filter=Q(repaired=True)), copied=Count("pk", filter=Q(copied_from__isnull=False))
+    )
+
+
+def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float | None:
+    """Calls settled in the last minute; of a rule, which makes no attempts, since it started.
+
+    A call may take several requests: those of the last minute settle as many calls as all of them did.
+    """
+    if run.started_at is None:
+        return None
+    elapsed = timezone.now() - run.started_at
+    window = min(elapsed, RATE_WINDOW)
+    if run.judge.kind == JudgeKind.RULE:
+        ended, window = float(settled), elapsed
+    else:
+        bought = min((settled - told["copied"]) / told["ended"], 1.0) if told["ended"] else 0.0
+        ended = told["lately"] * bought
+    seconds = window.total_seconds()
+    return ended * 60 / seconds if ended > 0 and seconds > 0 else None
+
+
+def count_recent_attempts(run: Run) -> int:
+    """Requests that came to an end in the last minute, of the newest ones alone."""
+    newest = Attempt.objects.filter(run=run).order_by("-pk").values_list("outcome", "created_at")[:MAX_RECENT_ATTEMPTS]
+    since = timezone.now() - RATE_WINDOW
+    return sum(at > since and outcome not in UNSETTLED_OUTCOMES for outcome, at in newest.iterator())
+
+
+def count_calls_of_runs(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Run → state → calls, for many runs by one query."""
+    found: dict[int, dict[str, int]] = {run_id: {} for run_id in run_ids}
+    rows = Call.all_rows.filter(run__in=list(found)).order_by().values_list("run_id", "state").annotate(Count("pk"))
+    for run_id, state, count in rows:
+        found[run_id or 0][state] = count
+    return found
+
+
+@dataclass(frozen=True)
+class CallBill:
+    """What the requests of one call came to: ``cost`` is None where none is known, ``unknown`` may have had one."""
+
+    requests: int
+    cost: int | None
+    unknown: int
+
+
+def call_bills(run: Run, calls: Iterable[Call]) -> dict[int, CallBill]:
+    """Call id → what this run paid for it, for many calls by one query."""
+    paid = Attempt.objects.filter(run=run, call__in=[call.pk for call in calls]).order_by()
+    unknown = Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True))
+    rows = paid.values_list("call_id").annotate(Count("pk"), Sum("cost"), unknown=unknown)
+    return {call_id: CallBill(*numbers) for call_id, *numbers in rows}
+
+
+def find_runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
+    """Those that have answers, and nothing known of what one of them cost, by one query."""
+    free = [run.pk for run in runs if not run.spent]
+    answers = Attempt.objects.filter(run=OuterRef("pk"), cost__isnull=True, outcome=AttemptOutcome.ANSWERED)
+    return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
+
+
+def count_calls_of_judge(judge: Judge) -> dict[str, int]:
+    """State → calls of this judge, of all its runs together; none left out for being 0."""
+    found = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
+    return {state.value: found.get(state.value, 0) for state in CallState}

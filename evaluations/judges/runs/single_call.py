@@ -1,0 +1,121 @@
+"""A run of one call, which tests a judge on one comparison or response."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.db.models import Q, QuerySet
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunOrders
+from evaluations.judges.runs.selection import SelectionOptions
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.verdicts import Score, Verdict
+
+JudgeTestSubject = Comparison | Response
+WITH_TEXTS = ("query", "response_a", "response_b")
+
+
+# ---- what it may be about ------------------------------------------------------------------
+
+
+def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
+    """The comparison or response of this number that the judge can be asked about; without one the first."""
+    if judge.is_pointwise:
+        responses = testable_responses(judge).select_related("query", "candidate")
+        return responses.filter(pk=pk).first() if pk else responses.order_by("pk").first()
+    comparisons = testable_comparisons(judge).select_related(*WITH_TEXTS)
+    return comparisons.filter(pk=pk).first() if pk else comparisons.order_by("shuffle", "pk").first()
+
+
+def testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
+    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=judge.evaluation_id)
+    return comparisons
+
+
+def testable_responses(judge: Judge) -> "QuerySet[Response]":
+    responses: QuerySet[Response] = Response.objects.filter(query__evaluation=judge.evaluation_id)
+    return responses
+
+
+def neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[int | None, int | None]:
+    """The numbers of the one before and the one after, in the order in which people meet them."""
+    if isinstance(subject, Response):
+        return responses_beside(judge, subject)
+    pks, shuffle, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.shuffle, subject.pk
+    before = pks.filter(Q(shuffle__lt=shuffle) | Q(shuffle=shuffle, pk__lt=pk))
+    after = pks.filter(Q(shuffle__gt=shuffle) | Q(shuffle=shuffle, pk__gt=pk))
+    return before.order_by("-shuffle", "-pk").first(), after.order_by("shuffle", "pk").first()
+
+
+def responses_beside(judge: Judge, response: Response) -> tuple[int | None, int | None]:
+    pks = testable_responses(judge).values_list("pk", flat=True)
+    before, after = pks.filter(pk__lt=response.pk), pks.filter(pk__gt=response.pk)
+    return before.order_by("-pk").first(), after.order_by("pk").first()
+
+
+def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> SelectionOptions:
+    """The selection of one call: this subject, in this order, repeated where it failed before."""
+    if isinstance(subject, Response):
+        return {"response": subject, "ask_failures_again": True}
+    orders = RunOrders.SWAPPED if shown == ShownOrder.SWAPPED else RunOrders.AS_STORED
+    return {"comparison": subject, "orders": orders, "ask_failures_again": True}
+
+
+def find_call_about(judge: Judge, subject: JudgeTestSubject, shown: ShownOrder) -> Call | None:
+    """The call that asked this judge just that, if it was ever planned."""
+    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run")
+    if isinstance(subject, Response):
+        return calls.filter(response=subject).first()
+    return calls.filter(comparison=subject, shown=shown).first()
+
+
+# ---- what came of it -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JudgeTestCall:
+    """A run of one call, with its present result."""
+
+    run: Run
+    call: Call | None
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether more may come: also what a cancelled or stopped run still has in flight."""
+        is_asking = self.call is not None and self.call.state == CallState.RUNNING
+        return self.run.state in ACTIVE_RUN_STATES or is_asking
+
+    @cached_property
+    def attempts(self) -> Sequence[Attempt]:
+        """Its requests; of an answer that was copied, those that were paid for."""
+        if self.call is None:
+            return ()
+        paid = self.call.copied_from_id or self.call.pk
+        return list(Attempt.objects.filter(call=paid).select_related("run").order_by("number"))
+
+    @property
+    def was_asked_before(self) -> bool:
+        """Whether it has an answer for which this run did not pay."""
+        return bool(self.attempts) and all(attempt.run_id != self.run.pk for attempt in self.attempts)
+
+    @cached_property
+    def verdicts(self) -> Sequence[Verdict]:
+        return (
+            list(Verdict.all_rows.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
+        )
+
+    @cached_property
+    def scores(self) -> Sequence[Score]:
+        return list(Score.all_rows.filter(call=self.call).select_related("aspect").order_by("pk")) if self.call else ()
+
+
+def find_test_call(run: Run) -> JudgeTestCall | None:
+    """What came of a run that asks about one comparison or response; None for any other run."""
+    subject = find_test_subject(run.judge, run.filters.get("response") or run.filters.get("comparison") or -1)
+    if subject is None:
+        return None
+    shown = ShownOrder.SWAPPED if run.orders == RunOrders.SWAPPED else ShownOrder.AS_STORED
+    return JudgeTestCall(run, find_call_about(run.judge, subject, shown))

@@ -1,0 +1,348 @@
+"""The pages of runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import (
+    ACTIVE_RUN_STATES,
+    FAILURE_STATES,
+    OPEN_CALL_STATES,
+    CallState,
+    RunChannel,
+    RunOrders,
+    RunState,
+)
+from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, begin_reparse, last_reparse_event
+from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.judges.guards import get_run_or_404, may_see_calls
+from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
+from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
+from evaluations.judges.runs.selection import RETRYABLE_STATES, count_retryable_calls
+from evaluations.judges.runs.selectors import count_calls_of_runs, find_runs_of_unknown_cost, measure_run_progress
+from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
+from evaluations.models.comparison_filter import filter_evaluation
+from evaluations.models.comparisons import Comparison, Slice
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge
+from evaluations.models.runs import Run
+from evaluations.models.users import User
+from evaluations.tasks import reread_replies, send_task, work_run
+from evaluations.web.htmx import STOP_POLLING
+from evaluations.web.pagination import paginate
+
+
+@never_cache
+@require_safe
+def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = get_run_or_404(request, slug, pk)
+    return render(request, "run/run.html", run_context(request, row))
+
+
+@never_cache
+@require_safe
+def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The part of the page that changes; the last time it brings what an ended run shows besides."""
+    row = get_run_or_404(request, slug, pk)
+    context = run_context(request, row)
+    if not context["is_moving"]:
+        return render(request, "run/_ended.html", context, status=STOP_POLLING)
+    if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
+        # Someone else held it or let it go on: other buttons are wanted.
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "run/_moving.html", context)
+
+
+@require_POST
+def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    return change_run_and_redirect(request, row, lambda: pause_run(row, user=cast(User, request.user)))
+
+
+@require_POST
+def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """With a budget, where the form has one."""
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+
+    def go_on() -> None:
+        given = request.POST.get("budget", "").strip()
+        budget = parse_budget_usd(given, "Budget") if given else None
+        resume_run(row, user=cast(User, request.user), budget=budget)
+        send_task(work_run, row.pk)
+
+    return change_run_and_redirect(request, row, go_on)
+
+
+@require_POST
+def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Another budget; an empty one takes it away."""
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+
+    def change() -> None:
+        given = request.POST.get("budget", "").strip()
+        budget = parse_budget_usd(given, "Budget") if given else None
+        change_budget(row, budget, user=cast(User, request.user))
+        messages.success(request, "The budget is changed.")
+
+    return change_run_and_redirect(request, row, change)
+
+
+@require_POST
+def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    return change_run_and_redirect(request, row, lambda: cancel_run(row, user=cast(User, request.user)))
+
+
+def change_run_and_redirect(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpResponse:
+    """Back to the run, which says how it stands, once it is changed; its page with the reason where it cannot be."""
+    try:
+        change()
+    except InputRefused as refused:
+        row = get_run_or_404(request, row.evaluation.slug, row.pk)
+        return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
+    return redirect("run", row.evaluation.slug, row.pk)
+
+
+def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
+    told = measure_run_progress(row)
+    is_active = row.state in ACTIVE_RUN_STATES
+    return {
+        "page": "runs",
+        "evaluation": row.evaluation,
+        "run": row,
+        "progress": told,
+        "is_active": is_active,
+        "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
+        # A run that was cancelled or stopped still has answers on their way.
+        "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
+        "sees_calls": may_see_calls(request, row.evaluation),
+        "quota": exhausted_quota(row),
+    } | reparse_context(row.judge)
+
+
+def exhausted_quota(row: Run) -> Endpoint | None:
+    """The endpoint while a quota of it is used up: the run waits until then."""
+    endpoint = row.judge.endpoint
+    is_waiting = endpoint is not None and endpoint.paused_until is not None and endpoint.paused_until > timezone.now()
+    return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
+
+
+def reparse_context(judge: Judge) -> dict[str, Any]:
+    """How the latest re-reading of this judge's replies stands; nothing before the first."""
+    event = last_reparse_event(judge)
+    return {"reread": event, "is_rereading": event is not None and event.verb != REPARSE_ENDED}
+
+
+@dataclass(frozen=True)
+class JudgeEstimate:
+    """What one of the chosen judges would take."""
+
+    judge: Judge
+    estimate: RunEstimate
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form with what it would do; with ``?judge=…`` and the other fields, what those would do."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    if request.method != "POST":
+        return render_run_form(
+            request, evaluation, RunForm(initial=request.GET.dict(), evaluation=evaluation), request.GET
+        )
+    form = RunForm(request.POST, evaluation=evaluation)
+    if form.is_valid() and (runs := start_panel_from_form(form, user)):
+        return redirect_to_started_runs(request, runs)
+    return render_run_form(request, evaluation, form, request.POST, status=422)
+
+
+def start_panel_from_form(form: RunForm, user: User) -> list[Run]:
+    try:
+        return start_panel(list(form.cleaned_data["judge"]), user=user, **form.options())
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return []
+
+
+def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
+    for run in runs:
+        send_task(work_run, run.pk)
+    names = ", ".join(f"“{run.judge.name}”" for run in runs)
+    messages.success(request, f"{names} {'are on their way' if len(runs) > 1 else 'is on its way'}.")
+    slug = runs[0].evaluation.slug
+    return redirect("run", slug, runs[0].pk) if len(runs) == 1 else redirect("runs", slug)
+
+
+def render_run_form(
+    request: HttpRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
+) -> HttpResponse:
+    judges = list(runnable_judges(evaluation))
+    chosen = selected_judges(judges, given)
+    options = estimate_options(given)
+    if (one := form.slices.get(given.get("slice", ""))) and is_usable_filter(one):
+        options["sliced"] = one.named
+    estimates = [JudgeEstimate(judge, estimate_run(judge, **options)) for judge in chosen]
+    context = {
+        "page": "runs",
+        "evaluation": evaluation,
+        "form": form,
+        "judges": [(judge, judge in chosen) for judge in judges],
+        "estimates": estimates,
+        "together": sum_estimates([one.estimate for one in estimates]) if len(chosen) > 1 else None,
+    }
+    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
+    return render(request, template, context, status=status)
+
+
+def is_usable_filter(one: Slice) -> bool:
+    """Whether everything that it names is still there: starting says in words what is not."""
+    try:
+        filter_evaluation(one.evaluation, one.wanted)
+    except InputRefused:
+        return False
+    return True
+
+
+def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
+    """Those that were named; before anything was, the newest."""
+    wanted = set(given.getlist("judge"))
+    if not wanted and not given:
+        return list(judges[:1])
+    return [judge for judge in judges if str(judge.pk) in wanted]
+
+
+def estimate_options(given: QueryDict) -> dict[str, Any]:
+    """What these fields would make; where one is not filled in properly, its default."""
+    orders = given.get("orders")
+    return {
+        "orders": orders if orders in set(RunOrders) else RunOrders.BOTH,
+        "samples": parse_positive_number(given.get("samples"), most=100) or 1,
+        "limit": parse_positive_number(given.get("limit"), most=10**9),
+        "ask_failures_again": bool(given.get("ask_failures_again")),
+        "channel": RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
+    }
+
+
+def parse_positive_number(given: str | None, *, most: int) -> int | None:
+    text = (given or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= most else None
+
+
+def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+    """The sums of a panel. One unknown price makes the whole unknown, where there is something to buy at it."""
+    costs = [one.cost for one in estimates if one.calls]
+    known = [cost for cost in costs if cost is not None]
+    whole_cost = ValueRange(sum(cost.low for cost in known), sum(cost.high for cost in known))
+    return {"calls": sum(one.calls for one in estimates), "cost": whole_cost if len(known) == len(costs) else None}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Begins it; asked with GET, how far it is, as the part of the run's page that polls."""
+    row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
+    if request.method != "POST":
+        return render(
+            request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
+        )
+    try:
+        calls = begin_reparse(row.judge, user=cast(User, request.user))
+    except InputRefused as refused:
+        return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
+    send_task(reread_replies, row.judge_id)
+    messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
+    return redirect("run", slug, pk)
+
+
+# No usable answer was paid for: asked again unless something else is chosen.
+UNPAID_STATES = (CallState.FAILED, CallState.CANCELLED)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A new run of the judge of this one; the failed calls of its other runs are asked with them."""
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    if request.method != "POST":
+        return render_retry_form(request, row, RetryForm(initial=request.GET.dict()), request.GET)
+    form = RetryForm(request.POST)
+    if form.is_valid() and (run := start_retry_from_form(form, row, cast(User, request.user))):
+        send_task(work_run, run.pk)
+        messages.success(request, f"“{row.judge.name}” is asked again.")
+        return redirect("run", slug, run.pk)
+    return render_retry_form(request, row, form, request.POST, status=422)
+
+
+def start_retry_from_form(form: RetryForm, row: Run, user: User) -> Run | None:
+    chosen = form.cleaned_data
+    try:
+        return start_run(row.judge, user=user, only_states=chosen["states"], budget=chosen["budget"])
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+def render_retry_form(
+    request: HttpRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
+) -> HttpResponse:
+    counts = count_retryable_calls(row.judge)
+    chosen = selected_states(counts, given)
+    context = {
+        "page": "runs",
+        "evaluation": row.evaluation,
+        "run": row,
+        "judge": row.judge,
+        "form": form,
+        "states": [(state, count, state in chosen) for state, count in counts.items()],
+        "estimate": estimate_run(row.judge, only_states=chosen) if chosen else None,
+    }
+    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    template = "run_retry/_estimate.html" if only_estimate else "run_retry/run_retry.html"
+    return render(request, template, context, status=status)
+
+
+def selected_states(counts: dict[str, int], given: QueryDict) -> Sequence[str]:
+    """The states that were named; before any was, those in which nothing usable was paid for."""
+    wanted = given.getlist("states") if given else [state.value for state in UNPAID_STATES]
+    return [state for state in RETRYABLE_STATES if state in wanted and counts.get(state)]
+
+
+@require_safe
+def runs(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug)
+    listed = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
+    page = paginate(request, listed, newest_first=True)
+    context = {
+        "page": "runs",
+        "evaluation": evaluation,
+        "runs": page,
+        "batches": runs_by_panel(page.rows),
+        "has_judges": evaluation.judges.exists(),
+        "has_comparisons": Comparison.objects.filter(evaluation=evaluation).exists(),
+    }
+    return render(request, "runs/runs.html", context)
+
+
+def runs_by_panel(listed: Sequence[Run]) -> list[list[dict[str, Any]]]:
+    """The runs as they were started: one alone, or those of a panel, each with how far it is."""
+    counts = count_calls_of_runs(run.pk for run in listed)
+    unknown = find_runs_of_unknown_cost(listed)
+    rows = [run_row(run, counts[run.pk]) | {"cost_unknown": run.pk in unknown} for run in listed]
+    return [list(batch) for _, batch in groupby(rows, key=lambda row: row["run"].batch)]
+
+
+def run_row(run: Run, counts: dict[str, int]) -> dict[str, Any]:
+    total = sum(counts.values())
+    unsettled = sum(counts.get(state, 0) for state in (*OPEN_CALL_STATES, CallState.CANCELLED))
+    failed = sum(counts.get(state, 0) for state in FAILURE_STATES)
+    return {"run": run, "total": total, "settled": total - unsettled, "failed": failed}

@@ -1,0 +1,104 @@
+"""The settings of a judge, the prompts it sends, the warnings about it."""
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import JudgeKind, OutputMode, ReplyShape, RequestShape
+from evaluations.domain.rubrics import RubricSpec
+from evaluations.domain.texts import PairTexts, ResponseTexts
+from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.judged_texts import judged_texts
+from evaluations.models.judges import Judge
+from evaluations.replies.reply_format import aspects_in_reply_order, only_aspect, wants_text, wants_two_steps
+from evaluations.rubrics.selectors import missing_placeholder_warnings
+
+
+def judge_settings(judge: Judge) -> dict[str, Any]:
+    """All that makes a judge what it is; a change of any of it makes another judge.
+
+    What came later is left out where it is as it was for every judge before: their fingerprints stay.
+    """
+    later = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
+    later |= {"one_aspect_per_call": False}
+    return {
+        "kind": str(judge.kind),
+        "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,
+        "base_url": judge.endpoint.base_url if judge.endpoint else None,
+        "model": judge.model,
+        "mode": str(judge.mode),
+        "temperature": judge.temperature,
+        "max_tokens": judge.max_tokens,
+        "seed": judge.seed,
+    } | {name: getattr(judge, name) for name, before in later.items() if getattr(judge, name) != before}
+
+
+def judge_fingerprint(judge: Judge) -> str:
+    return hashlib.sha256(json.dumps(judge_settings(judge), sort_keys=True).encode()).hexdigest()
+
+
+def preview_judge_prompt(judge: Judge, subject: Comparison | Response, shown: ShownOrder) -> PromptPreview | None:
+    """The exact messages about this in this order; None for a judge that is sent nothing."""
+    return preview_judge_prompt_for(judge, judged_texts(subject), shown)
+
+
+def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, shown: ShownOrder) -> PromptPreview | None:
+    """The same about any texts of the judge's kind."""
+    if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
+        return None
+    spec = judge.rubric_version.spec()
+    shape, two_steps = judge_reply_shape(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step_judge(judge, spec)
+    if judge.one_aspect_per_call:
+        first = preview_prompt(
+            only_aspect(spec, spec.output_order[0]), texts, shown, judge.fence_key, shape, two_steps=False
+        )
+        return replace(first, aspects=[aspect.name for aspect in aspects_in_reply_order(spec)])
+    return preview_prompt(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
+
+
+def judge_warnings(judge: Judge) -> list[str]:
+    """What this judge will not see of the evaluation's data; nothing for a judge that is sent nothing."""
+    if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
+        return []
+    return missing_placeholder_warnings(judge.evaluation, judge.rubric_version.spec())
+
+
+def is_two_step_judge(judge: Judge, spec: RubricSpec) -> bool:
+    """Whether an evaluation in free text comes first, and its verdict in a second request."""
+    return judge.mode == OutputMode.TWO_STEP or wants_two_steps(spec)
+
+
+def judge_reply_shape(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
+    """What holds this judge's verdicts to their form; None until that was found out about its server."""
+    if wants_text(spec):
+        return ReplyShape.TEXT
+    if judge.asked_as:
+        return ReplyShape(judge.asked_as)
+    return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
+
+
+def describe_request_adaptations(judge: Judge) -> list[str]:
+    """How its requests are written so that the model takes them, as far as that is out of the ordinary."""
+    found = RequestShape.from_json(judge.sent_as)
+    words = [OMISSION_DESCRIPTIONS.get(name, f"Without {name}: the model refuses it.") for name in found.left_out]
+    if found.limit_name:
+        words.append(f"The limit of tokens as {found.limit_name}.")
+    if found.system_folded:
+        words.append("System text in the first user message: the model has no system role.")
+    return words
+
+
+OMISSION_DESCRIPTIONS: Final = {
+    "top_logprobs": "The 5 likeliest tokens instead of 20.",
+    "native": "Through the OpenAI-compatible API: the server has no other.",
+}
+
+
+def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPreview | None:
+    """What this judge would be sent about a made-up comparison; None for a judge that is sent nothing."""
+    return preview_judge_prompt_for(
+        judge, first_response_texts(SAMPLE_PAIR) if judge.is_pointwise else SAMPLE_PAIR, shown
+    )

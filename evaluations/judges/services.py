@@ -1,0 +1,240 @@
+"""Creating judges, putting them in the archive, bringing them back."""
+
+import secrets
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import ACTIVE_RUN_STATES, JudgeKind, OutputMode, RunState
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
+from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
+from evaluations.judge_prompts.placeholders import is_template
+from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
+from evaluations.judges.endpoints.prices import keep_list_price
+from evaluations.judges.selectors import is_two_step_judge, judge_fingerprint, judge_settings
+from evaluations.llm.request_extras import (
+    SEPARATELY_PRICED_FIELDS,
+    ExtrasInput,
+    check_extra_body,
+    check_extra_headers,
+    extras_variables,
+)
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge, Rater
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Run
+from evaluations.models.users import User
+from evaluations.net.addresses import refuse_pasted_key
+from evaluations.rubrics.services import freeze_version
+
+ASKING_MODES: Final = tuple(OutputMode)
+
+# As servers that know one call it; which of them a model takes, its server says.
+REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+MAX_SEED: Final = 2**62  # each sample adds one
+
+
+@transaction.atomic
+def create_judge(
+    evaluation: Evaluation,
+    *,
+    name: str,
+    model: str,
+    version: RubricVersion | None,
+    endpoint: Endpoint | None = None,
+    mode: str = OutputMode.AUTO,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    reasoning_effort: str = "",
+    logprobs: bool = False,
+    repairs: bool = True,
+    extra_headers: ExtrasInput = "",
+    extra_body: ExtrasInput = "",
+    one_aspect_per_call: bool = False,
+    user: User | None,
+) -> Judge:
+    """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
+    if version is None or version.rubric.evaluation_id != evaluation.pk:
+        raise InputRefused("A judge needs a rubric version of this evaluation.")
+    refuse_unusable_rubric(version.spec())
+    judge = Judge(
+        evaluation=evaluation,
+        name=name.strip(),
+        kind=JudgeKind.RULE if endpoint is None else JudgeKind.LLM,
+        rubric_version=version,
+        endpoint=endpoint,
+        model=model.strip(),
+        mode=mode,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        seed=DEFAULT_RULE_SEEDS.get(model.strip()) if seed is None and endpoint is None else seed,
+        reasoning_effort=reasoning_effort.strip(),
+        logprobs=logprobs,
+        repairs=repairs,
+        extra_headers=check_extra_headers(extra_headers),
+        extra_body=check_extra_body(extra_body),
+        one_aspect_per_call=one_aspect_per_call,
+        fence_key=choose_fence_key(evaluation),
+    )
+    refuse_invalid_judge(judge)
+    refuse_invalid_extras(judge)
+    refuse_invalid_one_aspect_per_call(judge, version.spec())
+    # With a single aspect it changes nothing, and must not make another judge.
+    judge.one_aspect_per_call = one_aspect_per_call and len(version.spec().aspects) > 1
+    judge.fingerprint = judge_fingerprint(judge)
+    refuse_duplicate_judge(judge)
+    judge.save()
+    freeze_version(version)
+    keep_list_price(endpoint, judge.model, user=user)
+    Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name=judge.name, judge=judge)
+    record_event("created", judge, user=user, evaluation=evaluation, after=judge_settings(judge) | {"name": judge.name})
+    return judge
+
+
+def refuse_invalid_judge(judge: Judge) -> None:
+    if not judge.name:
+        raise InputRefused("A judge needs a name.")
+    refuse_pasted_key(judge.name, "The name")
+    refuse_pasted_key(judge.model, "The model")
+    if judge.kind == JudgeKind.RULE:
+        refuse_invalid_baseline(judge)
+    if not judge.model:
+        raise InputRefused("A judge needs the name of a model.")
+    if judge.kind == JudgeKind.LLM and is_version_without_instructions(judge.rubric_version):
+        raise InputRefused(
+            "This rubric only names the aspects that an import spoke of. A model needs instructions: choose another."
+        )
+    if judge.mode not in ASKING_MODES:
+        raise InputRefused(f"A judge is asked in one of these modes: {', '.join(ASKING_MODES)}.")
+    if judge.temperature is not None and not 0 <= judge.temperature <= 2:
+        raise InputRefused("Temperature: a number from 0 to 2.")
+    if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
+        raise InputRefused("Tokens of a reply: a whole number from 1 to 1000000.")
+    if judge.seed is not None and abs(judge.seed) > MAX_SEED:
+        raise InputRefused(f"Seed: a whole number from -{MAX_SEED} to {MAX_SEED}.")
+    if judge.reasoning_effort not in ("", *REASONING_EFFORTS):
+        raise InputRefused(
+            f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}. Leave it out where the model has none."
+        )
+
+
+def refuse_invalid_extras(judge: Judge) -> None:
+    """Site administrators decide which keys a server is sent, and what its tokens cost: both belong to the endpoint."""
+    endpoint, extras = judge.endpoint, {"headers": judge.extra_headers, "body": judge.extra_body}
+    if endpoint is None:
+        if judge.extra_headers or judge.extra_body:
+            raise InputRefused("Extra headers and body fields are for models: a rule makes no requests.")
+        return
+    sent_there = {"headers": endpoint.extra_headers, "query": endpoint.extra_query, "body": endpoint.extra_body}
+    unknown = sorted(extras_variables(extras) - extras_variables(sent_there) - {endpoint.key_variable})
+    if unknown:
+        raise InputRefused(
+            f"“{endpoint}” is not sent {unknown[0]} yet. A site administrator can add it to the endpoint's extra "
+            "headers; a judge then needs no variable of its own."
+        )
+    priced_apart = sorted(set(SEPARATELY_PRICED_FIELDS) & set(judge.extra_body))
+    if priced_apart:
+        raise InputRefused(
+            f"Extra body fields: leave out “{priced_apart[0]}”, it changes what a token costs. A site administrator "
+            "can add an endpoint with this field and with prices of its own."
+        )
+
+
+def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
+    """What would still ask for all aspects at once, or for none."""
+    if not judge.one_aspect_per_call:
+        return
+    if judge.kind == JudgeKind.RULE:
+        raise InputRefused("One aspect per call is for models: a rule makes no requests.")
+    if is_two_step_judge(judge, spec):
+        raise InputRefused(
+            "One aspect per call does not work in two steps: choose another mode and a rubric that is answered in "
+            "one step."
+        )
+    if is_template(spec.placeholders) and len(spec.aspects) > 1:
+        raise InputRefused(
+            "One aspect per call does not work with a pasted prompt, which asks for all its aspects by itself: choose "
+            "another rubric, or leave the option out."
+        )
+
+
+def refuse_invalid_baseline(judge: Judge) -> None:
+    if judge.model not in BASELINE_RULES:
+        raise InputRefused(
+            f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules {', '.join(BASELINE_RULES)}: "
+            "baselines that are no LLM."
+        )
+    assert judge.rubric_version is not None
+    spec = judge.rubric_version.spec()
+    if spec.kind != RubricKind.PAIRWISE:
+        raise InputRefused("A rule compares two responses: choose a pairwise rubric for it.")
+    without_tie = [aspect.name for aspect in spec.aspects if not aspect.offers_tie]
+    if judge.model in TIE_RULES and without_tie:
+        raise InputRefused(
+            f"The rule {judge.model} says tie where it cannot tell, and this rubric offers none for "
+            f"{', '.join(without_tie)}: choose another rubric."
+        )
+
+
+def is_version_without_instructions(version: RubricVersion | None) -> bool:
+    return version is not None and version.rubric.origin == RubricOrigin.IMPORTED
+
+
+def refuse_duplicate_judge(judge: Judge) -> None:
+    others = Judge.objects.filter(evaluation=judge.evaluation)
+    if others.filter(name=judge.name).exists():
+        raise InputRefused(f"There is a judge “{judge.name}” already: choose another name.")
+    same = others.filter(fingerprint=judge.fingerprint).first()
+    if same is not None:
+        raise InputRefused(f"“{same.name}” is this judge already, setting for setting: run that one.")
+
+
+def choose_fence_key(evaluation: Evaluation) -> str:
+    """One key for all judges of an evaluation, so that equal settings send equal prompts.
+
+    Each judge keeps it, frozen with what else it is. Drawn under the evaluation's lock: two first
+    judges that are made at once have the same.
+    """
+    Evaluation.objects.select_for_update().get(pk=evaluation.pk)
+    known = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()
+    return known.fence_key if known else secrets.token_hex(32)
+
+
+@transaction.atomic
+def archive_judge(judge: Judge, *, user: User | None) -> Judge:
+    """Archive the judge: no report or new export includes it. Refused while active or shown to reviewers."""
+    row = Judge.objects.select_for_update().get(pk=judge.pk)
+    if row.archived_at:
+        return row
+    refuse_archiving_used_judge(row)
+    row.archived_at, row.archived_by = timezone.now(), user
+    row.save(update_fields=["archived_at", "archived_by"])
+    record_event("archived", row, user=user, evaluation=row.evaluation, after={"name": row.name})
+    return row
+
+
+@transaction.atomic
+def restore_judge(judge: Judge, *, user: User | None) -> Judge:
+    """Bring the judge back, with all its verdicts."""
+    row = Judge.objects.select_for_update().get(pk=judge.pk)
+    if row.archived_at is None:
+        return row
+    row.archived_at, row.archived_by = None, None
+    row.save(update_fields=["archived_at", "archived_by"])
+    record_event("restored", row, user=user, evaluation=row.evaluation, after={"name": row.name})
+    return row
+
+
+def refuse_archiving_used_judge(judge: Judge) -> None:
+    if Run.objects.filter(judge=judge, state__in=(*ACTIVE_RUN_STATES, RunState.PAUSED)).exists():
+        raise InputRefused(f"“{judge.name}” has a run that is not over: wait for its end or cancel it, then archive.")
+    if Evaluation.objects.filter(pk=judge.evaluation_id, shown_judge=judge).exists():
+        raise InputRefused(
+            f"Reviewers are shown “{judge.name}”: choose another judge, or none, in the settings, then archive."
+        )

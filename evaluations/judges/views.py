@@ -1,0 +1,318 @@
+"""The pages of judges."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Max, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import FAILURE_STATES, JudgeKind
+from evaluations.domain.secrets import is_probable_key
+from evaluations.judges.calls.selectors import comparisons_of_call
+from evaluations.judges.endpoints.prices import find_judge_price, find_price
+from evaluations.judges.endpoints.selectors import known_models
+from evaluations.judges.forms import JudgeForm, judgeable_versions
+from evaluations.judges.guards import get_judge_or_404
+from evaluations.judges.runs.estimates import estimate_run
+from evaluations.judges.runs.services import start_run
+from evaluations.judges.runs.single_call import (
+    JudgeTestCall,
+    JudgeTestSubject,
+    find_call_about,
+    find_test_call,
+    find_test_subject,
+    neighbouring_subject_ids,
+    single_call_selection,
+)
+from evaluations.judges.selectors import (
+    describe_request_adaptations,
+    judge_warnings,
+    preview_judge_prompt,
+    preview_judge_sample_prompt,
+)
+from evaluations.judges.services import archive_judge, create_judge, restore_judge
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Endpoint, Judge
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Run
+from evaluations.models.users import User
+from evaluations.rubrics.selectors import missing_placeholder_warnings
+from evaluations.tasks import send_task, work_run
+from evaluations.visibility import record_disclosure
+from evaluations.web.htmx import STOP_POLLING
+from evaluations.web.pagination import paginate
+
+ORDER_LABELS = ((ShownOrder.AS_STORED, "A first"), (ShownOrder.SWAPPED, "B first"))
+
+RUNS_SHOWN = 5
+
+
+@require_safe
+def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The page; ``subject`` and ``shown`` say what its prompt is about."""
+    evaluation = require_evaluation(cast(User, request.user), slug)
+    return render_judge(request, get_judge_or_404(evaluation, pk))
+
+
+def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
+    context: dict[str, Any] = {
+        "page": "judges",
+        "evaluation": row.evaluation,
+        "judge": row,
+        "runs": latest_runs_of_judge(row),
+        "tried": tried,
+        "sent_as": describe_request_adaptations(row),
+    }
+    if row.kind == JudgeKind.LLM:
+        extra_body = json.dumps(row.extra_body, ensure_ascii=False) if row.extra_body else ""
+        context |= prompt_context(request, row) | {"price": find_judge_price(row), "extra_body": extra_body}
+    return render(request, "judge/judge.html", context)
+
+
+def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
+    """About what was asked for; about something made up for whoever is not to know which response is A."""
+    shown = parse_order(request.GET)
+    if not is_allowed(cast(User, request.user), Action.SEE_ALL, row.evaluation):
+        return {
+            "is_made_up": True,
+            "shown": shown,
+            "orders": ORDER_LABELS,
+            "preview": preview_judge_sample_prompt(row, shown),
+        }
+    subject = get_subject_or_404(request.GET, row)
+    return prompt_about_subject(request, row, subject, shown) if subject else {}
+
+
+def prompt_about_subject(
+    request: HttpRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
+) -> dict[str, Any]:
+    """The exact messages, the way to others, and what is known of an answer."""
+    user, (before, after) = cast(User, request.user), neighbouring_subject_ids(row, subject)
+    call = find_call_about(row, subject, shown)
+    may_try = is_allowed(user, Action.MANAGE, row.evaluation)
+    return {
+        "subject": subject,
+        "responses": [subject] if isinstance(subject, Response) else responses_in_order(subject, shown),
+        "shown": shown,
+        "orders": ORDER_LABELS,
+        "before": before,
+        "after": after,
+        "preview": preview_judge_prompt(row, subject, shown),
+        "call": call,
+        "has_failed": call is not None and call.state in FAILURE_STATES,
+        "estimate": estimate_run(row, **single_call_selection(subject, shown)) if may_try else None,
+    }
+
+
+def latest_runs_of_judge(row: Judge) -> "QuerySet[Run]":
+    runs: QuerySet[Run] = row.runs.order_by("-pk")
+    return runs[:RUNS_SHOWN]
+
+
+def responses_in_order(comparison: Comparison, shown: ShownOrder) -> list[Response]:
+    responses = [comparison.response_a, comparison.response_b]
+    return responses[::-1] if shown == ShownOrder.SWAPPED else responses
+
+
+# ---- what the prompt is about --------------------------------------------------------------
+
+
+def get_subject_or_404(given: Mapping[str, str], row: Judge) -> JudgeTestSubject | None:
+    """The comparison or response of that number, or the first; 404 for one that this judge cannot be asked about."""
+    wanted = given.get("subject", "")
+    found = find_test_subject(row, parse_row_id(wanted) if wanted else None)
+    if wanted and found is None:
+        raise Http404
+    return found
+
+
+def parse_row_id(text: str) -> int:
+    """The number of a row; 404 for what can be none."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Http404
+    return int(text) or -1
+
+
+def parse_order(given: Mapping[str, str]) -> ShownOrder:
+    return ShownOrder.SWAPPED if given.get("shown") == ShownOrder.SWAPPED else ShownOrder.AS_STORED
+
+
+def subject_query_string(subject: JudgeTestSubject, shown: ShownOrder) -> str:
+    return urlencode({"subject": subject.pk, "shown": str(shown)})
+
+
+@require_POST
+def judge_archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return change_judge_archive(request, slug, pk, archive_judge, "archived")
+
+
+@require_POST
+def judge_restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return change_judge_archive(request, slug, pk, restore_judge, "restored")
+
+
+def change_judge_archive(
+    request: HttpRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
+) -> HttpResponse:
+    user = cast(User, request.user)
+    row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
+    try:
+        change(row, user=user)
+        messages.success(request, f"“{row.name}” is {done}.")
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    return redirect("judge", slug, pk)
+
+
+MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the part of the page that says what the rubric leaves out
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; fields in the address fill it in, and htmx is told the price of their model or what their rubric leaves
+    out alone."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    if request.method != "POST":
+        return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
+    form = JudgeForm(request.POST, evaluation=evaluation)
+    if form.is_valid() and (judge := create_judge_from_form(form, evaluation, user)):
+        return redirect_to_new_judge(request, slug, judge)
+    return render_judge_form(request, evaluation, form, status=422)
+
+
+def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> HttpResponse:
+    """A rule can run at once; what a model is sent is read, and tried, before."""
+    if judge.is_baseline:
+        messages.success(request, f"“{judge.name}” is ready. Say how it is to run.")
+        return redirect(f"{reverse('run_new', args=[slug])}?judge={judge.pk}")
+    messages.success(request, f"“{judge.name}” is ready. Read what it is sent, and try it before you run it.")
+    for warning in judge_warnings(judge):
+        messages.warning(request, warning)
+    return redirect("judge", slug, judge.pk)
+
+
+def create_judge_from_form(form: JudgeForm, evaluation: Evaluation, user: User) -> Judge | None:
+    try:
+        return create_judge(evaluation, **form.settings(), user=user)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200) -> HttpResponse:
+    asks_for_part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:  # type: ignore[attr-defined]
+        return render(request, "rubric/_left_out.html", {"warnings": form_warnings(form, evaluation)})
+    endpoint, model = form_endpoint(form), str(form["model"].value() or "").strip()
+    if is_probable_key(model):
+        model = ""
+    context = {
+        "page": "judges",
+        "evaluation": evaluation,
+        "form": form,
+        "endpoint": endpoint,
+        "model": model,
+        "price": find_price(endpoint, model) if model else None,
+    }
+    if asks_for_part:
+        return render(request, "judge_new/_price.html", context)
+    context |= {
+        "has_endpoints": Endpoint.objects.exists(),
+        "may_add_endpoints": cast(User, request.user).is_superuser,
+        "models": known_models(evaluation),
+        "warnings": form_warnings(form, evaluation),
+    }
+    return render(request, "judge_new/judge_new.html", context, status=status)
+
+
+def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
+    """What a judge with the rubric version in the form, sent or not, would not see."""
+    chosen = form["version"].value()
+    pk = chosen.pk if isinstance(chosen, RubricVersion) else str(chosen or "")
+    version = judgeable_versions(evaluation).filter(pk=pk).first() if isinstance(pk, int) or is_row_id(pk) else None
+    return missing_placeholder_warnings(evaluation, version.spec()) if version else []
+
+
+def is_row_id(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
+
+
+def form_endpoint(form: JudgeForm) -> Endpoint | None:
+    """The endpoint that stands in the form, sent or not."""
+    chosen = str(form["endpoint"].value() or "")
+    return Endpoint.objects.filter(pk=chosen).first() if is_row_id(chosen) else None
+
+
+@require_POST
+def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Start a run of one call; where it was asked that in vain before, it is asked again."""
+    user = cast(User, request.user)
+    row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
+    subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
+    if subject is None:
+        raise Http404
+    about = subject_query_string(subject, shown)
+    try:
+        run = start_run(row, user=user, **single_call_selection(subject, shown))
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")
+    send_task(work_run, run.pk)
+    return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{about}&run={run.pk}#try")
+
+
+@never_cache
+@require_safe
+def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The judge's page with what came of the try ``run``, or that alone for a page that asks again and again."""
+    user = cast(User, request.user)
+    row = get_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
+    tried = find_requested_test_call(request, row)
+    if tried is not None and tried.call is not None and is_allowed(user, Action.REVIEW, row.evaluation):
+        record_disclosure(user, row.evaluation, list(comparisons_of_call(tried.call)), tests=True)
+    if not request.htmx or tried is None:  # type: ignore[attr-defined]
+        return render_judge(request, row, tried)
+    context = {"evaluation": row.evaluation, "judge": row, "tried": tried}
+    if tried.is_moving:
+        return render(request, "judge/_tried.html", context)
+    return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
+
+
+def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall | None:
+    """The try of that run; none where none is asked for."""
+    wanted = request.GET.get("run", "")
+    if not wanted:
+        return None
+    runs = Run.objects.select_related("judge__rubric_version__rubric")
+    tried = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
+    if tried is None:
+        raise Http404
+    return tried
+
+
+@require_safe
+def judges(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug)
+    archived = "archived" in request.GET
+    known = Judge.objects.filter(evaluation=evaluation)
+    listed = (known.archived() if archived else known.current()).select_related("endpoint", "rubric_version__rubric")
+    context = {
+        "page": "judges",
+        "evaluation": evaluation,
+        "judges": paginate(request, listed.annotate(last_run=Max("runs__created_at"))),
+        "archived": archived,
+        "any_archived": known.archived().exists(),
+    }
+    return render(request, "judges/judges.html", context)

@@ -1,0 +1,353 @@
+"""One request to an LLM server in its dialect.
+
+This module imports ``openai``, which takes half a second: import it late.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cache
+from http import HTTPStatus
+from ssl import SSLContext
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError, ServerTimeoutError
+from httpx2 import Response, Timeout, create_ssl_context
+from openai import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    DefaultAioHttpClient,
+    Omit,
+    OpenAIError,
+)
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.texts import replace_unstorable
+from evaluations.llm.dialects.adapter import Headers
+from evaluations.llm.dialects.registry import ALL_ERROR_WORDS, find_adapter
+from evaluations.llm.error_body import (
+    MAX_BODY_LENGTH,
+    MIN_KEY_FRAGMENT,
+    ErrorBody,
+    parse_error_body,
+    parse_json_object,
+    redact_key,
+)
+from evaluations.llm.error_classifier import classify_error
+from evaluations.llm.exchange import (
+    Answer,
+    LLMError,
+    Request,
+    RequestTimedOut,
+    Retry,
+    SendRequest,
+    Server,
+    StopRun,
+    Usage,
+    merge_extra_fields,
+)
+from evaluations.llm.request_extras import resolve_extras
+from evaluations.llm.server_detection import GetPage, PostPage, ServerPage
+from evaluations.llm.token_usage import parse_usage
+from evaluations.net.addresses import check_base_url, check_key_variable
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "FormatRefused",
+    "LLMError",
+    "QuotaUsedUp",
+    "RecordOnCall",
+    "Request",
+    "Retry",
+    "Server",
+    "SettingRefused",
+    "StopRun",
+    "TimedOut",
+    "Usage",
+    "answer_from",
+    "base_url_of",
+    "connected",
+    "error_from",
+    "error_of",
+    "flawed_from",
+    "key_of",
+    "retry_after",
+]
+
+HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
+
+CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a host that is there answers sooner, however long its model takes
+
+NO_KEY: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
+
+
+@cache
+def trusted_certificates() -> SSLContext:
+    """The certificates that are trusted: reading them takes a third of a second, so once."""
+    return create_ssl_context()
+
+
+@asynccontextmanager
+async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
+    """A function that asks this server, over one pool of connections that closes at the end."""
+    key, adapter = server_key(server), find_adapter(server)
+    headers = request_headers(server, key)
+    without = omit_bearer_header(headers)
+    async with (
+        DefaultAioHttpClient(verify=trusted_certificates()) as http,
+        AsyncOpenAI(
+            base_url=server_base_url(server),
+            api_key=key,
+            http_client=http,
+            max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
+            timeout=Timeout(server.timeout_seconds, connect=min(CONNECT_TIMEOUT_SECONDS, server.timeout_seconds)),
+            default_headers=headers,
+            default_query=request_query(server),
+        ) as client,
+    ):
+
+        async def ask(request: Request) -> Answer:
+            body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
+            options: Any = {"headers": {**without, **extras_from_environment(request.headers)}}
+            try:
+                async with asyncio.timeout(server.timeout_seconds):
+                    # `chat.completions.create` looks through every message again and makes objects of the
+                    # answer, which takes as long as all the rest.
+                    raw = await client.post(adapter.path(server, request), body=body, cast_to=Response, options=options)
+            except (OpenAIError, TimeoutError) as error:
+                if flawed := salvage_flawed_error(error, key):
+                    return flawed
+                raise translate_sdk_error(error, server, request, key) from None
+            return parse_answer(raw.status_code, raw.text, server, request, key, raw.headers)
+
+        yield ask
+
+
+def request_headers(server: Server, key: str) -> dict[str, str]:
+    """What every request to the server carries besides its body: of the dialect, the key, and what was set."""
+    adapter = find_adapter(server)
+    return {**adapter.headers, **adapter.key_headers(key), **extras_from_environment(server.headers)}
+
+
+def request_query(server: Server) -> dict[str, str]:
+    return {**find_adapter(server).query(server.base_url), **extras_from_environment(server.query)}
+
+
+def omit_bearer_header(headers: Headers) -> dict[str, Omit]:
+    """Keeps the SDK from sending the key as a bearer token where the provider wants it in another header."""
+    return {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
+
+
+def extras_from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
+    """Extras to be sent, with each variable replaced by its value in the worker's environment."""
+    if not extras:
+        return {}
+    try:
+        return resolve_extras(extras, os.environ)
+    except InputRefused as refused:
+        raise StopRun(str(refused)) from None
+
+
+def extra_body_fields(server: Server | None, request: Request) -> dict[str, Any]:
+    """What the endpoint and the judge add to the body; the judge's fields override the endpoint's."""
+    return extras_from_environment({**(server.body if server else {}), **request.body})
+
+
+def server_base_url(server: Server) -> str:
+    """The address as requests need it: a provider's own may have been given without its path."""
+    try:
+        return find_adapter(server).base_url(check_base_url(server.base_url))
+    except InputRefused as error:
+        raise StopRun(str(error)) from None
+
+
+def server_key(server: Server) -> str:
+    """The key from the environment; the name is checked again, however it got here."""
+    try:
+        name = check_key_variable(server.key_variable)
+    except InputRefused as error:
+        raise StopRun(str(error)) from None
+    if not name:
+        return NO_KEY
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise StopRun(f"{name} is not set where the worker runs: set it there and start the worker again.")
+    if not (key.isascii() and key.isprintable()):
+        raise StopRun(f"{name} holds characters that no key has: set it again, without line breaks or quotes.")
+    return key
+
+
+# ---- answers -------------------------------------------------------------------------------
+
+
+def parse_answer(
+    status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
+) -> Answer:
+    """What a 200 holds: an answer, or an error that a server in between has passed on as one.
+
+    Neither contains the key, even if the server repeats it. A short dummy such as EMPTY may be a word of the reply.
+    """
+    headers = headers or {}
+    if len(key) >= MIN_KEY_FRAGMENT:
+        text = redact_key(text, key)
+    body = parse_json_object(text)
+    if not isinstance(body, dict) and text.strip()[:1] in ("", "{"):
+        raise Retry(
+            "The server's answer broke off.", http_status=status, body=replace_unstorable(text[:MAX_BODY_LENGTH])
+        )
+    if not isinstance(body, dict):
+        raise StopRun(
+            f"{server.base_url} answered with something other than JSON, as a web page would: "
+            "is the base URL right? It usually ends in /v1.",
+            http_status=status,
+            body=replace_unstorable(text[:MAX_BODY_LENGTH]),
+        )
+    adapter = find_adapter(server)
+    if error := adapter.fault(body):
+        said = replace(
+            embedded_error_body(error, json.dumps({"error": error}), key),
+            body=replace_unstorable(text[:MAX_BODY_LENGTH]),
+        )
+    elif error := embedded_error(body):
+        said = embedded_error_body(error, text, key)
+    if error:
+        if flawed := salvage_flawed_answer(said, parse_answer_usage(body, server, headers)):
+            return flawed
+        told = classify_error(said, server, request, headers, adapter, ALL_ERROR_WORDS)
+        told.usage = parse_answer_usage(body, server, headers)
+        raise told
+    answer = adapter.read(body, headers, request)
+    if answer is not None:
+        return answer
+    raise Retry(
+        f"The server answered without a choice: {replace_unstorable(text[:200])}",
+        http_status=status,
+        body=replace_unstorable(text[:MAX_BODY_LENGTH]),
+        usage=parse_answer_usage(body, server, headers),
+    )
+
+
+def embedded_error(body: Mapping[str, Any]) -> Any:
+    """What a body of status 200 gives as an error: in its first choice, or at its top where it has no reply."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    has_content = isinstance(message, dict) and bool(message.get("content"))
+    return first.get("error") or (None if has_content else body.get("error"))
+
+
+def parse_answer_usage(body: Mapping[str, Any], server: Server, headers: Headers) -> Usage | None:
+    usage = body.get("usage")
+    return parse_usage(usage, find_adapter(server).cost(usage, headers)) if isinstance(usage, dict) else None
+
+
+def embedded_error_body(error: Any, text: str, key: str) -> ErrorBody:
+    """An error inside a 200, with the status that it names; one that names none may pass."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None
+    return parse_error_body(status or 502, text, key, is_known_status=status is not None)
+
+
+def salvage_flawed_error(error: Exception, key: str) -> Answer | None:
+    """What the model wrote where its server answers with an error because it did not keep to the form."""
+    if not isinstance(error, APIStatusError):
+        return None
+    return salvage_flawed_answer(parse_error_body(error.status_code, error.response.text, key))
+
+
+def salvage_flawed_answer(said: ErrorBody, usage: Usage | None = None) -> Answer | None:
+    """The reply that an error holds: one that did not keep to the form, without a word, or cut off at the limit."""
+    usage = usage or Usage()
+    if said.states(ALL_ERROR_WORDS.flawed) and (said.holds(ALL_ERROR_WORDS.cut_off)):
+        return Answer("", "length", "", "", said.status, usage)
+    if not said.wrote and not said.states(ALL_ERROR_WORDS.flawed):
+        return None
+    return Answer(said.wrote, "stop", "", "", said.status, usage, is_flawed=True)
+
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+def translate_sdk_error(error: Exception, server: Server, request: Request, key: str) -> LLMError:
+    if isinstance(error, APIStatusError):
+        return parse_http_error(error.status_code, error.response.text, server, request, key, error.response.headers)
+    met = describe_transport_error(error)
+    if isinstance(met, (ClientConnectorError, ConnectionTimeoutError)):
+        return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
+    if isinstance(met, ClientError) and not isinstance(met, ServerTimeoutError):
+        return Retry(f"The connection to {server.base_url} broke.")
+    if isinstance(error, (APITimeoutError, TimeoutError)):
+        return RequestTimedOut(f"No answer within {server.timeout_seconds:g} seconds.")
+    if isinstance(error, APIConnectionError):
+        return Retry(f"The connection to {server.base_url} broke.")
+    return Retry(f"The request failed: {type(error).__name__}.")
+
+
+def parse_http_error(
+    status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
+) -> LLMError:
+    """What an answer with the status of an error means."""
+    said = parse_error_body(status, text, key)
+    return classify_error(said, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
+
+
+def describe_transport_error(error: Exception) -> BaseException | None:
+    """What the transport met. It calls a refused, an unknown and a lost connection alike a timeout of connecting."""
+    return error.__cause__.__cause__ if error.__cause__ else None
+
+
+PROBE_TIMEOUT_SECONDS: Final = 5.0
+
+
+def find_connection_problem(server: Server) -> str:
+    """Why calls to it would fail, as far as its list of models tells; "" where nothing speaks against it."""
+    try:
+        answer = fetch_server_answer(server, "GET", f"{server_base_url(server)}/models")
+    except LLMError as error:
+        return str(error)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        return f"It does not answer ({' '.join(str(error).split()) or type(error).__name__})."
+    if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return f"It refuses {f'the key in {server.key_variable}' if server.key_variable else 'whoever has no key'}."
+    if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return f"It answers, but with the error {answer.status_code}."
+    return ""
+
+
+def server_getter(server: Server) -> GetPage:
+    """A function that asks the server for a path on its host; without a redirect."""
+    return lambda path: fetch_server_page(server, "GET", path)
+
+
+def server_poster(server: Server) -> PostPage:
+    return lambda path, body: fetch_server_page(server, "POST", path, body)
+
+
+def fetch_server_page(
+    server: Server, method: str, path: str, body: Mapping[str, Any] | None = None
+) -> ServerPage | None:
+    parts = urlsplit(server.base_url)
+    try:
+        answer = fetch_server_answer(server, method, f"{parts.scheme}://{parts.netloc}{path}", body)
+    except (LLMError, httpx2.HTTPError, httpx2.InvalidURL, OSError):
+        return None
+    return answer.status_code, dict(answer.headers), parse_json_object(answer.text)
+
+
+def fetch_server_answer(
+    server: Server, method: str, address: str, body: Mapping[str, Any] | None = None
+) -> httpx2.Response:
+    """What the server answers at this address, asked with the key and the extras of a judge's requests."""
+    headers = request_headers(server, server_key(server))
+    if not server.key_variable:
+        headers = {name: value for name, value in headers.items() if name not in find_adapter(server).key_headers("")}
+    sent: dict[str, Any] = {"headers": headers, "params": request_query(server) or None, "json": body}
+    return httpx2.request(method, address, **sent, timeout=PROBE_TIMEOUT_SECONDS, verify=trusted_certificates())

@@ -1,0 +1,75 @@
+"""What an adapter is: how requests to one provider are written, and how its answers and errors are read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from evaluations.domain.judges import Dialect
+from evaluations.llm.error_body import ErrorBody
+from evaluations.llm.exchange import Answer, LLMError, Request, Server
+
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ErrorWords:
+    """Lower-case fragments of a provider's errors, by what they mean."""
+
+    format: tuple[str, ...] = ()  # it does not take a reply of this shape
+    context: tuple[str, ...] = ()  # the prompt is longer than the context, whatever the status
+    too_long: tuple[str, ...] = ()  # the same, in words that only count with a 4xx
+    never_fits: tuple[str, ...] = ()  # larger than a limit a minute: waiting does not help
+    filter: tuple[str, ...] = ()  # a safety filter blocked the prompt or the reply
+    credit: tuple[str, ...] = ()  # the account or the gateway's budget is used up
+    quota: tuple[str, ...] = ()  # a limit a day or so is reached, and will be lifted by itself
+    key: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()  # there is no such model
+    wrong_address: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()  # the provider does not serve the place where the worker runs
+    system: tuple[str, ...] = ()  # the model has no system role
+    remedy: tuple[str, ...] = ()  # the sentence itself says what a person must do
+    retry: tuple[str, ...] = ()  # a fault that may pass although its status says otherwise
+    refused: tuple[str, ...] = ()  # with a 5xx: the request itself is refused, asking again does not help
+    busy: tuple[str, ...] = ()  # with a 5xx: there were too many requests at once
+    template: tuple[str, ...] = ()  # the model's chat template does not take these messages
+    loading: tuple[str, ...] = ()  # the server cannot load the model, for want of memory or at all
+    budget: tuple[str, ...] = ()  # a gateway's own budget is used up
+    rate: tuple[str, ...] = ()  # too many requests, where the status does not say so
+    flawed: tuple[str, ...] = ()  # the model failed to keep to the form of the reply
+    cut_off: tuple[str, ...] = ()  # it reached the limit of tokens before the form was complete
+
+    def plus(self, other: "ErrorWords") -> "ErrorWords":
+        return ErrorWords(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One dialect. ``hosts`` are ends of host names, ``ports`` where such a server listens on its own machine.
+
+    ``read`` gives the answer that a body of status 200 holds, or None where it holds none. ``meaning`` may say what
+    an error means before the rules that all dialects share; None leaves it to them. ``inner`` gives the error that
+    this one passes on. ``fault`` gives the error that a body of status 200 holds in the provider's own form, None
+    where it holds none.
+    ``base_url`` completes an address that a person gave, ``query`` gives the parameters that it needs. ``lacks``:
+    settings that the protocol does not have. ``batch_path`` is empty where there is no Batch API of OpenAI's form.
+    """
+
+    dialect: Dialect
+    body: Callable[[Request], dict[str, Any]]
+    read: Callable[[Mapping[str, Any], Headers, Request], Answer | None]
+    hosts: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+    base_url: Callable[[str], str] = lambda given: given
+    path: Callable[[Server, Request], str] = lambda server, request: "/chat/completions"
+    key_headers: Callable[[str], Headers] = lambda key: {"Authorization": f"Bearer {key}"}
+    headers: Headers = field(default_factory=dict)
+    query: Callable[[str], Mapping[str, str]] = lambda base_url: {}
+    words: ErrorWords = field(default_factory=ErrorWords)
+    meaning: Callable[[ErrorBody, Server, Request, Headers], LLMError | None] = lambda said, server, request, headers: (
+        None
+    )
+    inner: Callable[[ErrorBody], ErrorBody] = lambda said: said
+    fault: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda body: None
+    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
+    lacks: tuple[str, ...] = ()
+    batch_path: str = "/v1/chat/completions"

@@ -1,0 +1,307 @@
+"""The protocol of OpenAI's Chat Completions, which most servers speak: the body of a request, and of an answer."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isnan
+from typing import Any, Final
+
+from evaluations.domain.judges import ReplyShape, ReplyToken
+from evaluations.domain.texts import Message, replace_unstorable
+from evaluations.llm.dialects.adapter import ErrorWords, Headers
+from evaluations.llm.exchange import Answer, Request, Usage, merge_extra_fields
+from evaluations.llm.token_usage import object_member, parse_usage
+
+TEXT_PART_TYPES: Final = ("text", "output_text")  # the kinds of parts that are the reply
+REASONING_PART_TYPES: Final = ("thinking", "reasoning", "thought", "reasoning_text", "summary_text")
+MIN_LOGPROB: Final = -9999.0
+# What servers say instead of content_filter and of length.
+FILTERED_REASONS: Final = (
+    *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"),
+    *("sensitive", "refusal", "guardrail_intervened", "image_safety"),
+)
+LENGTH_REASONS: Final = ("max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens")
+# How many likely tokens are asked for at each place of a reply: a rubric has few labels, but a label has spellings.
+TOP_LOGPROBS: Final = 20
+FEW_LOGPROBS: Final = 5  # where a server does not take so many
+# Why a model stopped that did not come to its end.
+ABORTED_REASONS: Final = ("error", "network_error", "insufficient_system_resource")
+
+# What many servers say in the same words.
+CHAT_ERROR_WORDS: Final = ErrorWords(
+    format=(
+        *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
+        *("response_schema", "response mime type", "json mode", "grammar", "requested parameters"),
+    ),
+    context=(
+        *("context_length", "context length", "maximum context", "context window", "context size", "context limit"),
+        *("exceed_context_size", "prompt is too long", "input is too long"),
+    ),
+    too_long=(
+        *("too long", "request too large", "too many tokens", "maximum number of tokens", "reduce the length"),
+        *("string_above_max_length", "maximum input length", "maximum allowed length", "maximum prompt length"),
+    ),
+    never_fits=("request too large", "tokens must be reduced"),
+    filter=(
+        *("content_filter", "content management policy", "content policy", "content_policy", "responsibleaipolicy"),
+        *("usage policy", "usage policies", "flagged", "moderation", "safety system", "prohibited_content"),
+        *("content filtering", "usage guidelines", "safety_check", "inappropriate content", "blocked by safety"),
+        *(
+            "unsafe content",
+            "sensitive content",
+            "violates our",
+            "guardrail checks",
+            "guardrail policy",
+            "hooks_failed",
+        ),
+        *("content safety policy", "blocked due to security", "prompt_threat", "prompt threat"),
+        *("prompt was blocked", "prompt has been blocked", "response was blocked", "output was blocked"),
+    ),
+    credit=(
+        *("insufficient_quota", "insufficient balance", "insufficient credits", "insufficient_balance"),
+        *("credit balance is too low", "out of credits", "more credits", "used all available credits"),
+        *("billing_not_active", "billing_hard_limit", "account is not active", "key limit exceeded"),
+        *("run out of credits", "have any credits", "spending limit", "included credits", "inactive subscription"),
+        *("balance exhausted", "balance is not enough", "insufficient account balance", "insufficient funds"),
+    ),
+    quota=(
+        *("per day", "perday", "per-day", "daily", "(tpd)", "(rpd)", "per 86400s", "per month", "weekly limit"),
+        *("tokens_per_day", "requests_per_day", "/ day", "/ month", "usage limit reached", "limit will reset at"),
+    ),
+    budget=(
+        "budget has been exceeded",
+        "budget_exceeded",
+        "exceededbudget",
+        "exceeded budget",
+        "over budget",
+        "max budget:",
+        "max budget for",
+    ),
+    rate=("rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"),
+    key=(
+        *("api key not valid", "api_key_invalid", "invalid api key", "invalid_api_key"),
+        *("incorrect api key", "incorrect_api_key"),
+    ),
+    model=(
+        *("model_not_found", "not a valid model", "invalid model", "unknown model", "model not exist"),
+        *("model does not exist", "no such model", "model not found", "deploymentnotfound"),
+    ),
+    wrong_address=(
+        *("plain http request was sent to https", "client sent an http request to an https"),
+        *("unexpected endpoint or method",),
+    ),
+    system=(
+        *("system role not supported", "system role is not supported", "system messages are not supported"),
+        *("system message is not supported", "does not support system", "system prompt is not supported"),
+        *("only user and assistant roles", "roles must alternate user/assistant", "developer instruction is not"),
+        *("unsupported role: system", "role 'system'", "role: system"),
+    ),
+    refused=(
+        "jinja",
+        "validation error",
+        "validation_error",
+        "parse grammar",
+        "parsing grammar",
+        "invalid json schema",
+    ),
+    busy=("context size has been exceeded", "no slots available", "maximum pending requests", "server overloaded"),
+    template=("jinja", "chat template"),
+    retry=("overloaded", "temporarily unavailable", "server is busy"),
+    remedy=("must be verified", "only supported in v1/responses", "v1/responses", "not a chat model"),
+)
+
+
+# ---- the request ---------------------------------------------------------------------------
+
+
+def build_chat_body(
+    request: Request,
+    *,
+    limit_name: Callable[[Request], str] | None = None,
+    format_of: Callable[[Request], dict[str, Any]] | None = None,
+    top_logprobs: int = TOP_LOGPROBS,
+) -> dict[str, Any]:
+    """The body of a request: what the judge sets and its model takes, by the protocol's names."""
+    given: dict[str, Any] = {"model": request.model, "messages": request_messages(request)}
+    if request.sends("temperature"):
+        given["temperature"] = request.temperature
+    if request.sends("max_tokens"):
+        given[request.sent_as.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
+    for setting in ("seed", "reasoning_effort"):
+        if request.sends(setting):
+            given[setting] = getattr(request, setting)
+    if request.sends("logprobs"):
+        few = "top_logprobs" in request.sent_as.left_out
+        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
+    return merge_extra_fields({**given, **(format_of or build_response_format)(request)}, request.body)
+
+
+def limit_name_by_effort(request: Request) -> str:
+    """Models that take an effort count their reasoning as well, and know the limit by one name alone."""
+    return "max_completion_tokens" if request.reasoning_effort else "max_tokens"
+
+
+def limit_name_max_tokens(request: Request) -> str:
+    """The one name that servers of one's own all know; some pass over the newer one in silence."""
+    return "max_tokens"
+
+
+def build_response_format(request: Request) -> dict[str, Any]:
+    if request.shape == ReplyShape.JSON_SCHEMA:
+        schema = {"name": "verdict", "strict": True, "schema": request.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    return {"response_format": {"type": "json_object"}} if request.shape == ReplyShape.JSON_OBJECT else {}
+
+
+def request_messages(request: Request) -> list[Message]:
+    """The messages; the system text at the head of the first user turn where the model has no system role."""
+    return fold_system_message(request.messages) if request.sent_as.system_folded else list(request.messages)
+
+
+def fold_system_message(messages: Sequence[Message]) -> list[Message]:
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    others = [message for message in messages if message["role"] != "system"]
+    if not system or not others or others[0]["role"] != "user":
+        return list(messages)
+    return [{"role": "user", "content": f"{system}\n\n{others[0]['content']}"}, *others[1:]]
+
+
+# ---- the answer ----------------------------------------------------------------------------
+
+
+def parse_chat_answer(
+    body: Mapping[str, Any],
+    headers: Headers,
+    request: Request,
+    *,
+    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None,
+) -> Answer | None:
+    """The first choice of a completion; None where there is none, or where the model broke off.
+
+    An empty list of choices is a filter's work.
+    """
+    usage = object_member(body, "usage")
+    counted = parse_usage(usage, cost(usage, headers))
+    choice = first_chat_choice(body)
+    if not choice:
+        return blocked_answer(body, counted) if is_blocked_completion(body) else None
+    message = choice.get("message")
+    finish_reason = normalise_finish_reason(content_text(choice.get("finish_reason")))
+    if finish_reason:  # a filter, or thoughts that used up the limit, often leave no message
+        message = message or {}
+    if not isinstance(message, dict) or finish_reason in ABORTED_REASONS:
+        return None
+    return Answer(
+        text=content_text(message.get("content")),
+        finish_reason=finish_reason,
+        refusal=content_text(message.get("refusal")),
+        model=content_text(body.get("model"))[:200],
+        http_status=200,
+        usage=counted,
+        reasoning=message_reasoning(message),
+        logprobs=choice_tokens(choice) if request.logprobs else (),
+    )
+
+
+def chat_parser_with_cost(
+    cost: Callable[[Mapping[str, Any], Headers], int | None],
+) -> Callable[[Mapping[str, Any], Headers, Request], Answer | None]:
+    """The reader of a server that says in its own way what it charged."""
+    return partial(parse_chat_answer, cost=cost)
+
+
+def is_blocked_completion(body: Mapping[str, Any]) -> bool:
+    """Whether a body without a choice is that of a completion, as a filter leaves it, and not of something else."""
+    is_completion = bool(body.get("model")) or bool(object_member(body, "usage")) or "promptFeedback" in body
+    return is_completion and body.get("choices") in (None, [])
+
+
+def blocked_answer(body: Mapping[str, Any], usage: Usage) -> Answer:
+    why = object_member(body, "promptFeedback").get("blockReason")
+    refusal = "The server's filter left no reply" + (f" ({why})." if isinstance(why, str) else ".")
+    return Answer("", "content_filter", refusal, content_text(body.get("model"))[:200], 200, usage)
+
+
+def message_reasoning(message: Mapping[str, Any]) -> str:
+    """What the model thought, where the server tells it apart: never read for a verdict."""
+    for name in ("reasoning_content", "reasoning", "thinking"):
+        if isinstance(message.get(name), str) and message[name]:
+            return replace_unstorable(message[name])
+    content, details = message.get("content"), message.get("reasoning_details")
+    parts = [one for listed in (details, content) if isinstance(listed, list) for one in listed]
+    texts = [part_reasoning(one) for one in parts if isinstance(one, dict)]
+    return replace_unstorable("\n\n".join(filter(None, texts)))
+
+
+def part_reasoning(part: Mapping[str, Any]) -> str:
+    """The thoughts of one part of a message; "" where it is of another kind."""
+    kind = str(part.get("type", ""))
+    if not (part.get("thought") or kind.partition(".")[0] in REASONING_PART_TYPES):
+        return ""
+    for name in ("text", "thinking", "summary"):
+        inside = part.get(name)
+        if isinstance(inside, str):
+            return inside
+        if isinstance(inside, list):
+            return "".join(str(one.get("text", "")) for one in inside if isinstance(one, dict))
+    return ""
+
+
+def normalise_finish_reason(given: str) -> str:
+    """Why the model stopped, in the protocol's word where the server has one of its own for a filter or a limit."""
+    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
+    if word in FILTERED_REASONS:
+        return "content_filter"
+    return "length" if word in LENGTH_REASONS else given[:40]
+
+
+def first_chat_choice(body: Mapping[str, Any]) -> dict[str, Any]:
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def content_text(given: Any) -> str:
+    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing.
+
+    A part of another kind, such as what the model thought, is not text although it holds some.
+    """
+    if given is None:
+        return ""
+    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
+        texts = [
+            one.get("text") for one in given if one.get("type", "text") in TEXT_PART_TYPES and not one.get("thought")
+        ]
+        given = "".join(text for text in texts if isinstance(text, str))
+    return replace_unstorable(given if isinstance(given, str) else json.dumps(given))
+
+
+# ---- probabilities -------------------------------------------------------------------------
+
+
+def choice_tokens(choice: Mapping[str, Any]) -> tuple[ReplyToken, ...]:
+    """The reply's tokens with their probabilities; none where the server sent none, or not of this form."""
+    given = object_member(choice, "logprobs").get("content")
+    try:
+        return tuple(parse_token(one) for one in given or ())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ()
+
+
+def parse_token(given: Mapping[str, Any]) -> ReplyToken:
+    likeliest = ((token_bytes(other), token_logprob(other)) for other in given.get("top_logprobs") or ())
+    return ReplyToken(token_bytes(given), token_logprob(given), tuple(likeliest))
+
+
+def token_bytes(token: Mapping[str, Any]) -> bytes:
+    """A token may be half a character: its bytes tell, its text does not."""
+    given = token.get("bytes")
+    return bytes(given) if isinstance(given, list) else str(token["token"]).encode(errors="replace")
+
+
+def token_logprob(token: Mapping[str, Any]) -> float:
+    """At most certain, and at least as likely as what no database would take for a number: minus infinity."""
+    logprob = float(token["logprob"])
+    if isnan(logprob):
+        raise ValueError
+    return min(max(logprob, MIN_LOGPROB), 0.0)

@@ -1,0 +1,163 @@
+"""A server of which only the protocol is known: it may be any provider's, or a gateway to several of them.
+
+The numbers of errors: https://docs.bigmodel.cn/cn/api/api-code (Zhipu),
+https://platform.minimax.io/docs/api-reference/errorcode.md (MiniMax). The words of others:
+https://api-docs.deepseek.com/quick_start/error_codes, https://help.aliyun.com/en/model-studio/error-code,
+https://platform.kimi.com/docs/api/errors, https://cloud.baidu.com/doc/qianfan-api/s/rmwbl43x7,
+https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platform/errors.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from evaluations.domain.judges import Dialect
+from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
+from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
+from evaluations.llm.dialects.gateways import (
+    classify_litellm_error,
+    classify_openrouter_error,
+    litellm_inner_error,
+    openrouter_inner_error,
+)
+from evaluations.llm.dialects.hosted import classify_groq_error, classify_xai_error, is_xai_usage, with_xai_total
+from evaluations.llm.error_body import ErrorBody
+from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, StopRun
+from evaluations.llm.token_usage import object_member, parse_nano_usd
+
+# What providers say that have no dialect of their own.
+OTHER_ERROR_WORDS: Final = ErrorWords(
+    too_long=(
+        "`inputs` tokens",  # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096
+        *("exceeded model token limit", "prompt 超长", "range of input length", "tokens_limit_reached"),
+        *("tokens_too_long", "characters_too_long", "max input characters", "max input tokens"),
+    ),
+    filter=(
+        *("content exists risk", "data_inspection_failed", "datainspectionfailed", "不安全或敏感内容", "敏感内容"),
+        *("unsafe or sensitive content", "considered high risk", "new_sensitive", "unsafe_request"),
+    ),
+    credit=(
+        *("arrearage", "余额不足", "已欠费", "exceeded_current_quota", "freetieronly", "suspended, possibly due to"),
+        *("insufficient credit", "credits expired", "insufficient_user_quota", "额度不足"),
+    ),
+    quota=("今日调用次数限额", "使用上限", "usage limit exceeded"),
+    model=("unknown_model", "模型不存在", "not found for account"),
+    rate=("并发数过高", "频率过高", "速率限制", "访问量过大"),
+)
+# Where a number says what a status of the protocol says: those of Zhipu stand in an error, those of MiniMax in a 200.
+ZHIPU_CODES: Final = {
+    **dict.fromkeys(("1301",), (400, "content_filter")),
+    **dict.fromkeys(("1261",), (400, "context_length_exceeded")),
+    **dict.fromkeys(("1113",), (402, "insufficient_balance")),
+    **dict.fromkeys(("1302", "1303", "1305", "1312"), (429, "rate_limit")),
+    **dict.fromkeys(("1304", "1308", "1310"), (429, "requests_per_day")),
+    **dict.fromkeys(("1211",), (400, "model_not_found")),
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), (401, "invalid_api_key")),
+}
+MINIMAX_CODES: Final = {
+    **dict.fromkeys((1002, 1041), (429, "rate_limit")),
+    **dict.fromkeys((1004, 2049), (401, "invalid_api_key")),
+    **dict.fromkeys((1008,), (402, "insufficient_balance")),
+    **dict.fromkeys((1026, 1027), (400, "content_filter")),
+    **dict.fromkeys((1039,), (400, "context_length_exceeded")),
+    **dict.fromkeys((2056,), (429, "requests_per_day")),
+    **dict.fromkeys((1042, 2013), (400, "invalid_params")),
+}
+TRANSIENT_STATUS: Final = 503  # any other number of MiniMax is a fault of its own
+SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
+
+
+def perplexity_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+    """Perplexity gives a sum with its parts, among them what a search costs beside the tokens."""
+    return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
+
+
+def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
+    if body.get("choices"):
+        return None
+    told = object_member(body, "base_resp")
+    number = told.get("status_code")
+    if number not in SUCCESS_CODES:
+        status, kind = (
+            MINIMAX_CODES.get(number, (TRANSIENT_STATUS, "")) if isinstance(number, int) else (TRANSIENT_STATUS, "")
+        )
+        return {"code": status, "type": kind, "message": told.get("status_msg") or f"status {number}"}
+    if body.get("errors") and body.get("success") is not True:
+        return {"errors": body["errors"]}
+    code = body.get("code", body.get("status_code", body.get("error_code")))
+    sentence = next((body[name] for name in ("message", "msg", "error_msg", "detail") if body.get(name)), None)
+    if sentence is not None and "error" not in body and (code not in SUCCESS_CODES or "choices" not in body):
+        return {"code": code, "message": sentence}
+    return {"message": body["fault"]} if body.get("fault") else None
+
+
+def zhipu_inner_error(said: ErrorBody) -> ErrorBody:
+    """Zhipu's number as the status and the word that all dialects have for it."""
+    numbers = [number for number in said.code.split() if number in ZHIPU_CODES]
+    if not numbers or not 400 <= said.status < 500:
+        return litellm_inner_error(openrouter_inner_error(said))
+    status, kind = ZHIPU_CODES[numbers[-1]]
+    return ErrorBody(
+        status,
+        said.message,
+        f"{said.code} {kind}",
+        said.param,
+        said.body,
+        said.is_json,
+        said.wrote,
+        is_known_status=True,
+    )
+
+
+def classify_generic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    if said.status == 429 and said.states(("allocationquota", "allocated quota exceeded")):
+        return Retry(f"The server answered 429: {said.message}", busy=True, **known)
+    if said.states(("enable_thinking",)):
+        return StopRun(
+            f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
+            f"It says: {said.message}",
+            **known,
+        )
+    if said.states(("only support stream", "only supports stream")):
+        return StopRun(f"The model answers only in a stream: choose another one. It says: {said.message}", **known)
+    told = (one(said, server, request, headers) for one in GATEWAY_CLASSIFIERS)
+    return next((error for error in told if error is not None), None)
+
+
+GATEWAY_CLASSIFIERS: Final = (
+    classify_openrouter_error,
+    classify_litellm_error,
+    classify_groq_error,
+    classify_xai_error,
+)
+
+
+def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
+    """The adapter that understands what any of the known ones says of its costs and of its faults."""
+
+    def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+        costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
+        return next((told for told in costs if told is not None), None)
+
+    def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
+        return next((told for told in faults if told is not None), None)
+
+    def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+        return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
+
+    return Adapter(
+        dialect=GENERIC_DIALECT,
+        body=build_chat_body,
+        read=read,
+        cost=any_cost,
+        fault=any_fault,
+        inner=zhipu_inner_error,
+        meaning=classify_generic_error,
+        words=CHAT_ERROR_WORDS.plus(OTHER_ERROR_WORDS),
+    )
+
+
+GENERIC_DIALECT: Final = Dialect.GENERIC

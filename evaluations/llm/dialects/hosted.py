@@ -1,0 +1,215 @@
+"""Google, Groq, xAI: hosted providers that speak the OpenAI protocol with peculiarities of their own."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.judges import Dialect, ReplyShape
+from evaluations.domain.money import NANO_PER_USD
+from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
+from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
+from evaluations.llm.error_body import ErrorBody
+from evaluations.llm.exchange import (
+    MAX_PAUSE_SECONDS,
+    Answer,
+    FormatRefused,
+    LLMError,
+    QuotaExhausted,
+    Request,
+    Retry,
+    Server,
+    StopRun,
+)
+from evaluations.llm.token_usage import (
+    INPUT_TOKEN_NAMES,
+    OUTPUT_TOKEN_NAMES,
+    TOTAL_TOKEN_NAMES,
+    first_token_count,
+    object_member,
+    parse_reasoning_tokens,
+    parse_token_count,
+)
+
+GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
+
+NO_CAPACITY: Final = 498
+
+
+def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """An error that happened while the model wrote stands beside the choices."""
+    error = object_member(body, "x_groq").get("error")
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return error if isinstance(error, Mapping) and error else None
+
+
+def classify_groq_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    if said.status == NO_CAPACITY:
+        return Retry(f"The server answered 498: {said.message}", busy=True, http_status=498, body=said.body)
+    return None
+
+
+GROQ_ADAPTER: Final = Adapter(
+    dialect=Dialect.GROQ,
+    hosts=("api.groq.com",),
+    body=partial(build_chat_body, limit_name=lambda request: GROQ_LIMIT_NAME),
+    read=parse_chat_answer,
+    fault=groq_embedded_error,
+    meaning=classify_groq_error,
+    words=CHAT_ERROR_WORDS.plus(
+        ErrorWords(
+            flawed=(
+                *("json_validate_failed", "output_parse_failed", "tool_use_failed"),
+                "'failed_generation'",  # its sentence, where a gateway leaves the code out
+            ),
+            cut_off=("max completion tokens reached",),
+            model=("decommissioned",),
+            remedy=("organization has been restricted",),
+        )
+    ),
+)
+
+XAI_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
+
+XAI_TOP_LOGPROBS: Final = 8  # more are refused
+
+TICKS_PER_USD: Final = 10**10
+
+# A count that xAI alone gives, by which its usage is known behind a gateway.
+XAI_USAGE_NAME: Final = "num_sources_used"
+
+# "Requests per Day (actual/limit): 16/0, Tokens per Minute (actual/limit): 65605/16000"
+XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.IGNORECASE)
+
+SHORT_LIMIT_PERIODS: Final = ("second", "minute", "hour")
+
+
+def xai_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+    ticks = usage.get("cost_in_usd_ticks")
+    if isinstance(ticks, bool) or not isinstance(ticks, (int, float)) or ticks < 0:
+        return None
+    return round(ticks * NANO_PER_USD / TICKS_PER_USD)
+
+
+def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body with a total in its usage: where none is given, reasoning stands beside the completion here."""
+    usage = object_member(body, "usage")
+    parts = (
+        first_token_count(usage, INPUT_TOKEN_NAMES),
+        first_token_count(usage, OUTPUT_TOKEN_NAMES),
+        parse_reasoning_tokens(usage),
+    )
+    if first_token_count(usage, TOTAL_TOKEN_NAMES) is not None or parts[0] is None or parts[2] is None:
+        return body
+    return {**body, "usage": {**usage, "total_tokens": sum(part or 0 for part in parts)}}
+
+
+def is_xai_usage(body: Mapping[str, Any]) -> bool:
+    usage = object_member(body, "usage")
+    return parse_token_count(usage.get(XAI_USAGE_NAME)) is not None or "cost_in_usd_ticks" in usage
+
+
+def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
+
+
+def classify_xai_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """A limit is told with all others, those a day among them: only those that are reached tell how long it lasts."""
+    limits = XAI_LIMITS.findall(said.message) if said.status == 429 else []
+    reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
+    if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
+        return None
+    return Retry(f"The server answered 429: {said.message}", busy=True, http_status=429, body=said.body)
+
+
+XAI_ADAPTER: Final = Adapter(
+    dialect=Dialect.XAI,
+    hosts=("api.x.ai",),
+    body=partial(build_chat_body, limit_name=lambda request: XAI_LIMIT_NAME, top_logprobs=XAI_TOP_LOGPROBS),
+    read=parse_xai_answer,
+    cost=xai_cost,
+    meaning=classify_xai_error,
+    words=CHAT_ERROR_WORDS.plus(
+        ErrorWords(
+            filter=("usage guidelines", "safety_check_type"),
+            credit=("used all available credits", "have any credits or licenses", "need a grok subscription"),
+        )
+    ),
+)
+
+# A quota a day is lifted at midnight in California. The delay that is named for it is often that of the minute's.
+HOUR_SECONDS: Final = 3600.0
+
+SHORT_DELAY_SECONDS: Final = 300.0
+
+RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
+
+NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
+
+ANY_LIMIT: Final = re.compile(r"limit: \d")
+
+# What refuses a schema, often among the details of a sentence that says nothing.
+SCHEMA_REFUSED_WORDS: Final = (
+    "too many states",
+    "specified schema",
+    "response_schema",
+    "response_json_schema",
+    "schema nesting",
+)
+
+
+def google_base_url(given: str) -> str:
+    path = urlsplit(given).path
+    if not path:
+        return f"{given}/v1beta/openai"
+    return f"{given}/openai" if path in ("/v1beta", "/v1") else given
+
+
+def classify_google_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    why = said.message
+    if said.status == 429:
+        return classify_google_quota(said, request, known)
+    if request.shape != ReplyShape.TEXT and said.status == 400 and said.holds(SCHEMA_REFUSED_WORDS):
+        sentence = f"The server does not take structured output ({request.shape}): {why}"
+        return FormatRefused(request.shape, sentence, **known)
+    if said.status == 404 and "model" not in said.body.lower():
+        return StopRun(
+            f"There is no chat API at {server.base_url}: is the base URL right? Google's ends in /v1beta/openai.",
+            **known,
+        )
+    return None
+
+
+def classify_google_quota(said: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
+    """A quota that will not be lifted by itself, or not before a day has passed; None for one a minute."""
+    if NO_QUOTA.search(said.message) and len(NO_QUOTA.findall(said.message)) == len(ANY_LIMIT.findall(said.message)):
+        return StopRun(
+            f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "
+            f"It says: {said.message}",
+            **known,
+        )
+    if not said.holds(CHAT_ERROR_WORDS.quota):
+        return None
+    delay = max((float(found) for found in RETRY_DELAY.findall(said.body)), default=0.0)
+    after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
+    return QuotaExhausted(f"The endpoint's quota is used up. It says: {said.message}", after=after, **known)
+
+
+GOOGLE_ADAPTER: Final = Adapter(
+    dialect=Dialect.GOOGLE,
+    hosts=("generativelanguage.googleapis.com",),
+    body=build_chat_body,
+    read=parse_chat_answer,
+    base_url=google_base_url,
+    words=CHAT_ERROR_WORDS.plus(
+        ErrorWords(
+            filter=("blocked by safety settings",),
+            key=("api key expired", "api key not found"),
+            place=("user location is not supported", "not available in your country"),
+        )
+    ),
+    meaning=classify_google_error,
+)

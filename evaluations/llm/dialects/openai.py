@@ -1,0 +1,229 @@
+"""OpenAI, with its Responses API, with Azure OpenAI.
+
+Chat Completions: https://platform.openai.com/docs/api-reference/chat; errors:
+https://platform.openai.com/docs/guides/error-codes; Responses: https://platform.openai.com/docs/api-
+reference/responses; Azure: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.judges import CallState, Dialect, ReplyShape
+from evaluations.domain.texts import replace_unstorable
+from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
+from evaluations.llm.dialects.chat import (
+    CHAT_ERROR_WORDS,
+    FEW_LOGPROBS,
+    TOP_LOGPROBS,
+    build_chat_body,
+    choice_tokens,
+    content_text,
+    normalise_finish_reason,
+    parse_chat_answer,
+    request_messages,
+)
+from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
+from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
+from evaluations.llm.token_usage import object_member, parse_usage
+
+# The older name, max_tokens, is refused by the models that reason; the newer one is taken by all.
+OPENAI_LIMIT_NAME: Final = "max_completion_tokens"
+
+OPENAI_ADAPTER: Final = Adapter(
+    dialect=Dialect.OPENAI,
+    hosts=("api.openai.com",),
+    body=partial(build_chat_body, limit_name=lambda request: OPENAI_LIMIT_NAME),
+    read=parse_chat_answer,
+    words=CHAT_ERROR_WORDS.plus(
+        ErrorWords(
+            filter=("invalid_prompt", "limited access to this content"),
+            model=("does not have access to model",),
+            place=("country, region, or territory not",),
+        )
+    ),
+)
+
+AZURE_API_VERSION: Final = "2025-04-01-preview"  # the last of the older API: it knows structured output and reasoning
+
+NO_DEPLOYMENT_WORDS: Final = ("deploymentnotfound", "deployment for this resource does not exist")
+
+API_VERSION_WORDS: Final = ("api version", "api-version", "unsupportedapiversion")
+
+NOT_FOR_CHAT_WORDS: Final = ("operation does not work with the specified model", "operationnotsupported")
+
+
+def azure_base_url(given: str) -> str:
+    given = given.removesuffix("/chat/completions")
+    path = urlsplit(given).path
+    if not path:
+        return f"{given}/openai/v1"
+    return f"{given}/v1" if path == "/openai" else given
+
+
+def azure_query(given: str) -> Mapping[str, str]:
+    return {"api-version": AZURE_API_VERSION} if "/openai/deployments/" in urlsplit(given).path else {}
+
+
+def is_version_too_old_for_part(said: ErrorBody) -> bool:
+    """Whether the version is only too old for a part of the request, which can be written another way."""
+    return said.states(CHAT_ERROR_WORDS.format) or said.refused_setting(SETTING_NAMES) is not None
+
+
+def classify_azure_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    if said.states(NO_DEPLOYMENT_WORDS):
+        return StopRun(
+            f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
+            f"in Azure, not as the model behind it. It says: {said.message}",
+            **known,
+        )
+    if said.status in (400, 404) and said.states(API_VERSION_WORDS) and not is_version_too_old_for_part(said):
+        return StopRun(
+            "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
+            f"use an address that ends in /openai/v1, without one. It says: {said.message}",
+            **known,
+        )
+    if said.status in (400, 404) and said.states(NOT_FOR_CHAT_WORDS):
+        return StopRun(
+            "This deployment is not served by Chat Completions: use an address that ends in /openai/v1, and set the "
+            f"endpoint's provider to OpenAI (Responses). It says: {said.message}",
+            **known,
+        )
+    if said.status == 404 and "model" not in said.message.lower():
+        return StopRun(
+            f"There is no chat API at {server.base_url}: the base URL is the resource's address, such as "
+            f"https://NAME.openai.azure.com. It says: {said.message}",
+            **known,
+        )
+    return None
+
+
+AZURE_ADAPTER: Final = Adapter(
+    dialect=Dialect.AZURE,
+    hosts=("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
+    body=partial(build_chat_body, limit_name=lambda request: OPENAI_LIMIT_NAME),
+    read=parse_chat_answer,
+    base_url=azure_base_url,
+    query=azure_query,
+    key_headers=lambda key: {"api-key": key},
+    words=CHAT_ERROR_WORDS.plus(ErrorWords(key=("invalid subscription key",))),
+    meaning=classify_azure_error,
+)
+
+REASONING_SUMMARY: Final = "reasoning_summary"
+
+INCLUDE_LOGPROBS: Final = "message.output_text.logprobs"
+
+SUMMARY_REFUSED_WORDS: Final = ("reasoning.summary", "reasoning summar")
+
+# Codes of a response that failed, although its request was answered with 200.
+BUSY_CODES: Final = ("rate_limit_exceeded",)
+
+BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "safety")
+
+# ---- the request ---------------------------------------------------------------------------
+
+
+def build_responses_body(request: Request) -> dict[str, Any]:
+    """The system text is sent as an item of the input: a mode of JSON looks for the word “JSON” there alone."""
+    given: dict[str, Any] = {"model": request.model, "input": request_messages(request), "store": False}
+    if request.sends("temperature"):
+        given["temperature"] = request.temperature
+    if request.sends("max_tokens"):
+        given["max_output_tokens"] = request.max_tokens
+    if request.sends("reasoning_effort"):
+        given["reasoning"] = {"effort": request.reasoning_effort, **responses_reasoning_summary(request)}
+    if request.sends("logprobs"):
+        few = "top_logprobs" in request.sent_as.left_out
+        given |= {"include": [INCLUDE_LOGPROBS], "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+    return {**given, **responses_text_format(request)}
+
+
+def responses_reasoning_summary(request: Request) -> dict[str, str]:
+    return (
+        {}
+        if REASONING_SUMMARY in request.sent_as.left_out or request.reasoning_effort == "none"
+        else {"summary": "auto"}
+    )
+
+
+def responses_text_format(request: Request) -> dict[str, Any]:
+    if request.shape == ReplyShape.JSON_SCHEMA:
+        schema = {"type": "json_schema", "name": "verdict", "strict": True, "schema": request.schema}
+        return {"text": {"format": schema}}
+    return {"text": {"format": {"type": "json_object"}}} if request.shape == ReplyShape.JSON_OBJECT else {}
+
+
+# ---- the answer ----------------------------------------------------------------------------
+
+
+def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    """The messages of a response that ended, whole or not; None of one that failed or is under way."""
+    output, status = answered.get("output"), answered.get("status", "completed")
+    if not isinstance(output, list) or status not in ("completed", "incomplete"):
+        return None
+    parts = list(output_parts(output, "message", "content"))
+    said = [part for part in parts if part.get("type") == "output_text"]
+    why = (
+        content_text(object_member(answered, "incomplete_details").get("reason")) if status == "incomplete" else "stop"
+    )
+    logprobs = [token for part in said for token in part.get("logprobs") or ()]
+    return Answer(
+        text="".join(content_text(part.get("text")) for part in said),
+        finish_reason=normalise_finish_reason(why),
+        refusal="".join(content_text(part.get("refusal")) for part in parts if part.get("type") == "refusal"),
+        model=content_text(answered.get("model"))[:200],
+        http_status=200,
+        usage=parse_usage(object_member(answered, "usage")),
+        reasoning=responses_reasoning(output),
+        logprobs=choice_tokens({"logprobs": {"content": logprobs}}) if request.logprobs else (),
+    )
+
+
+def responses_reasoning(output: list[Any]) -> str:
+    parts = [*output_parts(output, "reasoning", "summary"), *output_parts(output, "reasoning", "content")]
+    return replace_unstorable("\n\n".join(filter(None, (content_text(part.get("text")) for part in parts))))
+
+
+def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
+    """The parts under this name of all items of this kind."""
+    for item in output:
+        listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None
+        yield from (part for part in listed or () if isinstance(part, dict))
+
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+def classify_responses_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
+    if was_asked and (said.param == "reasoning.summary" or said.states(SUMMARY_REFUSED_WORDS)):
+        return SettingRefused(
+            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {said.message}", **known
+        )
+    if not said.is_known_status and said.states(BUSY_CODES):
+        return Retry(f"The server is busy: {said.message}", busy=True, **known)
+    if not said.is_known_status and said.states(BLOCKED_WORDS):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {said.message}", **known)
+    if said.status in (404, 405) and "model" not in said.body.lower():
+        return StopRun(
+            f"There is no Responses API at {server.base_url}: set the endpoint's provider to another one, or check the "
+            "base URL. It usually ends in /v1.",
+            **known,
+        )
+    return None
+
+
+RESPONSES_ADAPTER: Final = Adapter(
+    dialect=Dialect.OPENAI_RESPONSES,
+    body=build_responses_body,
+    read=parse_responses_answer,
+    path=lambda server, request: "/responses",
+    words=CHAT_ERROR_WORDS.plus(ErrorWords(format=("text.format",))),
+    meaning=classify_responses_error,
+    lacks=("seed",),
+    batch_path="/v1/responses",
+)

@@ -1,0 +1,55 @@
+"""The dialects by name, by an endpoint's address, by what a server reports of itself.
+
+A new provider is one adapter, listed in ``PROVIDER_ADAPTERS``."""
+
+from functools import cache, reduce
+from typing import Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.judges import Dialect
+from evaluations.llm.dialects.adapter import Adapter, ErrorWords
+from evaluations.llm.dialects.anthropic import ANTHROPIC_ADAPTER
+from evaluations.llm.dialects.gateways import LITELLM_ADAPTER, OPENROUTER_ADAPTER
+from evaluations.llm.dialects.generic import build_generic_adapter
+from evaluations.llm.dialects.hosted import GOOGLE_ADAPTER, GROQ_ADAPTER, XAI_ADAPTER
+from evaluations.llm.dialects.openai import AZURE_ADAPTER, OPENAI_ADAPTER, RESPONSES_ADAPTER
+from evaluations.llm.dialects.self_hosted import LLAMA_CPP_ADAPTER, LM_STUDIO_ADAPTER, OLLAMA_ADAPTER, VLLM_ADAPTER
+from evaluations.llm.exchange import Server
+from evaluations.net.addresses import is_local_address
+
+PROVIDER_ADAPTERS: Final = (
+    OPENAI_ADAPTER,
+    RESPONSES_ADAPTER,
+    AZURE_ADAPTER,
+    ANTHROPIC_ADAPTER,
+    GOOGLE_ADAPTER,
+    OPENROUTER_ADAPTER,
+    XAI_ADAPTER,
+    GROQ_ADAPTER,
+    LITELLM_ADAPTER,
+    OLLAMA_ADAPTER,
+    LLAMA_CPP_ADAPTER,
+    VLLM_ADAPTER,
+    LM_STUDIO_ADAPTER,
+)
+GENERIC_ADAPTER: Final = build_generic_adapter(PROVIDER_ADAPTERS)
+ADAPTERS: Final = {one.dialect: one for one in (*PROVIDER_ADAPTERS, GENERIC_ADAPTER)}
+# Any of them may come through a gateway.
+ALL_ERROR_WORDS: Final[ErrorWords] = reduce(ErrorWords.plus, (one.words for one in ADAPTERS.values()))
+
+
+def find_adapter(server: Server) -> Adapter:
+    """The adapter of the dialect that was set or found, else of the one that the address tells."""
+    return ADAPTERS[server.dialect or guess_dialect(server.base_url)]
+
+
+@cache
+def guess_dialect(base_url: str) -> Dialect:
+    """The dialect spoken at a well-known host, or in one's own network at the port where such a server listens."""
+    parts = urlsplit(base_url)
+    host, port = (parts.hostname or "").lower(), parts.port
+    for one in PROVIDER_ADAPTERS:
+        if any(host == end or host.endswith(f".{end}") for end in one.hosts):
+            return one.dialect
+    is_near = is_local_address(base_url)
+    return next((one.dialect for one in PROVIDER_ADAPTERS if is_near and port in one.ports), Dialect.GENERIC)

@@ -1,0 +1,293 @@
+"""Servers that people run themselves: llama.cpp, LM Studio, vLLM with SGLang, Ollama."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+from evaluations.domain.judges import Dialect, ReplyShape
+from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
+from evaluations.llm.dialects.chat import (
+    FEW_LOGPROBS,
+    TOP_LOGPROBS,
+    build_chat_body,
+    choice_tokens,
+    content_text,
+    limit_name_max_tokens,
+    message_reasoning,
+    normalise_finish_reason,
+    parse_chat_answer,
+    request_messages,
+)
+from evaluations.llm.error_body import ErrorBody
+from evaluations.llm.exchange import (
+    Answer,
+    LLMError,
+    Request,
+    Retry,
+    Server,
+    SettingRefused,
+    StopRun,
+    Usage,
+    merge_extra_fields,
+)
+from evaluations.llm.token_usage import object_member, parse_token_count, parse_usage
+from evaluations.net.addresses import local_server_root
+
+
+def parse_llama_cpp_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    """A completion; older versions say only among its timings how much of the prompt was cached."""
+    answer = parse_chat_answer(given, headers, request)
+    cached = parse_token_count(object_member(given, "timings").get("cache_n"))
+    if answer is None or cached is None or answer.usage.tokens_cached is not None:
+        return answer
+    return replace(answer, usage=replace(answer.usage, tokens_cached=cached))
+
+
+LLAMA_CPP_ADAPTER: Final = Adapter(
+    dialect=Dialect.LLAMA_CPP,
+    ports=(8080,),
+    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    read=parse_llama_cpp_answer,
+    words=ErrorWords(
+        # “Unrecognized schema”, “Pattern must start with '^'”: what its own grammar cannot say.
+        format=("schema conversion failed", "unrecognized schema"),
+        refused=("failed to initialize samplers", "schema conversion failed"),
+        context=("available context size",),
+    ),
+)
+
+WRONG_PATH_WORDS: Final = ("unexpected endpoint or method",)
+
+NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple models are loaded")
+
+
+def classify_lm_studio_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """It answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    right = f"{local_server_root(server.base_url)}/v1"
+    if said.states(WRONG_PATH_WORDS) and right != server.base_url:
+        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {said.message}", **known)
+    if said.states(NO_MODEL_LOADED_WORDS):
+        return StopRun(f"LM Studio has not loaded “{request.model}”: load it there. It says: {said.message}", **known)
+    return None
+
+
+LM_STUDIO_ADAPTER: Final = Adapter(
+    dialect=Dialect.LM_STUDIO,
+    ports=(1234,),
+    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    read=parse_chat_answer,
+    meaning=classify_lm_studio_error,
+    words=ErrorWords(
+        too_long=("n_keep", "tokens to keep from the initial prompt", "trying to keep the first"),
+        retry=("model unloaded", "model is unloaded", "model reloaded", "the model has crashed", "model crashed"),
+        loading=(
+            *('failed to load model "', "error loading model.", "could not load model", "unable to load model"),
+            "insufficient system resources",
+        ),
+        remedy=NO_MODEL_LOADED_WORDS,
+    ),
+)
+
+NATIVE_PROTOCOL: Final = "native"
+
+OLLAMA_HOST: Final = "ollama.com"
+
+# The least context of any server, and the steps in which more is asked for: each other size loads the model anew.
+MIN_CONTEXT: Final = 4096
+
+CONTEXT_STEP: Final = 4096
+
+# Efforts by other names; none is no thinking.
+THINK_BY_EFFORT: Final[Mapping[str, str | bool]] = {"none": False, "minimal": "low", "xhigh": "high"}
+
+NOT_ANSWERED_REASONS: Final = ("load", "unload")  # the model was loaded or unloaded, nothing else
+
+NO_SUCH_PATH_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+
+
+def is_native_request(request: Request) -> bool:
+    return NATIVE_PROTOCOL not in request.sent_as.left_out
+
+
+# ---- the request ---------------------------------------------------------------------------
+
+
+def ollama_path(server: Server, request: Request) -> str:
+    """The whole address: the native API is beside /v1, not below it."""
+    return local_server_root(server.base_url) + ("/api/chat" if is_native_request(request) else "/v1/chat/completions")
+
+
+def build_ollama_body(request: Request) -> dict[str, Any]:
+    if not is_native_request(request):
+        return build_chat_body(request, limit_name=limit_name_max_tokens)
+    given: dict[str, Any] = {
+        "model": request.model,
+        "messages": request_messages(request),
+        "stream": False,
+        # Neither the prompt nor what was written so far is to be cut. Older versions pass over both.
+        "truncate": False,
+        "shift": False,
+        "options": ollama_options(request),
+        **ollama_format(request),
+    }
+    if request.sends("reasoning_effort"):
+        given["think"] = THINK_BY_EFFORT.get(request.reasoning_effort, request.reasoning_effort)
+    if request.sends("logprobs"):
+        few = "top_logprobs" in request.sent_as.left_out
+        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+    return merge_extra_fields(given, request.body)
+
+
+def ollama_options(request: Request) -> dict[str, Any]:
+    names = {"temperature": "temperature", "max_tokens": "num_predict", "seed": "seed"}
+    given = {name: getattr(request, setting) for setting, name in names.items() if request.sends(setting)}
+    if request.context_tokens is not None:
+        given["num_ctx"] = round_up_context(request.context_tokens)
+    return given
+
+
+def round_up_context(tokens: int) -> int:
+    """The context in which so many tokens fit.
+
+    >>> [context_asked_for(tokens) for tokens in (100, 4096, 4097, 9000)]
+    [4096, 4096, 8192, 12288]
+    """
+    return max(MIN_CONTEXT, -(-tokens // CONTEXT_STEP) * CONTEXT_STEP)
+
+
+def ollama_format(request: Request) -> dict[str, Any]:
+    if request.shape == ReplyShape.JSON_SCHEMA:
+        return {"format": request.schema}
+    return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
+
+
+# ---- the answer ----------------------------------------------------------------------------
+
+
+def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    if not is_native_request(request):
+        return parse_chat_answer(given, headers, request)
+    if "choices" in given:  # it answers on the native path as well, but passes over what stands in native names
+        usage = parse_usage(given["usage"]) if isinstance(given.get("usage"), Mapping) else None
+        raise native_api_refused("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
+    message = given.get("message")
+    if not isinstance(message, Mapping) or given.get("done_reason") in NOT_ANSWERED_REASONS:
+        return None
+    return Answer(
+        text=content_text(message.get("content")),
+        finish_reason=normalise_finish_reason(content_text(given.get("done_reason"))),
+        refusal="",
+        model=content_text(given.get("model"))[:200],
+        http_status=HTTPStatus.OK,
+        usage=parse_ollama_usage(given),
+        reasoning=message_reasoning(message),
+        logprobs=choice_tokens({"logprobs": {"content": given.get("logprobs")}}) if request.logprobs else (),
+    )
+
+
+def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
+    """Older versions leave out the count of a prompt that was cached; no prompt has no tokens."""
+    return Usage(
+        tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
+        tokens_out=parse_token_count(given.get("eval_count")),
+        tokens_cached=parse_token_count(given.get("prompt_eval_cached_count")),
+    )
+
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+def classify_ollama_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    why = said.message.lower()
+    if is_native_request(request) and lacks_native_api(said, request):
+        return native_api_refused(said.message, **known)
+    if said.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
+        return StopRun(
+            f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
+            f"make a judge with a model that it has. It says: {said.message}",
+            **known,
+        )
+    if said.status == HTTPStatus.UNAUTHORIZED and "signin" in said.body.lower():
+        return StopRun(
+            f"“{request.model}” runs in Ollama's cloud, and {server.base_url} is not signed in there: "
+            "run “ollama signin” on that machine.",
+            **known,
+        )
+    return None
+
+
+def lacks_native_api(said: ErrorBody, request: Request) -> bool:
+    """Whether the server does not know the path, rather than the model."""
+    why = said.message.lower()
+    is_of_model = "model" in why or request.model.lower() in why
+    return (said.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
+
+
+def native_api_refused(why: str, **known: Any) -> SettingRefused:
+    return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **known)
+
+
+OLLAMA_ADAPTER: Final = Adapter(
+    dialect=Dialect.OLLAMA,
+    hosts=(OLLAMA_HOST,),
+    ports=(11434,),
+    path=ollama_path,
+    body=build_ollama_body,
+    read=parse_ollama_answer,
+    meaning=classify_ollama_error,
+    words=ErrorWords(
+        format=("vocabulary required for format", "field chatrequest.format"),
+        refused=("vocabulary required for format",),
+        context=("prompt is longer than the context",),
+        quota=("hourly usage limit", "session usage limit", "weekly usage limit"),
+        loading=("requires more system memory", "requires more memory"),
+    ),
+)
+
+# The server gave up on a reply that it had begun: what there is of it is no answer.
+VLLM_ABORTED_REASONS: Final = ("abort", "error")
+
+VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
+
+
+def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    answer = parse_chat_answer(given, headers, request)
+    if answer is not None and answer.finish_reason in VLLM_ABORTED_REASONS:
+        raise Retry(
+            "The server broke off its reply.", http_status=answer.http_status, body=answer.text, usage=answer.usage
+        )
+    return answer
+
+
+def classify_vllm_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """A limit of tokens that is no smaller than the context leaves no room for any prompt."""
+    context = VLLM_CONTEXT_LENGTH.search(said.message)
+    if context is None or request.max_tokens is None or request.max_tokens < int(context[1]):
+        return None
+    return StopRun(
+        f"This judge's limit of {request.max_tokens:,} tokens is no smaller than the model's context of "
+        f"{int(context[1]):,}: make a judge with a lower one. It says: {said.message}",
+        http_status=said.status,
+        body=said.body,
+    )
+
+
+VLLM_ADAPTER: Final = Adapter(
+    dialect=Dialect.VLLM,
+    ports=(8000, 30000),
+    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    read=parse_vllm_answer,
+    meaning=classify_vllm_error,
+    words=ErrorWords(
+        format=("xgrammar", "guided decoding", "guided_json", "outlines", "structured outputs"),
+        refused=("grammar error", "xgrammar"),
+        # The prompt is taken off the window before it is looked at what is left for the reply.
+        too_long=("max_tokens must be at least 1, got -",),
+        context=("maximum model length", "max_model_len"),
+    ),
+)

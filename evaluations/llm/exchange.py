@@ -1,0 +1,218 @@
+"""What goes to an LLM server, what comes back, with a tree of errors that say what the caller should do."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from evaluations.domain.judges import CallState, Dialect, ReplyShape, ReplyToken, RequestShape
+from evaluations.domain.texts import Message
+
+
+@dataclass(frozen=True)
+class Server:
+    """An endpoint as a request needs it. ``headers``, ``query`` and ``body`` are sent with every request;
+    a value of the form $NAME stands for that environment variable."""
+
+    base_url: str
+    key_variable: str = ""
+    timeout_seconds: float = 120.0
+    dialect: Dialect | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked. ``shape`` says what holds the reply to its form; a JSON schema needs a ``schema``.
+
+    ``sent_as`` says how the settings are written for this model. ``context_tokens`` is how many tokens prompt and
+    reply need together, for servers that must be told.
+    """
+
+    messages: Sequence[Message]
+    model: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    shape: ReplyShape = ReplyShape.TEXT
+    schema: Mapping[str, Any] | None = None
+    reasoning_effort: str = ""
+    logprobs: bool = False
+    sent_as: RequestShape = field(default_factory=RequestShape)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    context_tokens: int | None = None
+
+    def sends(self, setting: str) -> bool:
+        """Whether the judge has this setting and the model takes it."""
+        given = getattr(self, setting)
+        return given is not None and given is not False and given != "" and setting not in self.sent_as.left_out
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the server counted. ``tokens_in`` includes those that were cached or written to a cache.
+
+    ``tokens_out`` includes those of the reasoning, as they are billed. ``cost`` is in nano-USD, where told.
+    """
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_written: int | None = None
+    tokens_reasoning: int | None = None
+    cost: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``is_flawed``: the server says that the model failed to keep to the form, and gives what it wrote."""
+
+    text: str
+    finish_reason: str
+    refusal: str
+    model: str
+    http_status: int
+    usage: Usage = field(default_factory=Usage)
+    reasoning: str = ""
+    logprobs: tuple[ReplyToken, ...] = ()
+    is_flawed: bool = False
+
+    @property
+    def tokens_in(self) -> int | None:
+        return self.usage.tokens_in
+
+    @property
+    def tokens_out(self) -> int | None:
+        return self.usage.tokens_out
+
+    @property
+    def tokens_cached(self) -> int | None:
+        return self.usage.tokens_cached
+
+
+SendRequest = Callable[[Request], Awaitable[Answer]]
+
+
+def merge_extra_fields(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with the fields that an endpoint or a judge adds.
+
+    An object in both has the members of both, unless the one that is added names a type of its own.
+
+    >>> with_extra({"model": "m", "options": {"seed": 1}}, {"options": {"num_gpu": 2}})
+    {'model': 'm', 'options': {'seed': 1, 'num_gpu': 2}}
+    """
+    return {**body, **{name: merge_values(body.get(name), value) for name, value in extra.items()}}
+
+
+def merge_values(given: Any, added: Any) -> Any:
+    are_objects = isinstance(given, Mapping) and isinstance(added, Mapping)
+    return {**given, **added} if are_objects and "type" not in added else added
+
+
+MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # that an endpoint is left alone for, whatever its provider says
+
+
+class LLMError(Exception):
+    """Why there is no answer, in one sentence; the server's text, without the key, and its token counts."""
+
+    def __init__(
+        self, sentence: str, *, http_status: int | None = None, body: str = "", usage: Usage | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.http_status = http_status
+        self.body = body
+        self.usage = usage
+
+
+class Retry(LLMError):
+    """Ask again later: after so many seconds where the server named a time.
+
+    ``busy``: the server turned the request away because there were too many.
+    ``unreachable``: there was no answer at all, so that no call of the run can do better.
+    """
+
+    def __init__(
+        self, sentence: str, *, after: float | None = None, busy: bool = False, unreachable: bool = False, **said: Any
+    ) -> None:
+        super().__init__(sentence, **said)
+        self.after = after
+        self.busy = busy
+        self.unreachable = unreachable
+
+
+class RequestTimedOut(Retry):
+    """Nothing came in time: the server may have more to do than it can."""
+
+
+class QuotaExhausted(Retry):
+    """A limit of a day or so is reached: no call can succeed before ``after`` seconds have passed."""
+
+    def __init__(self, sentence: str, *, after: float, **said: Any) -> None:
+        super().__init__(sentence, after=after, busy=True, **said)
+
+
+class StopRun(LLMError):
+    """No call of this run can succeed before a person acts."""
+
+
+class RecordOnCall(LLMError):
+    """This one call fails in this state; others may succeed."""
+
+    def __init__(self, state: CallState, sentence: str, **said: Any) -> None:
+        super().__init__(sentence, **said)
+        self.state = state
+
+
+class FormatRefused(LLMError):
+    """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
+
+    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
+        super().__init__(sentence, **said)
+        self.shape = shape
+
+
+class SettingRefused(StopRun):
+    """The model does not take this setting of the judge: write it another way or leave it out, or stop.
+
+    ``instead`` is the other name that the setting has, where it has one.
+    """
+
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Any) -> None:
+        super().__init__(sentence, **said)
+        self.setting = setting
+        self.instead = instead
+
+
+# From what holds a reply to its form the most to what every server takes.
+SHAPES_TO_TRY: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
+
+# The model refuses the number, and not its name.
+NUMBER_OUT_OF_RANGE: Final = re.compile(
+    r"less than|greater than|at most|at least|between|range of|<=|>=|too large|exceed", re.I
+)
+
+UNKNOWN_NAME: Final = re.compile(r"instead|unsupported|not supported|extra input|unrecogni[sz]ed", re.I)
+
+# Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
+REMOVABLE_SETTINGS: Final = (
+    *("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native"),
+    *("thinking", "reasoning_summary"),  # what a dialect sends together with an effort
+)
+
+
+def adapt_to_refusal(sent_as: RequestShape, error: SettingRefused) -> RequestShape | None:
+    """How a judge is sent after this refusal; None where that leaves nothing to try."""
+    setting = error.setting
+    if setting == "system":
+        return None if sent_as.system_folded else replace(sent_as, system_folded=True)
+    if setting == "max_tokens":
+        # Once: a second refusal is of the number, not of its name.
+        if NUMBER_OUT_OF_RANGE.search(str(error)) and not UNKNOWN_NAME.search(str(error)):
+            return None
+        return replace(sent_as, limit_name=error.instead) if error.instead and not sent_as.limit_name else None
+    if setting not in REMOVABLE_SETTINGS or setting in sent_as.left_out:
+        return None
+    return replace(sent_as, left_out=(*sent_as.left_out, setting))

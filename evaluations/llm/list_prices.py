@@ -1,0 +1,95 @@
+"""Prices from providers' price lists: a dated file with the source of each line.
+
+A model that no line names has no list price."""
+
+import csv
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.money import NANO_PER_USD
+
+LIST_PRICE_FILE: Final = Path(__file__).with_name("list_prices.csv")
+WILDCARD: Final = "*"
+# How Google's list of models writes their names; both forms are taken.
+MODEL_NAME_PREFIX: Final = "models/"
+FULL_PERCENT: Final = 100  # percent
+
+
+@dataclass(frozen=True)
+class ListPrice:
+    """A line of the file; prices are in nano-USD for a million tokens.
+
+    ``models``: exact names, or with an asterisk at their end all names that begin so. ``written_percent``: what
+    tokens that are written to a prompt cache cost, in percent of other tokens in. ``batch_percent``: of the price
+    through the Batch API; None where no discount is known. From ``long_from`` tokens in, all tokens of a request cost
+    ``long_in_percent`` and ``long_out_percent`` of the price. ``most_tokens_out``: of one reply, reasoning included.
+    """
+
+    provider: str
+    models: tuple[str, ...]
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    written_percent: int
+    batch_percent: int | None
+    long_from: int | None
+    long_in_percent: int
+    long_out_percent: int
+    most_tokens_out: int | None
+    source: str
+    read_on: date
+
+    def names(self, model: str) -> bool:
+        return any(
+            model.startswith(name.removesuffix(WILDCARD)) if name.endswith(WILDCARD) else model == name
+            for name in self.models
+        )
+
+    def percents(self, tokens_in: int) -> tuple[int, int]:
+        """What a request with so many tokens in costs, in percent of the price of tokens in and out."""
+        if self.long_from is None or tokens_in < self.long_from:
+            return FULL_PERCENT, FULL_PERCENT
+        return self.long_in_percent, self.long_out_percent
+
+
+def find_list_price(base_url: str, model: str) -> ListPrice | None:
+    """The line for this model of the provider whose address this is; None where the file has none."""
+    provider, name = urlsplit(base_url).hostname or "", model.removeprefix(MODEL_NAME_PREFIX)
+    return next((line for line in load_list_prices() if line.provider == provider and line.names(name)), None)
+
+
+@cache
+def load_list_prices() -> tuple[ListPrice, ...]:
+    with LIST_PRICE_FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(parse_list_price(row) for row in csv.DictReader(file))
+
+
+def parse_list_price(row: dict[str, str]) -> ListPrice:
+    return ListPrice(
+        provider=row["provider"],
+        models=tuple(row["models"].split()),
+        tokens_in=parse_price(row["tokens_in"]),
+        tokens_cached=parse_price(row["tokens_cached"]),
+        tokens_out=parse_price(row["tokens_out"]),
+        written_percent=int(row["written_percent"] or FULL_PERCENT),
+        batch_percent=parse_optional_number(row["batch_percent"]),
+        long_from=parse_optional_number(row["long_from"]),
+        long_in_percent=int(row["long_in_percent"] or FULL_PERCENT),
+        long_out_percent=int(row["long_out_percent"] or FULL_PERCENT),
+        most_tokens_out=parse_optional_number(row["most_tokens_out"]),
+        source=row["source"],
+        read_on=date.fromisoformat(row["read_on"]),
+    )
+
+
+def parse_price(usd: str) -> int:
+    return int(Decimal(usd) * NANO_PER_USD)
+
+
+def parse_optional_number(text: str) -> int | None:
+    return int(text) if text else None

@@ -1,0 +1,181 @@
+"""The rate of requests to one endpoint: token buckets for limits, an adaptive rate after a 429."""
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from evaluations.llm.concurrency_window import DEFAULT_START, RequestInFlight
+
+SAFE_SHARE: Final = 0.96  # of the rate at which the server began to refuse
+BACK_OFF_SHARE: Final = 0.97
+LARGE_RISE: Final = 1.06  # a try that came so far has found a new limit
+CLIMB_SECONDS: Final = 3.0  # from half the rate back to all of it
+TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each vain try
+MAX_TRIAL_AFTER_SECONDS: Final = 300.0
+EARLY_TRIAL_SECONDS: Final = 3.0  # where the rate was but half known
+TRIAL_GROWTH_PER_SECOND: Final = 0.03
+BACK_OFF_SECONDS: Final = 0.5  # of silence after a refusal that names no time; doubled while it does not help
+MAX_BACK_OFF_SECONDS: Final = 32.0
+MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
+BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
+LIMIT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """What an administrator allows, or a process's share of it. None: as much as the server takes.
+
+    ``slots``: how many requests the server says it works on at once, which no share divides.
+    """
+
+    max_in_flight: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    slots: int | None = None
+
+    @property
+    def begin_with(self) -> int | None:
+        """How many requests at once are known to be right, by whoever set the limit or by the server itself."""
+        return self.slots if self.max_in_flight is None else self.max_in_flight
+
+
+@dataclass
+class TokenBucket:
+    """Fills by ``rate`` a second up to ``most``; what is sent is taken out, and may leave a debt."""
+
+    rate: float
+    most: float
+    level: float = 0.0
+    filled_at: float = -math.inf
+
+    def fill(self, now: float) -> None:
+        if now > self.filled_at:
+            gained = (now - self.filled_at) * self.rate if self.rate else 0.0
+            self.level, self.filled_at = min(self.most, self.level + gained), now
+
+    def wait(self, now: float, amount: float) -> float:
+        """Seconds until so much is there; more than it holds is there when it is full."""
+        self.fill(now)
+        missing = min(amount, self.most) - self.level
+        if missing <= 1e-9:
+            return 0.0
+        return missing / self.rate if self.rate else math.inf
+
+    def change(self, rate: float, most: float, now: float) -> None:
+        self.fill(now)
+        self.rate, self.most = rate, most
+        self.level = min(self.level, most)
+
+
+# ---- requests a second ---------------------------------------------------------------------
+
+
+@dataclass
+class AdaptiveRate:
+    """``limit`` is the rate at which the server was found to refuse; None until it did."""
+
+    limit: float | None = None
+    bucket: TokenBucket = field(default_factory=lambda: TokenBucket(math.inf, math.inf))
+    changed_at: float = 0.0
+    held_since: float = 0.0
+    try_after: float = EARLY_TRIAL_SECONDS
+    trying: bool = False
+    silent_until: float = -math.inf
+    breath: float = BACK_OFF_SECONDS
+    lately: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
+    refused: int = 0
+    mark: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
+
+    @property
+    def rate(self) -> float:
+        return self.bucket.rate if self.limit is not None else math.inf
+
+    @property
+    def aim(self) -> float:
+        return SAFE_SHARE * self.limit if self.limit is not None else math.inf
+
+    def wait(self, now: float) -> float:
+        silence = max(self.silent_until - now, 0.0)
+        if self.limit is None:
+            return silence
+        self.climb(now)
+        return max(silence, self.bucket.wait(now, 1))
+
+    def sent(self, now: float, number: int) -> None:
+        if self.limit is None:
+            self.lately.append((now, number))
+            while self.lately[0][0] < now - 2 * MEASURE_SECONDS:
+                self.lately.popleft()
+        else:
+            self.bucket.level -= 1
+
+    def climb(self, now: float) -> None:
+        """Back to just under the limit; after a while there, and if it is what holds us back, a little beyond."""
+        assert self.limit is not None
+        seconds, self.changed_at = max(now - self.changed_at, 0.0), max(now, self.changed_at)
+        if now < self.silent_until:
+            self.held_since = now
+        elif self.rate < self.aim:
+            self.set_rate(min(self.aim, self.rate + self.limit / 2 / CLIMB_SECONDS * seconds), now)
+            self.held_since = now
+        elif now - self.held_since >= self.try_after and self.bucket.level < 1:
+            self.trying = True
+            self.set_rate(self.rate * (1 + TRIAL_GROWTH_PER_SECOND * seconds), now)
+
+    def set_rate(self, rate: float, now: float) -> None:
+        self.bucket.change(rate, 1 + rate * BURST_SECONDS, now)
+
+    def refuse(self, sent: RequestInFlight) -> None:
+        """Count one refusal, with those before the mark or after it."""
+        self.refused += 1
+        if self.mark is not None and sent.at <= self.mark[0]:
+            self.mark = (self.mark[0], self.mark[1] - 1)
+
+    def slow_down(self, sent: RequestInFlight, now: float, after: float | None) -> None:
+        """A burst of refusals began with this request: learn the rate, and be silent for a moment."""
+        helped = sent.at > self.silent_until + MEASURE_SECONDS
+        self.breath = BACK_OFF_SECONDS if helped else min(self.breath * 2, MAX_BACK_OFF_SECONDS)
+        self.silent_until = now + (self.breath if after is None else after)
+        taken = sent.number - self.refused
+        if self.mark is None or self.limit is None:
+            self.limit = self.taken_before(sent)
+            self.set_rate(self.limit / 2, now)
+        elif taken <= self.mark[1]:
+            self.set_rate(self.limit / 2, now)  # from nothing no rate is learned: the silence grows instead
+        elif sent.at - self.mark[0] >= MEASURE_SECONDS:
+            self.learn((taken - self.mark[1]) / (sent.at - self.mark[0]), now)
+        else:
+            self.set_rate(self.rate / 2, now)
+        self.mark = (self.silent_until, taken)
+        self.held_since = self.changed_at = self.silent_until
+
+    def taken_before(self, sent: RequestInFlight) -> float:
+        """How many were taken within the last second before this one: the first guess at the limit."""
+        lately = [number for at, number in self.lately if at >= sent.at - MEASURE_SECONDS and number < sent.number]
+        return max(len(lately) / MEASURE_SECONDS, DEFAULT_START)
+
+    def learn(self, sustained: float, now: float) -> None:
+        """What the server took from one burst to the next is what it can sustain, or less where it was left idle."""
+        assert self.limit is not None
+        if not self.trying:
+            between = (min(sustained, self.rate) + self.rate) / 2
+            self.limit, self.try_after = max(between * BACK_OFF_SHARE, 1 / LIMIT_SECONDS), EARLY_TRIAL_SECONDS
+        elif self.rate > LARGE_RISE * self.limit:
+            self.limit, self.try_after = BACK_OFF_SHARE * self.rate, TRIAL_AFTER_SECONDS
+        else:
+            self.try_after = min(max(self.try_after * 2, TRIAL_AFTER_SECONDS), MAX_TRIAL_AFTER_SECONDS)
+        self.trying = False
+        self.set_rate(min(self.rate, self.aim), now)
+
+
+def change_bucket(bucket: TokenBucket | None, per_minute: float | None, now: float, least: float) -> TokenBucket | None:
+    """A bucket that in no minute lets through more than so many."""
+    if per_minute is None:
+        return None
+    most = least + per_minute / LIMIT_SECONDS * BURST_SECONDS
+    rate = max(per_minute - most + least, 0) / LIMIT_SECONDS
+    if bucket is None:
+        return TokenBucket(rate, most, most, now)
+    bucket.change(rate, most, now)
+    return bucket

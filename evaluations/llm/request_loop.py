@@ -1,0 +1,225 @@
+"""The request loop: many requests in flight, every answer stored soon after it came.
+
+Pure: the database, the network, the clock come in as functions."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+# Leaves the commit 30 ms of the 50 within which an answer is to be stored.
+STORE_WITHIN_SECONDS: Final = 0.02
+MAX_STORE_BATCH: Final = 64
+# Requests that end close together are replaced by one claim.
+COALESCE_SECONDS: Final = 0.01
+# What could not be sent so long after it was claimed goes back: the run may have been paused meanwhile.
+MAX_READY_SECONDS: Final = 1.0
+MAX_SILENT_SECONDS: Final = 5.0
+# While a commit takes longer than this nothing more is sent: what cannot be kept must not be bought.
+MAX_STORING_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True)
+class ClaimResult(Generic[Q]):
+    """What to ask now. With no questions, ``wait`` says in how many seconds there may be some:
+    None means that nothing is left."""
+
+    questions: Sequence[Q] = ()
+    wait: float | None = None
+
+
+class RequestSlots(Protocol):
+    """How many requests may fly. `Taker` is one; a fixed number will do."""
+
+    def room(self, now: float) -> int:
+        """How many may be sent now, as far as places go."""
+
+    def wait(self, now: float) -> float:
+        """Seconds until the pace allows the next one."""
+
+    def soon(self, now: float) -> int:
+        """How many are likely to be sent now and in the next moment: as many are worth claiming."""
+
+    def want(self, more: bool) -> None:
+        """Whether there is more to send, so that others keep a part free."""
+
+
+@dataclass
+class RequestLoop(Generic[Q, A]):
+    """One session of sending requests.
+
+    ``claim(room, held)`` takes up to ``room`` questions; ``held`` are those claimed before whose
+    answers are not stored yet. ``ask`` takes a place among the ``slots`` when it is called, gives
+    it back when it is through, and raises nothing. ``store`` takes up to 64 answers. What was
+    claimed and cannot be sent soon goes to ``give_back``. After ``work_until``, or once
+    ``is_leaving``, nothing more is claimed or sent: ``hand_over`` is told, and the loop drains.
+    """
+
+    claim: Callable[[int, int], Awaitable[ClaimResult[Q]]]
+    ask: Callable[[Q], Coroutine[None, None, A]]
+    store: Callable[[Sequence[A]], Awaitable[None]]
+    give_back: Callable[[Sequence[Q]], Awaitable[None]]
+    hand_over: Callable[[], Awaitable[None]]
+    clock: Callable[[], float]
+    work_until: float
+    slots: RequestSlots
+    is_leaving: Callable[[], bool]
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ready: "deque[tuple[float, Q]]" = field(default_factory=deque)
+    flying: set["asyncio.Task[None]"] = field(default_factory=set)
+    arrived: "asyncio.Queue[tuple[float, A]]" = field(default_factory=asyncio.Queue)
+    faults: list[BaseException] = field(default_factory=list)
+    held: int = 0
+    is_sending: bool = True
+    storing_since: float | None = None
+
+    async def run(self) -> None:
+        """Ask until nothing is left or time is up; return when every answer is stored."""
+        storing = asyncio.create_task(self.store_what_arrives())
+        try:
+            await self.while_storing(storing, self.ask_what_waits())
+        finally:
+            await self.while_storing(storing, self.drain())
+            storing.cancel()
+
+    async def while_storing(self, storing: "asyncio.Task[None]", work: Coroutine[None, None, None]) -> None:
+        """Do this as long as answers can be stored: what cannot be kept must not be bought."""
+        working = asyncio.create_task(work)
+        await asyncio.wait((storing, working), return_when=asyncio.FIRST_COMPLETED)
+        if storing.done():
+            self.is_sending = False
+            for task in (working, *self.flying):
+                task.cancel()
+            await asyncio.wait([working])
+            await self.put_back(len(self.ready))
+            storing.result()
+        working.result()
+
+    async def ask_what_waits(self) -> None:
+        while not self.is_over():
+            self.raise_fault()
+            self.changed.clear()
+            # An answer not stored when the claim was made may put its call back to be asked again.
+            unstored = self.held
+            claimed = await self.fill()
+            if claimed.questions:
+                continue  # until enough lies ready
+            if self.flying or self.ready or claimed.wait is not None:
+                await self.until_something_changes(claimed.wait)
+            elif unstored:
+                await self.arrived.join()
+            else:
+                return
+        await self.hand_over()
+
+    def is_over(self) -> bool:
+        return self.clock() >= self.work_until or self.is_leaving()
+
+    async def drain(self) -> None:
+        self.is_sending = False
+        self.slots.want(False)
+        await self.put_back(len(self.ready))
+        while self.flying:
+            await asyncio.wait(set(self.flying))
+        await self.arrived.join()
+        self.raise_fault()
+
+    def raise_fault(self) -> None:
+        """A fault of ours in one of the requests comes up here."""
+        if self.faults:
+            raise self.faults[0]
+
+    # ---- claiming and sending ----------------------------------------------------------------
+
+    async def fill(self) -> ClaimResult[Q]:
+        """Claim what can be sent soon, as long as not half of it lies ready."""
+        await self.put_back(sum(at < self.clock() - MAX_READY_SECONDS for at, _ in self.ready))
+        soon = 0 if self.is_stuck() else self.slots.soon(self.clock())
+        if soon <= 2 * len(self.ready):
+            self.send()
+            # A long silence is left to the sweep: no task sits idle for it.
+            is_near = self.slots.wait(self.clock()) <= MAX_SILENT_SECONDS
+            return ClaimResult(wait=MAX_READY_SECONDS if is_near else None)
+        claimed = await self.claim_or_give_back(soon - len(self.ready))
+        self.held += len(claimed.questions)
+        self.ready.extend((self.clock(), question) for question in claimed.questions)
+        self.slots.want(bool(claimed.questions))
+        self.send()
+        return claimed
+
+    async def claim_or_give_back(self, room: int) -> ClaimResult[Q]:
+        """A claim that is called off may be written down all the same: what it took goes back."""
+        claiming = asyncio.ensure_future(self.claim(room, self.held))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            claimed = await claiming
+            if claimed.questions:
+                await self.give_back(claimed.questions)
+            raise
+
+    def send(self) -> None:
+        """As many as may fly now. Called whenever one has ended, so that no place waits for a claim."""
+        now = self.clock()
+        may_send = self.is_sending and not self.is_stuck()
+        while self.ready and may_send and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
+            task = asyncio.create_task(self.ask_one(self.ask(self.ready.popleft()[1])))
+            self.flying.add(task)
+            task.add_done_callback(self.end)
+
+    def is_stuck(self) -> bool:
+        return self.storing_since is not None and self.clock() - self.storing_since > MAX_STORING_SECONDS
+
+    async def ask_one(self, asking: Coroutine[None, None, A]) -> None:
+        answer = await asking
+        self.arrived.put_nowait((self.clock(), answer))
+
+    def end(self, task: "asyncio.Task[None]") -> None:
+        self.flying.discard(task)
+        if not task.cancelled() and (fault := task.exception()):
+            self.faults.append(fault)
+        self.wake()
+
+    def wake(self) -> None:
+        """A place may have become free, here or in another bout that shares the slots."""
+        self.changed.set()
+        self.send()
+
+    async def put_back(self, count: int) -> None:
+        if count:
+            questions = [self.ready.popleft()[1] for _ in range(count)]
+            await self.give_back(questions)
+            self.held -= count
+
+    async def until_something_changes(self, wait: float | None) -> None:
+        now = self.clock()
+        pause = min(self.work_until - now, MAX_READY_SECONDS if wait is None else wait)
+        if (paced := self.slots.wait(now)) > 0:
+            pause = min(pause, paced)
+        try:
+            async with asyncio.timeout(max(pause, 0)):
+                await self.changed.wait()
+        except TimeoutError:
+            self.send()
+        else:
+            await asyncio.sleep(COALESCE_SECONDS)
+
+    # ---- storing -----------------------------------------------------------------------------
+
+    async def store_what_arrives(self) -> None:
+        while True:
+            arrived_at, first = await self.arrived.get()
+            await asyncio.sleep(arrived_at + STORE_WITHIN_SECONDS - self.clock())
+            batch = [first]
+            while len(batch) < MAX_STORE_BATCH and not self.arrived.empty():
+                batch.append(self.arrived.get_nowait()[1])
+            self.storing_since = self.clock()
+            await self.store(batch)
+            self.storing_since = None
+            self.held -= len(batch)
+            for _ in batch:
+                self.arrived.task_done()

@@ -1,0 +1,364 @@
+"""Which LLM server answers at an address, by what it reports of itself, at no cost.
+
+``get`` takes a path on the address's host, such as /v1/models.
+"""
+
+import http.client
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.judges import Dialect
+from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
+from evaluations.llm.token_usage import object_member, parse_token_count
+from evaluations.net.addresses import local_server_root
+
+# Status, headers (in any case) and JSON of an answer, None for what is no JSON; None where nobody answers.
+ServerPage = tuple[int, Mapping[str, str], Any]
+
+GetPage = Callable[[str], ServerPage | None]
+
+PostPage = Callable[[str, Mapping[str, Any]], ServerPage | None]
+
+KEY_REQUIRED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+# Who signs the entries of a list of models.
+DIALECT_BY_OWNER: Final = {
+    "llamacpp": Dialect.LLAMA_CPP,
+    "vllm": Dialect.VLLM,
+    "sglang": Dialect.VLLM,
+    "library": Dialect.OLLAMA,
+}
+
+# Names that servers have for the tokens of a model's context: the one it was loaded with before the one it may have.
+CONTEXT_NAMES: Final = (
+    *("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length"),
+    *("n_ctx", "max_input_tokens"),
+)
+
+MAX_MODEL_NAMES: Final = 20  # models of an Ollama that are asked for one by one
+
+MAX_MODEL_NAME_LENGTH: Final = 200
+
+
+@dataclass(frozen=True)
+class DetectedServer:
+    """``base_url`` is the one that works: with /v1 where it was left out. ``model_names`` is None without a list.
+
+    ``context_tokens`` has the context of each model of which it is known, ``slots`` how many requests the server
+    works on at a time; both as the server says, None or absent where it does not.
+    """
+
+    dialect: Dialect
+    base_url: str
+    model_names: tuple[str, ...] | None = None
+    slots: int | None = None
+    context_tokens: Mapping[str, int] = field(default_factory=dict)
+    version: str = ""
+    wants_key: bool = False
+
+
+@dataclass(frozen=True)
+class ModelList:
+    """A list of models, by the protocol of OpenAI, and the base URL below which it is."""
+
+    base_url: str
+    headers: Mapping[str, str]
+    entries: tuple[Mapping[str, Any], ...]
+
+    @property
+    def names(self) -> list[str]:
+        return model_names(self.entries, "id")
+
+
+@dataclass(frozen=True)
+class UnavailableModelList:
+    """An address that gives no list of models: a key is missing, a model is loading, or there is none."""
+
+    base_url: str
+    headers: Mapping[str, str]
+    wants_key: bool
+
+
+def detect_server(base_url: str, get: GetPage, post: PostPage | None = None) -> DetectedServer | None:
+    """Who answers at this base URL; None where nobody does, or nobody who tells anything of models.
+
+    A hosted provider is known by its host, whether or not it answers.
+    """
+    given = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    hosted = hosted_dialect(given)
+    if hosted is None and (tags := ollama_model_names(local_server_root(given), get)) is not None:
+        return detect_ollama(local_server_root(given), tags, get, post)
+    listed = find_model_list(given, get)
+    if isinstance(listed, ModelList):
+        return detect_local_details(listed, get) if hosted is None else detected_without_details(listed, hosted)
+    dialect = hosted or (dialect_from_headers(listed.headers) if listed else None)
+    wants_key = listed is not None and listed.wants_key
+    if dialect is None and not wants_key:
+        return None
+    return DetectedServer(dialect or Dialect.GENERIC, listed.base_url if listed else given, wants_key=wants_key)
+
+
+def hosted_dialect(base_url: str) -> Dialect | None:
+    host = (urlsplit(base_url).hostname or "").lower()
+    ends = ((one.dialect, end) for one in PROVIDER_ADAPTERS for end in one.hosts)
+    return next((dialect for dialect, end in ends if host == end or host.endswith(f".{end}")), None)
+
+
+# ---- lists of models -----------------------------------------------------------------------
+
+
+def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelList | None:
+    """The list of models below the base URL or where it should be; None where nobody answers."""
+    closed: list[UnavailableModelList] = []
+    for base_url in dict.fromkeys(candidate_base_urls(given)):
+        page = get(f"{address_path(base_url)}/models")
+        if page is None:
+            break
+        status, headers, told = page
+        entries = told.get("data") if isinstance(told, Mapping) else None
+        if status == HTTPStatus.OK and isinstance(entries, list):
+            objects = tuple(one for one in entries if isinstance(one, Mapping))
+            return ModelList(base_url, lowercase_headers(headers), objects)
+        closed.append(UnavailableModelList(base_url, lowercase_headers(headers), status in KEY_REQUIRED_STATUSES))
+    return max(closed, key=lambda one: one.wants_key, default=None)
+
+
+def candidate_base_urls(given: str) -> Iterator[str]:
+    """Base URLs to be tried: /v1 first where it was left out, as a server may answer both ways to some questions."""
+    if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(given).path):
+        yield f"{given}/v1"
+    yield given
+    yield f"{local_server_root(given)}/v1"
+
+
+def address_path(address: str) -> str:
+    return urlsplit(address).path.rstrip("/")
+
+
+def lowercase_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def model_names(listed: object, key: str) -> list[str]:
+    given = [one.get(key) for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
+    return [name for name in given if isinstance(name, str) and name]
+
+
+def limit_model_names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name[:MAX_MODEL_NAME_LENGTH] for name in names))
+
+
+def model_contexts(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    found = {str(one.get("id", ""))[:MAX_MODEL_NAME_LENGTH]: model_context(one) for one in entries}
+    return {name: context for name, context in found.items() if name and context is not None}
+
+
+def model_context(entry: Mapping[str, Any]) -> int | None:
+    """How many tokens prompt and reply may have together; llama.cpp says it one level deeper."""
+    told = (parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES)
+    return next((context for context in told if context), None)
+
+
+# ---- servers of one's own ------------------------------------------------------------------
+
+
+def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
+    """A server that has told its models, asked for what else its kind can tell."""
+    dialect, root = dialect_of_model_list(listed), address_path(local_server_root(listed.base_url))
+    if dialect == Dialect.LLAMA_CPP:
+        return detect_llama_cpp(listed, root, get)
+    if dialect == Dialect.VLLM:
+        return detected_without_details(
+            listed, Dialect.VLLM, fetch_version(f"{root}/version", get) or fetch_version(f"{root}/server_info", get)
+        )
+    if dialect == Dialect.LITELLM:
+        return detected_without_details(listed, Dialect.LITELLM, listed.headers.get("x-litellm-version", ""))
+    if (studio := detect_lm_studio(listed, root, get)) is not None:
+        return studio
+    if fetch_json(f"{root}/health/liveliness", get) == "I'm alive!":
+        return detected_without_details(listed, Dialect.LITELLM)
+    return detected_without_details(listed, Dialect.GENERIC)
+
+
+def dialect_of_model_list(listed: ModelList) -> Dialect | None:
+    if (dialect := dialect_from_headers(listed.headers)) is not None:
+        return dialect
+    owners = {str(one.get("owned_by", "")).lower() for one in listed.entries}
+    return next((dialect for owner, dialect in DIALECT_BY_OWNER.items() if owner in owners), None)
+
+
+def dialect_from_headers(headers: Mapping[str, str]) -> Dialect | None:
+    if any(name.startswith("x-litellm-") for name in headers):
+        return Dialect.LITELLM
+    return Dialect.LLAMA_CPP if "llama.cpp" in headers.get("server", "").lower() else None
+
+
+def detected_without_details(listed: ModelList, dialect: Dialect, version: str = "") -> DetectedServer:
+    names, contexts = limit_model_names(listed.names), model_contexts(listed.entries)
+    return DetectedServer(dialect, listed.base_url, names, context_tokens=contexts, version=version)
+
+
+def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServer:
+    """Its properties say how many slots it has, and how long the context of one is."""
+    told = fetch_json(f"{root}/props", get)
+    props = told if isinstance(told, Mapping) else {}
+    names = limit_model_names(listed.names)
+    context = parse_token_count(object_member(props, "default_generation_settings").get("n_ctx"))
+    contexts = dict.fromkeys(names, context) if context else model_contexts(listed.entries)
+    return DetectedServer(
+        Dialect.LLAMA_CPP,
+        listed.base_url,
+        names,
+        slots=parse_token_count(props.get("total_slots")) or llama_cpp_slots(f"{root}/slots", get),
+        context_tokens=contexts,
+        version=text_or_empty(props.get("build_info")),
+    )
+
+
+def llama_cpp_slots(path: str, get: GetPage) -> int | None:
+    told = fetch_json(path, get)
+    return len(told) if isinstance(told, list) and told else None
+
+
+def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServer | None:
+    """LM Studio has a list of its own, with the context of each model; it answers other paths with 200 as well."""
+    told = fetch_json(f"{root}/api/v0/models", get)
+    entries = told.get("data") if isinstance(told, Mapping) else None
+    if not isinstance(entries, list):
+        return None
+    objects = [one for one in entries if isinstance(one, Mapping) and "state" in one]
+    if not objects and listed.entries:
+        return None
+    return DetectedServer(
+        Dialect.LM_STUDIO, listed.base_url, limit_model_names(listed.names), context_tokens=model_contexts(objects)
+    )
+
+
+# ---- Ollama --------------------------------------------------------------------------------
+
+
+def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
+    """Ollama's own list, {"models": [{"name": …}]}. Others who answer there give it beside that of OpenAI."""
+    told = fetch_json(f"{address_path(root)}/api/tags", get)
+    if not isinstance(told, Mapping) or not isinstance(told.get("models"), list) or "data" in told:
+        return None
+    return model_names(told["models"], "name")
+
+
+def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | None) -> DetectedServer:
+    at = address_path(root)
+    contexts = ollama_loaded_contexts(fetch_json(f"{at}/api/ps", get))
+    if post is not None:
+        shown = {name: ollama_max_context(post(f"{at}/api/show", {"model": name})) for name in names[:MAX_MODEL_NAMES]}
+        contexts |= {name[:MAX_MODEL_NAME_LENGTH]: context for name, context in shown.items() if context}
+    return DetectedServer(
+        Dialect.OLLAMA,
+        f"{root}/v1",
+        limit_model_names(names),
+        context_tokens=contexts,
+        version=fetch_version(f"{at}/api/version", get),
+    )
+
+
+def ollama_loaded_contexts(told: object) -> dict[str, int]:
+    """The contexts with which models are loaded now."""
+    models = told.get("models") if isinstance(told, Mapping) else None
+    loaded = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
+    return model_contexts({"id": one.get("name"), **one} for one in loaded)
+
+
+def ollama_max_context(page: ServerPage | None) -> int | None:
+    """The longest context of a model, which a request may ask for."""
+    told = page[2] if page is not None and page[0] == HTTPStatus.OK else None
+    info = object_member(told, "model_info") if isinstance(told, Mapping) else {}
+    return next(
+        (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length")), None
+    )
+
+
+# ---- pages ---------------------------------------------------------------------------------
+
+
+def fetch_json(path: str, get: GetPage) -> Any:
+    page = get(path)
+    return page[2] if page is not None and page[0] == HTTPStatus.OK else None
+
+
+def fetch_version(path: str, get: GetPage) -> str:
+    told = fetch_json(path, get)
+    return text_or_empty(told.get("version")) if isinstance(told, Mapping) else ""
+
+
+def text_or_empty(given: object) -> str:
+    return given[:MAX_MODEL_NAME_LENGTH] if isinstance(given, str) else ""
+
+
+OTHER_SERVER_KIND: Final = "OpenAI-compatible"
+
+# What a page calls it.
+SERVER_KINDS: Final = {
+    Dialect.OLLAMA: "ollama",
+    Dialect.LLAMA_CPP: "llama.cpp",
+    Dialect.LM_STUDIO: "LM Studio",
+    Dialect.VLLM: "vLLM",
+    Dialect.LITELLM: "LiteLLM",
+}
+
+# Whoever answers does so from the same machine; a listener that says nothing is no server of models.
+LOCAL_PROBE_TIMEOUT_SECONDS: Final = 2.0
+
+MAX_PAGE_BYTES: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class LocalServerFound:
+    """``base_url`` is that of its OpenAI-compatible API."""
+
+    base_url: str
+    kind: str
+    model_names: tuple[str, ...]
+
+
+def probe_local_address(address: str) -> LocalServerFound | None:
+    """What answers at this address (scheme, host and port), asked for its models; None where nobody of use does."""
+    found = detect_server(address, local_getter(address))
+    if found is None or found.model_names is None:
+        return None
+    return LocalServerFound(found.base_url, SERVER_KINDS.get(found.dialect, OTHER_SERVER_KIND), found.model_names)
+
+
+def dialect_of_server_kind(kind: str) -> Dialect | None:
+    """The dialect of a server that was found under this name; None where only the protocol is known."""
+    return next((dialect for dialect, name in SERVER_KINDS.items() if name == kind), None)
+
+
+def local_getter(address: str) -> GetPage:
+    return lambda path: fetch_local_page(address, path)
+
+
+def fetch_local_page(address: str, path: str) -> ServerPage | None:
+    """What is there, without a proxy or a redirect; None where nobody listens or keeps to HTTP."""
+    parts = urlsplit(address)
+    secure = parts.scheme == "https"
+    connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    try:
+        with closing(connect(parts.hostname or "", parts.port, timeout=LOCAL_PROBE_TIMEOUT_SECONDS)) as connection:
+            connection.request("GET", path, headers={"Accept": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read(MAX_PAGE_BYTES)
+            return answer.status, dict(answer.getheaders()), parse_page_json(text)
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def parse_page_json(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

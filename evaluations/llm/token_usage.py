@@ -1,0 +1,118 @@
+"""The token counts of a server, in whichever form it gives them.
+
+Reasoning tokens are billed as output. Some servers count them inside the completion (OpenAI, DeepSeek, Groq), some
+beside it (xAI, Google): the total tells, and where there is none, more reasoning than completion stands beside it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluations.domain.money import NANO_PER_USD
+from evaluations.llm.exchange import Usage
+
+MAX_TOKEN_COUNT: Final = 2**31 - 1
+COUNT_AS_TEXT: Final = re.compile(r"[0-9]{1,11}(?:\.0+)?")
+INPUT_TOKEN_NAMES: Final = ("prompt_tokens", "input_tokens", "promptTokenCount")
+OUTPUT_TOKEN_NAMES: Final = ("completion_tokens", "output_tokens", "candidatesTokenCount")
+TOTAL_TOKEN_NAMES: Final = ("total_tokens", "totalTokenCount")
+REASONING_TOKEN_NAMES: Final = ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens")
+INPUT_DETAIL_NAMES: Final = ("prompt_tokens_details", "input_tokens_details")
+OUTPUT_DETAIL_NAMES: Final = ("completion_tokens_details", "output_tokens_details")
+CACHED_TOKEN_NAMES: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cachedContentTokenCount")
+
+
+def parse_usage(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
+    """The counts of a ``usage`` object of the OpenAI protocol or like it; ``cost`` in nano-USD is passed on."""
+    tokens_in, out, total = (
+        first_token_count(usage, INPUT_TOKEN_NAMES),
+        first_token_count(usage, OUTPUT_TOKEN_NAMES),
+        first_token_count(usage, TOTAL_TOKEN_NAMES),
+    )
+    reasoning = parse_reasoning_tokens(usage)
+    if tokens_in is None and total is not None and out is not None:
+        beside = reasoning or 0 if (reasoning or 0) > out else 0
+        tokens_in = max(total - out - beside, 0)
+    billed = billed_output_tokens(out, reasoning, tokens_in, total)
+    if reasoning is None and billed is not None and out is not None and billed > out:
+        reasoning = billed - out
+    return Usage(
+        tokens_in=tokens_in,
+        tokens_out=billed,
+        tokens_cached=parse_cached_tokens(usage),
+        tokens_reasoning=reasoning,
+        cost=cost,
+    )
+
+
+def billed_output_tokens(
+    out: int | None, reasoning: int | None, tokens_in: int | None, total: int | None
+) -> int | None:
+    """The largest of the counts that the total allows: completion, total − prompt, completion + reasoning.
+
+    >>> billed_out(20, 700, 100, 820)
+    720
+    >>> billed_out(720, 700, 100, 820)
+    720
+    >>> billed_out(20, 700, 100, None)
+    720
+    """
+    known = [] if out is None else [out]
+    if total is not None and tokens_in is not None and total > tokens_in:
+        known.append(total - tokens_in)
+    # More reasoning than output cannot stand inside it.
+    if reasoning is not None and (out is None or reasoning > out):
+        known.append((out or 0) + reasoning)
+    return min(max(known), MAX_TOKEN_COUNT) if known else None
+
+
+def parse_reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+    details = [object_member(usage, name) for name in OUTPUT_DETAIL_NAMES]
+    return next(
+        (found for one in (*details, usage) if (found := first_token_count(one, REASONING_TOKEN_NAMES)) is not None),
+        None,
+    )
+
+
+def parse_cached_tokens(usage: Mapping[str, Any]) -> int | None:
+    details = [object_member(usage, name) for name in INPUT_DETAIL_NAMES]
+    return next(
+        (found for one in (*details, usage) if (found := first_token_count(one, CACHED_TOKEN_NAMES)) is not None), None
+    )
+
+
+def parse_nano_usd(given: Any) -> int | None:
+    """Nano-USD from an amount of USD as a server writes it; None where it is none."""
+    amount = parse_amount(given)
+    return None if amount is None else round(amount * NANO_PER_USD)
+
+
+def parse_amount(given: Any) -> float | None:
+    """An amount that is no less than nothing, from a number or from its text."""
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        return None
+    try:
+        amount = float(given)
+    except ValueError:
+        return None
+    return amount if 0 <= amount < 1e6 else None
+
+
+def first_token_count(given: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((found for name in names if (found := parse_token_count(given.get(name))) is not None), None)
+
+
+def parse_token_count(given: Any) -> int | None:
+    """A count of tokens, also where it is written as 900.0 or as "900"."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, str) and COUNT_AS_TEXT.fullmatch(given.strip()):
+        given = float(given)
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    return given if isinstance(given, int) and 0 <= given <= MAX_TOKEN_COUNT else None
+
+
+def object_member(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inside = body.get(name)
+    return inside if isinstance(inside, Mapping) else {}

@@ -1,0 +1,139 @@
+"""Forms of accounts, members, tokens and signing in."""
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+
+from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+
+
+def list_time_zones() -> list[tuple[str, str]]:
+    """Zones by region and city; the old abbreviations (EST5EDT, Zulu, …) are left out."""
+    cities = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+    return [(name, name.replace("_", " ")) for name in ["UTC", *cities]]
+
+
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
+    timezone = forms.ChoiceField(
+        label="Time zone", choices=list_time_zones, help_text="Times on all pages stand in this zone."
+    )
+
+    class Meta:
+        model = User
+        fields = ["display_name", "timezone", "theme", "single_keys"]
+        labels = {"display_name": "Name", "theme": "Appearance", "single_keys": "Single keys act on the review page"}
+        help_texts = {
+            "display_name": "As others see you. Without one they see your username.",
+            "single_keys": "Without it letters, digits and ? act only together with Alt: for speech input, and "
+            "wherever keys are pressed by accident. Arrow keys and Enter act either way.",
+        }
+
+
+class PasswordForm(forms.Form):
+    """The present password is asked for, because an open browser is not enough.
+
+    It is not where there is none, or where it was forgotten and a link was the way in.
+    """
+
+    present = forms.CharField(
+        label="Present password",
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    password = forms.CharField(
+        label="New password",
+        strip=False,
+        max_length=4096,
+        help_text="At least 10 characters. A sentence is easier to remember than symbols.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    again = forms.CharField(
+        label="New password again",
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def __init__(self, *args: Any, user: User, by_link: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        if by_link or not user.has_usable_password():
+            del self.fields["present"]
+
+    def clean_present(self) -> str:
+        present: str = self.cleaned_data["present"]
+        if not self.user.check_password(present):
+            raise forms.ValidationError("This is not your present password.")
+        return present
+
+    def clean_again(self) -> str:
+        again: str = self.cleaned_data["again"]
+        if again != self.cleaned_data.get("password"):
+            raise forms.ValidationError("The two new passwords differ.")
+        return again
+
+
+ROLE_CHOICES = [
+    (Role.OWNER, "owner – decides who takes part, and all below"),
+    (Role.MANAGER, "manager – imports, judges, settings"),
+    (Role.REVIEWER, "reviewer – reviews, sees others’ choices after saving"),
+    (Role.ADJUDICATOR, "adjudicator – reviews, sees all choices, settles disagreements, exports"),
+    (Role.VIEWER, "viewer – reads everything, changes nothing"),
+]
+
+
+class MemberForm(forms.Form):
+    username = forms.CharField(
+        max_length=150,
+        help_text="An account is made where there is none of that name.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.REVIEWER)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=ROLE_CHOICES)
+
+
+class SignInForm(forms.Form):
+    username = forms.CharField(max_length=150, widget=forms.TextInput(attrs={"autocomplete": "username"}))
+    password = forms.CharField(
+        max_length=4096, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+    )
+
+
+TOKEN_DAYS_CHOICES = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year")]
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        max_length=80,
+        help_text="What it is for, so that you know which one to revoke.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        choices=[(scope.value, f"{scope} – {words}") for scope, words in SCOPE_TEXTS.items()],
+        initial=[Scope.READ],
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one thing that the token may be used for."},
+    )
+    days = forms.TypedChoiceField(label="Valid for", choices=TOKEN_DAYS_CHOICES, initial=90, coerce=int)
+    evaluation = forms.ModelChoiceField(
+        Evaluation.objects.none(),
+        required=False,
+        empty_label="all that you take part in",
+        help_text="A token that is tied to one opens no other, and no account or endpoint.",
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data)
+        evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
+        evaluations.queryset = Evaluation.objects.of(user).order_by("name")
+
+    def wanted(self) -> dict[str, Any]:
+        return {**self.cleaned_data, "scopes": [Scope(one) for one in self.cleaned_data["scopes"]]}

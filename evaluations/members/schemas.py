@@ -1,0 +1,78 @@
+"""API shapes of members and accounts."""
+
+from datetime import datetime
+from typing import Annotated
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import PersonOut, ShortText, StrictIn
+from evaluations.domain.roles import Role
+
+
+class TokenOut(Schema):
+    name: str
+    prefix: str
+    scopes: list[str]
+    evaluation: str | None = Field(description="the only evaluation that it opens, if it is tied to one")
+    expires_at: datetime
+
+
+class MeOut(Schema):
+    username: str
+    display_name: str
+    timezone: str
+    theme: str
+    single_keys: bool
+    is_site_administrator: bool
+    token: TokenOut
+
+
+class MePatch(StrictIn):
+    display_name: Annotated[str, Field(max_length=120)] | None = None
+    timezone: ShortText | None = None
+    theme: ShortText | None = None
+    single_keys: bool | None = None
+
+
+class MemberOut(Schema):
+    id: int
+    person: PersonOut
+    role: Role
+    can_be_sent_a_link: bool
+    reviews_saved: int | None = Field(description="by the rubric in force; null where you may not see it")
+
+
+class MemberPage(Schema):
+    items: list[MemberOut]
+    next: str | None
+
+
+class MemberIn(StrictIn):
+    username: Annotated[str, Field(min_length=1, max_length=150)]
+    role: Role = Role.REVIEWER
+
+
+class MemberPatch(StrictIn):
+    role: Role
+
+
+class NewMemberOut(MemberOut):
+    sign_in_link: str | None = Field(description="of an account that was made for it; told once")
+
+
+class SignInLinkOut(Schema):
+    link: str = Field(description="signs the person in once; told once")
+    hours: int
+
+
+class AccountOut(Schema):
+    id: int
+    username: str
+    name: str
+    is_active: bool
+    is_site_administrator: bool
+
+
+class AccountPage(Schema):
+    items: list[AccountOut]
+    next: str | None

@@ -1,0 +1,221 @@
+"""Changes to members, accounts, sign-in links and tokens."""
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import MADE_ACCOUNT
+from evaluations.domain.roles import Role, Scope
+from evaluations.members.selectors import find_account, list_active_tokens
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import ApiToken, Membership, SignInLink, User, hash_token
+
+
+@transaction.atomic
+def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
+    """Let a person take part, or take part differently. The last owner stays one."""
+    membership = Membership.objects.filter(evaluation=evaluation, user=user).first()
+    before = membership.role if membership else None
+    if before == Role.OWNER and role != Role.OWNER:
+        refuse_without_owner(evaluation, membership)
+    membership, _ = Membership.objects.update_or_create(evaluation=evaluation, user=user, defaults={"role": role})
+    after = {"person": user.username, "role": role}
+    record_event("set role", membership, user=by, evaluation=evaluation, before={"role": before}, after=after)
+    return membership
+
+
+@transaction.atomic
+def remove_member(membership: Membership, *, by: User | None) -> None:
+    """What this person judged stays; the person no longer takes part."""
+    if membership.role == Role.OWNER:
+        refuse_without_owner(membership.evaluation, membership)
+    before = {"person": membership.user.username, "role": membership.role}
+    record_event("removed", membership, user=by, evaluation=membership.evaluation, before=before)
+    membership.delete()
+
+
+def refuse_without_owner(evaluation: Evaluation, leaving: Membership | None) -> None:
+    # Locked: of two owners who leave at once, the second must see that the first has gone.
+    list(Evaluation.objects.select_for_update().filter(pk=evaluation.pk).values_list("pk"))
+    others = Membership.objects.filter(evaluation=evaluation, role=Role.OWNER)
+    if leaving is not None:
+        others = others.exclude(pk=leaving.pk)
+    if not others.exists():
+        raise InputRefused(f"“{evaluation.name}” needs an owner: make someone else an owner first.")
+
+
+TOKEN_PREFIX: Final = "jw_"
+
+SHOWN_TOKEN_CHARACTERS: Final = 10  # characters of a token by which people know it again
+
+MAX_TOKEN_DAYS: Final = 366
+
+MAX_TOKENS: Final = 50
+
+
+@transaction.atomic
+def create_token(
+    user: User, *, name: str, scopes: Collection[Scope], days: int, evaluation: Evaluation | None = None
+) -> tuple[ApiToken, str]:
+    """A new token and its text, of which only the hash is stored."""
+    name = name.strip()
+    if not 1 <= len(name) <= 80 or not name.isprintable():
+        raise InputRefused("A token needs a name of at most 80 characters: say what it is for.")
+    if not scopes:
+        raise InputRefused("Choose at least one thing that the token may be used for.")
+    if not 1 <= days <= MAX_TOKEN_DAYS:
+        raise InputRefused(f"A token is valid for 1 to {MAX_TOKEN_DAYS} days.")
+    if list_active_tokens(user).count() >= MAX_TOKENS:
+        raise InputRefused(f"You have {MAX_TOKENS} tokens already: revoke one that is not used any more.")
+    text = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user=user,
+        evaluation=evaluation,
+        name=name,
+        prefix=text[:SHOWN_TOKEN_CHARACTERS],
+        token_sha256=hash_token(text),
+        scopes=",".join(scope for scope in Scope if scope in scopes),
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    after = {"name": name, "scopes": token.scopes, "expires_at": token.expires_at.isoformat()}
+    record_event("made token", token, user=user, evaluation=evaluation, after=after)
+    return token, text
+
+
+@transaction.atomic
+def revoke_token(token: ApiToken, *, by: User | None) -> None:
+    """It opens nothing from now on. Revoked once more, nothing changes."""
+    if ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()):
+        record_event("revoked token", token, user=by, evaluation=token.evaluation, before={"name": token.name})
+
+
+class SignInLinkRefused(InputRefused):
+    """An invalid sign-in link; the message says why and how to get another."""
+
+
+@transaction.atomic
+def create_account(username: str, *, by: User | None, evaluation: Evaluation | None = None) -> User:
+    """An account without a password: a sign-in link is the way in."""
+    name = User.normalize_username(username.strip())
+    user = User(username=name, timezone=settings.TIME_ZONE)
+    user.set_unusable_password()
+    try:
+        user.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        raise InputRefused(
+            f"“{name[:150]}” cannot be a username: use letters, digits and . @ + - _, at most 150 in all."
+        ) from error
+    if existing := find_account(name):
+        raise InputRefused(f"There is an account “{existing.username}” already.")
+    user.save()
+    record_event(MADE_ACCOUNT, user, user=by, evaluation=evaluation, after={"username": name})
+    return user
+
+
+@transaction.atomic
+def make_administrator(user: User, *, by: User | None) -> None:
+    """Site administrators set up endpoints and look after accounts; they see no more evaluations."""
+    if not user.is_superuser:
+        User.objects.filter(pk=user.pk).update(is_superuser=True)
+        record_event("made administrator", user, user=by, evaluation=None)
+
+
+@transaction.atomic
+def invite_member(evaluation: Evaluation, username: str, role: Role, *, by: User) -> tuple[Membership, bool]:
+    """Add a member, creating the account if needed; the second value says whether it was created."""
+    person = find_account(username)
+    if person and not person.is_active:
+        raise InputRefused(f"The account “{person.username}” is disabled: ask a site administrator to enable it.")
+    if person and Membership.objects.filter(evaluation=evaluation, user=person).exists():
+        raise InputRefused(f"“{person.username}” takes part already: change the role in the list below.")
+    account = person or create_account(username, by=by, evaluation=evaluation)
+    return set_role(evaluation, account, role, by=by), person is None
+
+
+@transaction.atomic
+def create_sign_in_link(user: User, *, by: User | None, evaluation: Evaluation | None = None) -> str:
+    """The token of a new sign-in link, of which only the hash is stored."""
+    if not user.is_active:
+        raise InputRefused(f"The account “{user.username}” is disabled: enable it first.")
+    token = secrets.token_urlsafe(32)
+    link = SignInLink.objects.create(
+        user=user,
+        token_sha256=hash_link_token(token),
+        expires_at=timezone.now() + timedelta(hours=settings.SIGN_IN_LINK_HOURS),
+    )
+    record_event("made sign-in link", link, user=by, evaluation=evaluation, after={"for": user.username})
+    return token
+
+
+def hash_link_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def find_sign_in_link(token: str) -> SignInLink:
+    """The valid link of this token; reading it does not use it up."""
+    link = SignInLink.objects.filter(token_sha256=hash_link_token(token)).select_related("user").first()
+    if link is None:
+        raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
+    if not link.user.is_active:
+        raise SignInLinkRefused("This account is disabled: ask whoever runs this server.")
+    if link.used_at is not None:
+        raise SignInLinkRefused("This sign-in link was used already: each one works once.")
+    if link.expires_at <= timezone.now():
+        raise SignInLinkRefused("This sign-in link has expired.")
+    return link
+
+
+@transaction.atomic
+def redeem_sign_in_link(token: str) -> User:
+    """Whom this link lets in, now that it is used up. Of two clicks at once one is refused."""
+    link = find_sign_in_link(token)
+    # Only columns of the row itself: a second writer that waited for the first looks at them again.
+    won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=timezone.now())
+    if not won:
+        raise SignInLinkRefused("This sign-in link was used already: each one works once.")
+    record_event("signed in by link", link, user=link.user, evaluation=None)
+    return link.user
+
+
+@transaction.atomic
+def set_password(user: User, password: str, *, by: User) -> None:
+    """A new password. Whoever else was signed in to the account, or held a link to it, is out."""
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise InputRefused(" ".join(error.messages)) from error
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    expire_sign_in_links(user)
+    record_event("set password", user, user=by, evaluation=None)
+
+
+@transaction.atomic
+def disable_account(user: User, *, by: User) -> None:
+    """The person can no longer sign in, and is signed out everywhere. What they judged stays."""
+    if user == by:
+        raise InputRefused("You cannot disable your own account: ask another site administrator.")
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    expire_sign_in_links(user)
+    record_event("disabled account", user, user=by, evaluation=None)
+
+
+@transaction.atomic
+def enable_account(user: User, *, by: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=True)
+    record_event("enabled account", user, user=by, evaluation=None)
+
+
+def expire_sign_in_links(user: User) -> None:
+    now = timezone.now()
+    SignInLink.objects.filter(user=user, used_at__isnull=True, expires_at__gt=now).update(expires_at=now)

@@ -1,0 +1,366 @@
+"""Pages of accounts, members, tokens and signing in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render, resolve_url
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evaluations.access import Action, is_allowed, list_invitees, require_evaluation, require_site_administrator
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import Role
+from evaluations.members.forms import (
+    ROLE_CHOICES,
+    AccountForm,
+    MemberForm,
+    PasswordForm,
+    RoleForm,
+    SignInForm,
+    TokenForm,
+)
+from evaluations.members.selectors import list_active_tokens
+from evaluations.members.services import (
+    SignInLinkRefused,
+    create_sign_in_link,
+    create_token,
+    disable_account,
+    enable_account,
+    find_sign_in_link,
+    invite_member,
+    redeem_sign_in_link,
+    remove_member,
+    revoke_token,
+    set_password,
+    set_role,
+)
+from evaluations.members.sign_in_limits import is_try_allowed, reset_tries
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.users import ApiToken, Membership, User
+from evaluations.reviews.queues.selectors import (
+    CalibrationResult,
+    ReviewerWork,
+    get_calibration_results,
+    get_open_calibrations,
+    get_reviewer_work,
+)
+from evaluations.reviews.queues.services import release_departed_reservations
+from evaluations.web.pagination import paginate
+from evaluations.web.refusals import show_refusal
+
+MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+SIGNED_IN_BY_LINK = "signed in by link"  # in the session: a forgotten password need not be known to be replaced
+
+
+@never_cache
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
+    try:
+        if request.method == "POST":
+            login(request, redeem_sign_in_link(token), backend=MODEL_BACKEND)
+            request.session[SIGNED_IN_BY_LINK] = True
+            return redirect("evaluations")
+        context: dict[str, object] = {"link": find_sign_in_link(token)}
+    except SignInLinkRefused as refused:
+        return render(request, "sign_in_link/sign_in_link.html", {"refused": str(refused)}, status=410)
+    return render(request, "sign_in_link/sign_in_link.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    form = AccountForm(request.POST or None, instance=User.objects.get(pk=user.pk))
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect("account")
+    return render_account(request, form, PasswordForm(user=user, by_link=SIGNED_IN_BY_LINK in request.session))
+
+
+@sensitive_post_parameters()
+@require_http_methods(["POST"])
+def account_password(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    form = PasswordForm(request.POST, user=user, by_link=SIGNED_IN_BY_LINK in request.session)
+    if form.is_valid() and save_password(user, form):
+        request.session.pop(SIGNED_IN_BY_LINK, None)
+        update_session_auth_hash(request, user)
+        messages.success(request, "Your password is set. Everywhere else you are signed out.")
+        return redirect("account")
+    return render_account(request, AccountForm(instance=user), form)
+
+
+def save_password(user: User, form: PasswordForm) -> bool:
+    try:
+        set_password(user, form.cleaned_data["password"], by=user)
+    except InputRefused as refused:
+        form.add_error("password", str(refused))
+        return False
+    return True
+
+
+def render_account(request: HttpRequest, form: AccountForm, password_form: PasswordForm) -> HttpResponse:
+    context = {"page": "account", "form": form, "password_form": password_form}
+    return render(request, "account/account.html", context, status=422 if request.method == "POST" else 200)
+
+
+# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
+RELEASED_AT_ONCE: Final = 200
+
+
+@dataclass(frozen=True)
+class MemberWork:
+    rater: int
+    work: ReviewerWork
+    calibration: CalibrationResult | None
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def people(request: HttpRequest, slug: str) -> HttpResponse:
+    """The list; a POST adds a person."""
+    user = cast(User, request.user)
+    if request.method != "POST":
+        return render_members(request, require_evaluation(user, slug), MemberForm())
+    evaluation = require_evaluation(user, slug, Action.OWN)
+    form = MemberForm(request.POST)
+    if not form.is_valid():
+        return render_members(request, evaluation, form, status=422)
+    try:
+        membership, is_new = invite_member(
+            evaluation, form.cleaned_data["username"], Role(form.cleaned_data["role"]), by=user
+        )
+    except InputRefused as refused:
+        form.add_error("username", str(refused))
+        return render_members(request, evaluation, form, status=422)
+    if is_new:
+        return render_new_link(request, membership)
+    messages.success(request, f"“{membership.user.username}” takes part now, and signs in as before.")
+    return redirect("people", slug)
+
+
+@require_http_methods(["POST"])
+def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    membership = get_membership_or_404(request, slug, pk)
+    form = RoleForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose one of the roles.")
+        return redirect("people", slug)
+    with show_refusal(request):
+        role = Role(form.cleaned_data["role"])
+        set_role(membership.evaluation, membership.user, role, by=cast(User, request.user))
+        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
+        messages.success(request, f"{membership.user} is {role} now.")
+    return redirect("people", slug)
+
+
+@require_http_methods(["POST"])
+def people_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    membership = get_membership_or_404(request, slug, pk)
+    try:
+        remove_member(membership, by=cast(User, request.user))
+        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect("people", slug)
+    messages.success(request, f"{membership.user} no longer takes part. Every review stays.")
+    return redirect("evaluations" if membership.user == request.user else reverse("people", args=[slug]))
+
+
+@never_cache
+@require_http_methods(["POST"])
+def people_link(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    membership = get_membership_or_404(request, slug, pk)
+    if not list_invitees(cast(User, request.user)).filter(pk=membership.user_id).exists():
+        messages.error(
+            request,
+            f"{membership.user}’s account opens more than your evaluations, so a link has to come from a site "
+            f"administrator or, on the machine itself, from  manage.py sign_in_link {membership.user.username}",
+        )
+        return redirect("people", slug)
+    try:
+        return render_new_link(request, membership)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect("people", slug)
+
+
+def get_membership_or_404(request: HttpRequest, slug: str, pk: int) -> Membership:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.OWN)
+    return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
+
+
+def render_new_link(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """A page with a new link. It is not stored, so it is in this answer and in no later one."""
+    evaluation = membership.evaluation
+    token = create_sign_in_link(membership.user, by=cast(User, request.user), evaluation=evaluation)
+    link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
+    context = {
+        "page": "people",
+        "evaluation": evaluation,
+        "person": membership.user,
+        "link": link,
+        "hours": settings.SIGN_IN_LINK_HOURS,
+    }
+    return render(request, "people/link.html", context)
+
+
+def render_members(request: HttpRequest, evaluation: Evaluation, form: MemberForm, status: int = 200) -> HttpResponse:
+    user = cast(User, request.user)
+    page = paginate(request, evaluation.memberships.select_related("user"))
+    invitees = list_invitees(user).filter(memberships__evaluation=evaluation)
+    sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
+    context = {
+        "page": "people",
+        "evaluation": evaluation,
+        "members": page,
+        "done": work_by_member(evaluation, page.rows) if sees_all else {},
+        "form": form,
+        "roles": ROLE_CHOICES,
+        "invitees": set(invitees.values_list("pk", flat=True)) if is_allowed(user, Action.OWN, evaluation) else set(),
+    }
+    return render(request, "people/people.html", context, status=status)
+
+
+def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dict[int, MemberWork]:
+    """User id → what they have done here by the rubric in force; nothing for whom has not begun."""
+    users = [member.user_id for member in members]
+    raters = list(Rater.objects.filter(evaluation=evaluation, user__in=users))
+    work = get_reviewer_work(evaluation, raters)
+    calibration = get_open_calibrations(evaluation).select_related("rubric_version__rubric").last()
+    told = get_calibration_results(calibration, raters) if calibration else {}
+    return {
+        rater.user_id: MemberWork(rater.pk, work[rater.pk], told.get(rater.pk)) for rater in raters if rater.user_id
+    }
+
+
+@require_http_methods(["GET", "HEAD"])
+def accounts(request: HttpRequest) -> HttpResponse:
+    require_site_administrator(cast(User, request.user))
+    wanted = request.GET.get("q", "").strip().replace("\x00", "")
+    found = User.objects.filter(username__icontains=wanted) if wanted else User.objects.all()
+    context = {"page": "accounts", "accounts": paginate(request, found), "q": wanted}
+    return render(request, "accounts/accounts.html", context)
+
+
+@never_cache
+@require_http_methods(["POST"])
+def account_link(request: HttpRequest, pk: int) -> HttpResponse:
+    person = get_account_or_404(request, pk)
+    try:
+        token = create_sign_in_link(person, by=cast(User, request.user))
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect("accounts")
+    link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
+    context = {"page": "accounts", "person": person, "link": link, "hours": settings.SIGN_IN_LINK_HOURS}
+    return render(request, "people/link.html", context)
+
+
+@require_http_methods(["POST"])
+def account_disable(request: HttpRequest, pk: int) -> HttpResponse:
+    person = get_account_or_404(request, pk)
+    with show_refusal(request):
+        disable_account(person, by=cast(User, request.user))
+        release_departed_reservations(RELEASED_AT_ONCE, of=person, by=cast(User, request.user))
+        messages.success(request, f"{person} can no longer sign in. Every review stays.")
+    return redirect("accounts")
+
+
+@require_http_methods(["POST"])
+def account_enable(request: HttpRequest, pk: int) -> HttpResponse:
+    person = get_account_or_404(request, pk)
+    enable_account(person, by=cast(User, request.user))
+    messages.success(request, f"{person} can sign in again.")
+    return redirect("accounts")
+
+
+def get_account_or_404(request: HttpRequest, pk: int) -> User:
+    require_site_administrator(cast(User, request.user))
+    return get_object_or_404(User, pk=pk)
+
+
+WRONG_PASSWORD = "This username and this password do not belong together."
+
+TOO_MANY_TRIES = "Too many tries. Wait a quarter of an hour, or use a sign-in link: those work at once."
+
+
+@sensitive_post_parameters("password")
+@never_cache
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(next_url(request))
+    form = SignInForm(request.POST or None)
+    if form.is_valid() and sign_in_from_form(request, form):
+        return HttpResponseRedirect(next_url(request))
+    context = {"form": form, "hours": settings.SIGN_IN_LINK_HOURS}
+    return render(request, "sign_in/sign_in.html", context, status=422 if request.method == "POST" else 200)
+
+
+def sign_in_from_form(request: HttpRequest, form: SignInForm) -> bool:
+    """Sign in the user that the form names, or add an error to the form."""
+    username, password = form.cleaned_data["username"], form.cleaned_data["password"]
+    if not is_try_allowed(request, username):
+        form.add_error(None, TOO_MANY_TRIES)
+        return False
+    user = authenticate(request, username=username, password=password)
+    if user is None:
+        form.add_error(None, WRONG_PASSWORD)
+        return False
+    reset_tries(request, username)
+    login(request, user)
+    return True
+
+
+def next_url(request: HttpRequest) -> str:
+    """The page that the person asked for, if it is on this site."""
+    wanted = request.GET.get("next", "")
+    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
+        return wanted
+    return resolve_url(settings.LOGIN_REDIRECT_URL)
+
+
+@require_http_methods(["POST"])
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect(settings.LOGOUT_REDIRECT_URL)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponse:
+    """The list; a POST makes a token and shows it, this once."""
+    user = cast(User, request.user)
+    form = TokenForm(request.POST if request.method == "POST" else None, user=user)
+    if form.is_valid():
+        try:
+            token, text = create_token(user, **form.wanted())
+        except InputRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            return render(request, "token/token.html", {"page": "account", "token": token, "text": text})
+    context = {"page": "account", "form": form, "tokens": list_active_tokens(user)}
+    return render(request, "tokens/tokens.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    token = get_object_or_404(ApiToken, user=user, pk=pk)
+    revoke_token(token, by=user)
+    messages.success(request, f"“{token.name}” opens nothing any more.")
+    return redirect("tokens")

@@ -1,0 +1,42 @@
+"""The abstract row, the constraints and the indexes that tables share."""
+
+from enum import StrEnum
+
+from django.db import models
+from django.db.models import Q
+
+
+class Row(models.Model):
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+
+def enum_choices(words: type[StrEnum]) -> list[tuple[str, str]]:
+    """The choices of a column that holds one of a closed list of words."""
+    return [(word.value, word.value.replace("_", " ")) for word in words]
+
+
+def enum_constraint(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
+    """Constrain a column to the words of an enum."""
+    return models.CheckConstraint(condition=Q(**{f"{column}__in": [word.value for word in words]}), name=name)
+
+
+def enum_or_empty_constraint(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
+    """Constrain a column to the words of an enum or the empty string."""
+    known = ["", *(word.value for word in words)]
+    return models.CheckConstraint(condition=Q(**{f"{column}__in": known}), name=name)
+
+
+def exactly_one_of(*columns: str) -> Q:
+    """True where one of the nullable columns is filled and the others are null."""
+    condition = Q()
+    for filled in columns:
+        condition |= Q(**{f"{column}__isnull": column != filled for column in columns})
+    return condition
+
+
+def not_null_index(column: str, table: str) -> models.Index:
+    """An index of the rows in which a nullable column is filled, and of no others."""
+    return models.Index(fields=[column], condition=Q(**{f"{column}__isnull": False}), name=f"{table}_by_{column}")

@@ -1,0 +1,332 @@
+"""The queries that a comparison filter makes."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import Case, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, When
+from django.db.models.expressions import Combinable
+
+from evaluations.domain.choices import Choice, LabelSource
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import ANY_FAILURE, DIFFERS, SPLIT, ComparisonFilter, DisagreementState, ReviewsSaved
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.packed_votes import PACKED_CHOICES, SLOTS_PER_BLOCK, block_of_slot, shift_of_slot
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.search import SearchQuery, parse_search_text
+from evaluations.domain.texts import ComparisonOrigin
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response, Tag, Tagging
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect, RubricVersion
+from evaluations.models.runs import Call
+from evaluations.models.search_index import search_first_ids, search_ids
+from evaluations.models.verdicts import Adjudication, Ballot, Label, Review, Score
+
+CODE_BITS: Final = 7
+FEW_COMPARISONS: Final = 400
+STATES_OF_REVIEWS_SAVED: Final = {
+    ReviewsSaved.BEGUN: (ReviewState.DRAFT,),
+    ReviewsSaved.SAVED: SAVED_REVIEW_STATES,
+    ReviewsSaved.FINAL: (ReviewState.FINAL,),
+    ReviewsSaved.SKIPPED: (ReviewState.SKIPPED,),
+}
+
+
+def filter_evaluation(evaluation: Evaluation, wanted: ComparisonFilter) -> "QuerySet[Comparison]":
+    """The comparisons of an evaluation that a filter means. Whether somebody may ask is for `access` to say."""
+    return apply_comparison_filter(Comparison.objects.filter(evaluation=evaluation), evaluation, wanted)
+
+
+def apply_comparison_filter(
+    comparisons: "QuerySet[Comparison]", evaluation: Evaluation, wanted: ComparisonFilter
+) -> "QuerySet[Comparison]":
+    """Those of the comparisons that the filter means. A name that is not known here is refused in words."""
+    for condition in filter_conditions(evaluation, wanted):
+        comparisons = comparisons.filter(condition(ALL_COMPARISONS))
+    return comparisons
+
+
+@dataclass(frozen=True)
+class ComparisonRange:
+    """Comparisons after one id and up to another, or these ids alone."""
+
+    after: int | None = None
+    last: int | None = None
+    ids: tuple[int, ...] | None = None
+
+    def where(self, column: str = "comparison") -> Q:
+        if self.ids is not None:
+            return Q(**{f"{column}__in": self.ids})
+        found = Q()
+        if self.after is not None:
+            found &= Q(**{f"{column}__gt": self.after})
+        return found if self.last is None else found & Q(**{f"{column}__lte": self.last})
+
+
+ALL_COMPARISONS: Final = ComparisonRange()
+FilterCondition = Callable[[ComparisonRange], Q | Combinable]
+
+
+def filter_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+    """Each for itself, to be asked of all comparisons or of some. What is named is looked up here, once."""
+    yield from indexed_conditions(evaluation, wanted)
+    yield from unindexed_conditions(evaluation, wanted)
+
+
+def indexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+    """The conditions that an index of comparisons or of their relations answers."""
+    for name in filter(None, (wanted.candidate, wanted.against)):
+        candidate = find_id_by_name(Candidate, evaluation, "candidate", name)
+        yield fixed_condition(Q(candidate_a=candidate) | Q(candidate_b=candidate))
+    said: dict[str, str | int] = {"category": wanted.category, "origin": wanted.origin}
+    if wanted.source:
+        said["source_import"] = check_import_id(evaluation, wanted.source)
+    for column, value in said.items():
+        if value:
+            yield fixed_condition(Q(**{column: value}))
+    for name in wanted.tags:
+        yield partial(tag_condition, find_id_by_name(Tag, evaluation, "tag", name))
+    if wanted.disagreement:
+        yield partial(disagreement_condition, DisagreementState(wanted.disagreement))
+    if wanted.flagged:
+        yield flag_condition(evaluation)
+
+
+def find_few_matches(evaluation: Evaluation, wanted: ComparisonFilter) -> tuple[int, ...] | None:
+    """All ids that one indexed part of the filter matches, if they are few; else None.
+
+    The other parts are then asked of these alone, however many comparisons there are.
+    """
+    for found in first_matches_by_part(evaluation, wanted):
+        if found is not None and len(found) <= FEW_COMPARISONS:
+            return tuple(sorted(set(found)))
+    return None
+
+
+def first_matches_by_part(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[Collection[int] | None]:
+    """For each indexed part of the filter its first matching ids, or None where they may be many."""
+    for name in wanted.tags:
+        tag = find_id_by_name(Tag, evaluation, "tag", name)
+        yield first_few_ids(Tagging.objects.filter(tag=tag).values_list("comparison_id", flat=True))
+    if wanted.disagreement == DisagreementState.SETTLED:
+        settled = Adjudication.objects.filter(aspect__evaluation=evaluation)
+        yield first_few_ids(settled.values_list("comparison_id", flat=True))
+    if wanted.source:
+        brought = Comparison.all_rows.filter(source_import=check_import_id(evaluation, wanted.source))
+        yield first_few_ids(brought.values_list("pk", flat=True))
+    if wanted.flagged:
+        yield find_few_flagged(evaluation)
+    if wanted.origin == ComparisonOrigin.BY_HAND:  # the others are seldom few
+        typed = Comparison.all_rows.filter(evaluation=evaluation, origin=ComparisonOrigin.BY_HAND)
+        yield first_few_ids(typed.values_list("pk", flat=True))
+    if wanted.reviews and wanted.reviews != ReviewsSaved.NONE:
+        yield first_few_ids(reviewed_comparison_ids(evaluation, STATES_OF_REVIEWS_SAVED[ReviewsSaved(wanted.reviews)]))
+    if wanted.aspect and wanted.choice and not wanted.rater:
+        says = labels_with_choice(find_aspect(evaluation, wanted.aspect), wanted.choice)
+        yield first_few_ids(says.values_list("comparison_id", flat=True))
+    if wanted.category:
+        queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
+        few = first_few_ids(queries.values_list("pk", flat=True))
+        asked = Comparison.all_rows.filter(query__in=few).values_list("pk", flat=True)
+        yield first_few_ids(asked) if len(few) <= FEW_COMPARISONS else None
+    if wanted.text:
+        yield search_first_ids(parse_search_text(wanted.text), FEW_COMPARISONS + 1)
+
+
+def reviewed_comparison_ids(evaluation: Evaluation, states: Collection[ReviewState]) -> "QuerySet[Any, int]":
+    """By rater and rubric version, both known here: `review_of_rater` then tells the states."""
+    raters = list(Rater.objects.filter(evaluation=evaluation).values_list("pk", flat=True))
+    versions = list(RubricVersion.objects.filter(rubric__evaluation=evaluation).values_list("pk", flat=True))
+    reviews = Review.all_rows.filter(rater__in=raters, rubric_version__in=versions, state__in=states)
+    return reviews.values_list("comparison_id", flat=True)
+
+
+def first_few_ids(ids: "QuerySet[Any, int]") -> list[int]:
+    return list(ids.order_by()[: FEW_COMPARISONS + 1])
+
+
+def unindexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+    """What is read off much more than it finds: best asked of few."""
+    if wanted.text:
+        yield partial(words_condition, parse_search_text(wanted.text))
+    yield from choice_conditions(evaluation, wanted)
+    if wanted.reviews:
+        yield partial(review_condition, ReviewsSaved(wanted.reviews))
+
+
+def fixed_condition(condition: Q) -> FilterCondition:
+    return lambda among: condition
+
+
+def words_condition(search: SearchQuery, among: ComparisonRange) -> Q:
+    bounds = (min(among.ids) - 1, max(among.ids)) if among.ids else (among.after, among.last)
+    return Q(pk__in=search_ids(search, *bounds, among.ids))
+
+
+def tag_condition(tag: int, among: ComparisonRange) -> Q:
+    return Q(pk__in=Tagging.objects.filter(among.where(), tag=tag).values("comparison"))
+
+
+def flag_condition(evaluation: Evaluation) -> FilterCondition:
+    """By way of the texts that are suspect, of which alone there is an index: seldom more than a few."""
+    found = find_few_flagged(evaluation)
+    if found is not None:
+        return fixed_condition(Q(pk__in=found))
+    queries, responses = (texts.values("pk") for texts in flagged_texts(evaluation))
+    return fixed_condition(Q(query__in=queries) | Q(response_a__in=responses) | Q(response_b__in=responses))
+
+
+def flagged_texts(evaluation: Evaluation) -> "tuple[QuerySet[Query], QuerySet[Response]]":
+    queries = Query.all_rows.filter(evaluation=evaluation).exclude(flags="").order_by()
+    responses = Response.all_rows.filter(query__evaluation=evaluation).exclude(flags="").order_by()
+    # Among few of all evaluations it is told at once which are of this one: SQLite would go through its queries.
+    anywhere = first_few_ids(Response.all_rows.exclude(flags="").values_list("pk", flat=True))
+    return queries, responses.filter(pk__in=anywhere) if len(anywhere) <= FEW_COMPARISONS else responses
+
+
+def find_few_flagged(evaluation: Evaluation) -> set[int] | None:
+    """The comparisons of suspect texts; None where those texts are many."""
+    few = [first_few_ids(texts.values_list("pk", flat=True)) for texts in flagged_texts(evaluation)]
+    if max(map(len, few)) > FEW_COMPARISONS:
+        return None
+    found: set[int] = set()
+    for column, ids in (("query", few[0]), ("response_a", few[1]), ("response_b", few[1])):
+        found.update(Comparison.all_rows.filter(**{f"{column}__in": ids}).values_list("pk", flat=True))
+    return found
+
+
+def find_id_by_name(model: type, evaluation: Evaluation, what: str, name: str) -> int:
+    found: int | None = model.objects.filter(evaluation=evaluation, name=name).values_list("pk", flat=True).first()  # type: ignore[attr-defined]
+    if found is None:
+        raise InputRefused(f"There is no {what} “{name}” here.")
+    return found
+
+
+def check_import_id(evaluation: Evaluation, number: int) -> int:
+    if not Import.objects.filter(evaluation=evaluation, pk=number).exists():
+        raise InputRefused(f"There is no import {number} here.")
+    return number
+
+
+def review_condition(wanted: ReviewsSaved, among: ComparisonRange) -> Q | Combinable:
+    if wanted == ReviewsSaved.NONE:
+        if connection.vendor == "sqlite":  # one list of them, where a look-up for each takes ten times as long
+            saved = Review.all_rows.filter(among.where(), state__in=SAVED_REVIEW_STATES)
+            return ~Q(pk__in=saved.values("comparison"))
+        return ~Exists(Review.all_rows.filter(comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES))
+    reviews = Review.objects.filter(among.where(), state__in=STATES_OF_REVIEWS_SAVED[wanted])
+    return Q(pk__in=reviews.values("comparison"))
+
+
+# ---- what was chosen ------------------------------------------------------------------------
+
+
+def choice_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+    aspect = find_aspect(evaluation, wanted.aspect) if wanted.aspect else None
+    if wanted.rater:
+        rater = find_rater_by_key(evaluation, wanted.rater)
+        yield (
+            partial(rater_condition, rater)
+            if aspect is None
+            else partial(rater_choice_condition, rater, aspect, wanted.choice)
+        )
+    elif aspect is not None:
+        yield partial(label_condition, aspect, wanted.choice)
+    if wanted.failed:
+        yield partial(failure_condition, evaluation, wanted.failed)
+
+
+def find_aspect(evaluation: Evaluation, key: str) -> Aspect:
+    found = Aspect.objects.filter(evaluation=evaluation, key=key).first()
+    if found is None:
+        raise InputRefused(f"There is no aspect “{key}” here.")
+    return found
+
+
+def find_rater_by_key(evaluation: Evaluation, named: str) -> Rater:
+    """By ``kind:name``."""
+    kind, _, name = named.partition(":")
+    found = Rater.objects.filter(evaluation=evaluation, kind=kind, name=name).first()
+    if found is None:
+        raise InputRefused(f"There is no {kind} “{name}” here.")
+    return found
+
+
+def label_condition(aspect: Aspect, choice: str, among: ComparisonRange) -> Q:
+    return Q(pk__in=labels_with_choice(aspect, choice).filter(among.where()).values("comparison"))
+
+
+def labels_with_choice(aspect: Aspect, choice: str) -> "QuerySet[Label]":
+    labels = Label.objects.filter(aspect=aspect)
+    return labels.filter(choice="" if choice == SPLIT else choice) if choice else labels
+
+
+def rater_condition(rater: Rater, among: ComparisonRange) -> Q:
+    """That the rater chose on some aspect, or scored both responses."""
+    chosen = Q(pk__in=Ballot.objects.filter(among.where(), rater=rater).values("comparison"))
+    scores = Score.objects.filter(rater=rater)
+    if not scores.exists():
+        return chosen
+    scored = scores.values("response")
+    return chosen | (Q(response_a__in=scored) & Q(response_b__in=scored))
+
+
+def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: ComparisonRange) -> Q:
+    """That all answers of the rater are this choice; `DIFFERS`: that they differ; empty: that it answered."""
+    all_of_it = Ballot.objects.filter(rater=rater, block=block_of_slot(aspect.place))
+    all_of_it = all_of_it.alias(code=choice_code(rater, aspect)).filter(code__gt=0)
+    ballots = all_of_it.filter(among.where())
+    if not choice:
+        return Q(pk__in=ballots.values("comparison"))
+    if choice == DIFFERS:
+        told = ballots.order_by().values("comparison").alias(low=Min("code"), high=Max("code"))
+        told = told.alias(odd=Max(inconsistent_bit(aspect)))
+        return Q(pk__in=told.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
+    code = PACKED_CHOICES.index(Choice(choice)) + 1
+    # First what is rare and read in one go, then for these alone whether anything else was said: by comparison and not
+    # among those, else SQLite reads from the first of them each time.
+    others = all_of_it.filter(comparison=OuterRef("pk")).exclude(code=code)
+    return Q(pk__in=ballots.filter(code=code).values("comparison")) & ~Q(Exists(others))
+
+
+def choice_code(rater: Rater, aspect: Aspect) -> Combinable:
+    """The three bits of the aspect: of people those of their final choices, where they have saved some."""
+    first, final = aspect_bits(F("first"), aspect), aspect_bits(F("final"), aspect)
+    if rater.kind == RaterKind.HUMAN:
+        return Case(When(final=0, then=first), default=final, output_field=IntegerField())
+    return first
+
+
+def aspect_bits(column: F, aspect: Aspect) -> Combinable:
+    return column.bitrightshift(shift_of_slot(aspect.place)).bitand(CODE_BITS)
+
+
+def inconsistent_bit(aspect: Aspect) -> Combinable:
+    """Whether a rater that was read from a file contradicted itself: the aspect's own bit."""
+    return F("inconsistent").bitrightshift(aspect.place % SLOTS_PER_BLOCK).bitand(1)
+
+
+def disagreement_condition(state: DisagreementState, among: ComparisonRange) -> Q:
+    if state == DisagreementState.SETTLED:
+        return Q(pk__in=Adjudication.objects.filter(among.where()).values("comparison"))
+    open_still = Label.objects.filter(among.where(), unanimous=False).exclude(source=LabelSource.ADJUDICATED)
+    return Q(pk__in=open_still.values("comparison"))
+
+
+def failure_condition(evaluation: Evaluation, state: str, among: ComparisonRange) -> Q:
+    """That a call on the comparison, or on one of its responses, ended in this state, or in any without an answer."""
+    states = FAILURE_STATES if state == ANY_FAILURE else (state,)
+    # By run and by import, each of which has an index; by judge every call would be looked at.
+    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states, is_test=False)
+    imported = Call.objects.filter(source_import__evaluation=evaluation, state__in=states)
+    found = Q(pk__in=asked.filter(among.where()).values("comparison"))
+    found |= Q(pk__in=imported.filter(among.where()).values("comparison"))
+    of_responses = asked.filter(response__isnull=False)
+    if not of_responses.exists():
+        return found
+    return found | Q(response_a__in=of_responses.values("response")) | Q(response_b__in=of_responses.values("response"))

@@ -1,0 +1,333 @@
+"""Comparisons with their queries, responses, tags and saved filters."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Least
+
+from evaluations.domain.filters import ComparisonFilter, NamedFilter, parse_filter
+from evaluations.domain.texts import (
+    ComparisonOrigin,
+    Flag,
+    Message,
+    cluster_number,
+    detect_markup,
+    messages_to_text,
+    near_duplicate_key,
+)
+from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import FinishedManager, Import, finished_imports
+from evaluations.models.users import User
+
+if TYPE_CHECKING:
+    WholeNumber = models.BigIntegerField[int, int]
+else:
+    WholeNumber = models.BigIntegerField
+
+
+class DerivedNumber(WholeNumber):
+    """A number that the row makes of its other columns whenever it is written; to migrations a plain column."""
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.BigIntegerField", args, kwargs
+
+
+class Candidate(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="candidates")
+    name = models.CharField(max_length=200)
+    family = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="candidate_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ClusterNumber(DerivedNumber):
+    """The cluster's own number, made of its name whenever the row is written."""
+
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        model_instance.cluster_number = number = cluster_number(model_instance.cluster)
+        return number
+
+
+class LikenessOf(DerivedNumber):
+    """The number that queries share which differ only in how they are written."""
+
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        model_instance.likeness = number = near_duplicate_key(model_instance.text, model_instance.context)
+        return number
+
+
+class Query(Row):
+    # All of its indexes begin with it.
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries", db_index=False)
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="queries")
+    key = models.CharField(max_length=200)
+    cluster = models.CharField(max_length=200)
+    cluster_number = ClusterNumber(default=0)
+    messages = models.JSONField()
+    text = models.TextField(blank=True)
+    context = models.TextField(null=True)
+    reference = models.TextField(null=True)
+    category = models.CharField(max_length=120, blank=True)
+    metadata = models.JSONField(default=dict)
+    # What is suspect in its turns, context or reference: words of Flag, with commas between.
+    flags = models.CharField(max_length=120, blank=True)
+    sha256 = models.CharField(max_length=64)
+    # 0 where the row was written past the ORM by something that does not know it.
+    likeness = LikenessOf(default=0, db_default=0)
+
+    objects = FinishedManager["Query"]()
+    all_rows = models.Manager["Query"]()
+
+    class Meta:
+        verbose_name_plural = "queries"
+        constraints = [models.UniqueConstraint(fields=["evaluation", "key"], name="query_key")]
+        indexes = [
+            models.Index(fields=["evaluation", "category"], name="query_category"),
+            models.Index(fields=["evaluation"], condition=~Q(flags=""), name="query_flagged"),
+            # Read whole where alike ones are looked for: by likeness it would be written at random places.
+            models.Index(fields=["evaluation", "id", "source_import", "likeness"], name="query_in_order"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class MarkupOf(DerivedNumber):
+    """Which kinds of Markdown the response holds, the bits of Markup, found whenever the row is written."""
+
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        model_instance.markup = found = int(detect_markup(messages_to_text(model_instance.messages)))
+        return found
+
+
+class Response(Row):
+    """One candidate's answer, as chat messages that continue the query's."""
+
+    # `response_once` begins with it.
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="responses", db_index=False)
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="responses")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="responses")
+    messages = models.JSONField()
+    sha256 = models.CharField(max_length=64)
+    characters = models.PositiveIntegerField()
+    markup = MarkupOf(default=0)
+    metadata = models.JSONField(default=dict)
+    flags = models.CharField(max_length=120, blank=True)
+
+    objects = FinishedManager["Response"]()
+    all_rows = models.Manager["Response"]()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "candidate", "sha256"], name="response_once")]
+        indexes = [
+            models.Index(fields=["query"], condition=~Q(flags=""), name="response_flagged"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.candidate} on {self.query}"
+
+    @property
+    def text(self) -> str:
+        return messages_to_text(cast("list[Message]", self.messages))
+
+
+# A comparison whose query or one of whose responses holds something suspect.
+FLAGGED_TEXTS: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
+
+
+class ComparisonQuerySet(models.QuerySet["Comparison"]):
+    def flagged(self) -> "ComparisonQuerySet":
+        return self.filter(FLAGGED_TEXTS)
+
+
+class ComparisonManager(FinishedManager["Comparison"]):
+    def get_queryset(self) -> ComparisonQuerySet:
+        return ComparisonQuerySet(self.model, using=self._db).filter(finished_imports())
+
+    def flagged(self) -> ComparisonQuerySet:
+        """Those that hold a text which speaks to the judge, or imitates a verdict or a delimiter."""
+        return self.get_queryset().flagged()
+
+
+class CandidateOf(DerivedNumber):
+    """The id of the candidate of one of the responses: lists are filtered by it a million at a time."""
+
+    def __init__(self, *args: Any, response: str = "", **kwargs: Any) -> None:
+        self.response = response
+        super().__init__(*args, **kwargs)
+
+    def pre_save(self, model_instance: Any, add: bool) -> int:
+        number: int = getattr(model_instance, self.response).candidate_id
+        setattr(model_instance, self.attname, number)
+        return number
+
+
+if TYPE_CHECKING:
+    ShortText = models.CharField[str, str]
+else:
+    ShortText = models.CharField
+
+
+class CategoryOf(ShortText):
+    """The category of the query, which never changes; to migrations a plain column."""
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.CharField", args, kwargs
+
+    def pre_save(self, model_instance: Any, add: bool) -> str:
+        model_instance.category = category = model_instance.query.category
+        return str(category)
+
+
+class Comparison(Row):
+    """Two responses to one query; A is the candidate whose name sorts first.
+
+    ``turned``: the file it came from named the candidates in the other order.
+    ``shuffle``: a random number drawn once, the order in which people meet comparisons.
+    ``candidate_a``, ``candidate_b`` and ``category`` repeat what its responses and its query say and never change:
+    an index with all three is read whole where looking up four rows for each comparison would take seconds.
+    """
+
+    # Both indexes below begin with it.
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="comparisons", db_index=False)
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="comparisons")
+    response_a = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="comparisons_as_a")
+    response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="comparisons_as_b")
+    source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="comparisons")
+    origin = models.CharField(max_length=12, choices=enum_choices(ComparisonOrigin))
+    turned = models.BooleanField(default=False)
+    shuffle = models.BigIntegerField()
+    candidate_a = CandidateOf(default=0, response="response_a")
+    candidate_b = CandidateOf(default=0, response="response_b")
+    category = CategoryOf(max_length=120, blank=True, default="")
+    metadata = models.JSONField(default=dict)
+
+    objects = ComparisonManager()
+    all_rows = models.Manager["Comparison"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~Q(response_a=F("response_b")), name="comparison_of_two"),
+            models.UniqueConstraint(
+                Least("response_a", "response_b"), Greatest("response_a", "response_b"), name="comparison_once"
+            ),
+            enum_constraint("origin", ComparisonOrigin, "comparison_origin"),
+        ]
+        indexes = [
+            models.Index(fields=["evaluation", "shuffle"], name="comparison_shuffled"),
+            models.Index(
+                fields=["evaluation", "id", "candidate_a", "candidate_b", "category", "origin", "source_import"],
+                name="comparison_in_order",
+            ),
+            models.Index(
+                # Its origin is the same throughout: without it SQLite would rather read the index above whole.
+                fields=["evaluation", "origin"],
+                condition=Q(origin=ComparisonOrigin.BY_HAND.value),
+                name="comparison_by_hand",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison {self.pk}"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is suspect in any of its texts, in the order of Flag: the texts’ own would tell A from B."""
+        words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags)).split(",")
+        return tuple(flag.value for flag in Flag if flag in words)
+
+
+class Tag(Row):
+    """A word that people put to comparisons."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="tags", db_index=False)
+    name = models.CharField(max_length=60)
+    comparisons = models.ManyToManyField(Comparison, through="Tagging", related_name="tags")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="tag_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Tagging(Row):
+    """A tag on a comparison, with its time and author."""
+
+    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="taggings", db_index=False)
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="taggings")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="taggings")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tag", "comparison"], name="tagging_once")]
+
+    def __str__(self) -> str:
+        return f"tag {self.tag_id} on comparison {self.comparison_id}"
+
+
+class Slice(Row):
+    """A saved filter."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="slices", db_index=False)
+    name = models.CharField(max_length=80)
+    filter = models.JSONField(default=dict)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="slices")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="slice_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def wanted(self) -> ComparisonFilter:
+        return parse_filter(self.filter)
+
+    @property
+    def named(self) -> NamedFilter:
+        return NamedFilter(self.name, self.wanted)
+
+
+class TagWork(Row):
+    """A tag put to, or taken from, more comparisons than a request should wait for; the worker goes on with it.
+
+    ``filters`` must all hold. ``reached``: how far it came, ``up_to``: the last comparison there was when it was
+    asked for, ``changed``: how many were given the tag, or lost it.
+    """
+
+    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="works")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="tag_works")
+    filters = models.JSONField(default=list)
+    takes_away = models.BooleanField(default=False)
+    reached = models.BigIntegerField(default=0)
+    up_to = models.BigIntegerField()
+    changed = models.PositiveIntegerField(default=0)
+    reason = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{'without' if self.takes_away else 'with'} tag {self.tag_id}, up to {self.reached}"
+
+
+class Rendering(Row):
+    """A text as safe HTML, found by its content, so that equal texts are rendered once."""
+
+    sha256 = models.CharField(max_length=64)
+    renderer = models.PositiveSmallIntegerField()  # the version of the renderer that made it
+    html = models.TextField()
+
+    class Meta:
+        # The version first: what older versions left behind is found by the same index.
+        constraints = [models.UniqueConstraint(fields=["renderer", "sha256"], name="rendering_once")]
+
+    def __str__(self) -> str:
+        return f"{self.sha256[:8]} by renderer {self.renderer}"

@@ -1,0 +1,140 @@
+"""Imported files and remembered column mappings."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from django.db import models
+from django.db.models import Q
+
+from evaluations.domain.files import ImportState
+from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+
+
+def finished_imports(prefix: str = "") -> Q:
+    """Rows that came in no import, or in one whose last step is done."""
+    column = f"{prefix}source_import"
+    return Q(**{f"{column}__isnull": True}) | Q(**{f"{column}__state": ImportState.DONE})
+
+
+ImportedRow = TypeVar("ImportedRow", bound=models.Model)
+
+
+class FinishedManager(models.Manager[ImportedRow]):
+    """Hides the rows of an import that is not done; `all_rows` shows them to the importer alone."""
+
+    def get_queryset(self) -> models.QuerySet[ImportedRow]:
+        return super().get_queryset().filter(finished_imports())
+
+
+COUNTED_ROWS: Final = ("queries", "responses", "comparisons", "verdicts", "scores", "failures")
+
+SINGULAR_NAMES: Final = {word: "query" if word == "queries" else word.removesuffix("s") for word in COUNTED_ROWS}
+
+MAX_MODELS_LISTED: Final = 8
+
+MODEL_NAME_SOURCES: Final = {"file": ", by the file’s name", "form": ", as given for the whole file"}
+
+
+def describe_row_counts(told: Mapping[str, Any]) -> str:
+    counts = [(kind, told[kind]) for kind in COUNTED_ROWS if kind in told]
+    return ", ".join(f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}" for kind, number in counts)
+
+
+class Import(Row):
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="imports")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="imports")
+    file = models.FileField(upload_to="uploads/%Y/%m/", blank=True)
+    file_name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    format = models.CharField(max_length=40)
+    mapping = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
+    state = models.CharField(max_length=12, default=ImportState.PREVIEWED.value, choices=enum_choices(ImportState))
+    rows_read = models.PositiveBigIntegerField(default=0)
+    rows_stored = models.PositiveBigIntegerField(default=0)
+    rows_unchanged = models.PositiveBigIntegerField(default=0)
+    rows_bad = models.PositiveBigIntegerField(default=0)
+    rows_skipped = models.PositiveBigIntegerField(default=0)
+    bad_rows = models.JSONField(default=list)
+    summary = models.JSONField(default=dict)
+    reason = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    # Whether the labels that its verdicts make are kept yet: begun once everything is stored.
+    tallied = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            enum_constraint("state", ImportState, "import_state"),
+            models.UniqueConstraint(
+                fields=["evaluation"], condition=Q(state=ImportState.STORING.value), name="import_one_at_a_time"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it is known what storing the file would do."""
+        return bool(self.summary)
+
+    @property
+    def stored_at(self) -> datetime:
+        """When its rows were shown, or came in where that is not known."""
+        return self.finished_at or self.created_at
+
+    @property
+    def rows_done(self) -> int:
+        """How many rows of the file were come to."""
+        return self.rows_stored + self.rows_unchanged + self.rows_skipped + self.rows_bad
+
+    @property
+    def models_in_words(self) -> str:
+        """The first line of a preview: the models, what names them, and how many rows are about each."""
+        listed, number = self.summary.get("models", []), self.summary.get("models_number", 0)
+        if not listed:
+            return ""
+        names = [f"{one['name']} ({describe_row_counts(one)})" for one in listed[:MAX_MODELS_LISTED]]
+        more = [f"{number - len(names):,} more"] if number > len(names) else []
+        by = MODEL_NAME_SOURCES.get(self.summary.get("named_by", ""), "")
+        return f"{'Model' if number == 1 else 'Models'}{by}: {', '.join([*names, *more])}."
+
+    @property
+    def brought(self) -> dict[str, int]:
+        """How much of each is new, in the order in which people are told: not every database keeps that of JSON."""
+        new = self.summary.get("new", {})
+        return {
+            word: new[word]
+            for word in sorted(new, key=lambda word: (COUNTED_ROWS.index(word) if word in COUNTED_ROWS else 99, word))
+        }
+
+    @property
+    def brought_in_words(self) -> list[tuple[int, str]]:
+        """How many, and what those are called: one is called otherwise."""
+        return [
+            (number, SINGULAR_NAMES.get(word, word) if number == 1 else word) for word, number in self.brought.items()
+        ]
+
+
+class ColumnMapping(Row):
+    """``signature``: the sum of the columns' names. A file with the same columns is read the same way."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="column_mappings")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="column_mappings")
+    signature = models.CharField(max_length=64)
+    columns = models.JSONField()
+    format = models.CharField(max_length=40)
+    mapping = models.JSONField(default=dict)
+    constants = models.JSONField(default=dict)
+    choices = models.JSONField(default=dict)
+    said_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "signature"], name="column_mapping_once")]
+
+    def __str__(self) -> str:
+        return f"{self.format} of {', '.join(self.columns)}"

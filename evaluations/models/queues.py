@@ -1,0 +1,202 @@
+"""Queues with their items, assignments and bookmarks."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from evaluations.domain.reviews import AssignmentState, QueueKind, SelectionMethod, StratifyBy
+from evaluations.models.base import Row, enum_choices, enum_constraint, enum_or_empty_constraint
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
+
+
+class Queue(Row):
+    """All that waits for reviews by one rubric version, as it was last filled.
+
+    ``imports`` and ``last_comparison`` say what there was then: where they differ from what there
+    is now, comparisons may be missing. Locked by whoever gives a place back or adds places, so that
+    nobody passes them unseen.
+    """
+
+    rubric_version = models.OneToOneField(RubricVersion, on_delete=models.PROTECT, related_name="queue")
+    items = models.PositiveIntegerField(default=0)
+    wanted = models.PositiveSmallIntegerField(default=1)
+    imports = models.PositiveIntegerField(default=0)
+    last_comparison = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"queue of {self.rubric_version_id}"
+
+
+class QueueItem(Row):
+    """One comparison as it waits for reviews by one rubric version.
+
+    ``position`` is its place in the one random order (the comparison's ``shuffle``). ``taken``
+    counts the assignments that take a place: those HELD, NAMED and DONE, whatever round they came
+    through. ``drawn``: its turn in the random order has come, or a round drew it at random; all
+    that are drawn are together one simple random sample.
+    """
+
+    rubric_version = models.ForeignKey(
+        RubricVersion, on_delete=models.PROTECT, related_name="queue_items", db_index=False
+    )
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="queue_items")
+    position = models.BigIntegerField()
+    wanted = models.PositiveSmallIntegerField()
+    taken = models.PositiveIntegerField(default=0)
+    drawn = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["rubric_version", "comparison"], name="queue_item_once"),
+            models.CheckConstraint(condition=Q(wanted__gte=1), name="queue_item_wanted"),
+        ]
+        indexes = [
+            models.Index(fields=["rubric_version", "position"], name="queue_item_in_order"),
+            models.Index(
+                fields=["rubric_version", "position"], condition=Q(taken__lt=F("wanted")), name="queue_item_open"
+            ),
+            models.Index(fields=["rubric_version", "position"], condition=Q(drawn=False), name="queue_item_undrawn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison {self.comparison_id} in the queue"
+
+
+class Round(Row):
+    """Comparisons put before people together, in a stated order of work.
+
+    ``random_percent`` of a review round are drawn uniformly at random, whatever its strategy.
+    ``probability`` of its picks is kept with each of them. Calibration rounds have known labels.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="rounds")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rounds")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="rounds")
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=12, default=QueueKind.REVIEW.value, choices=enum_choices(QueueKind))
+    strategy = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
+    strata = models.CharField(max_length=16, blank=True, choices=enum_choices(StratifyBy))
+    random_percent = models.PositiveSmallIntegerField(default=100)
+    reviews_wanted = models.PositiveSmallIntegerField(default=1)
+    # How many comparisons there were when it was drawn: what its probabilities are shares of.
+    population = models.PositiveIntegerField(default=0)
+    seed = models.BigIntegerField(default=0)
+    # Whether only people who were given its comparisons by name meet them.
+    by_name = models.BooleanField(default=False)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "name"], name="round_name"),
+            enum_constraint("kind", QueueKind, "round_kind"),
+            enum_constraint("strategy", SelectionMethod, "round_strategy"),
+            enum_or_empty_constraint("strata", StratifyBy, "round_strata"),
+            models.CheckConstraint(condition=Q(random_percent__lte=100), name="round_random_percent"),
+            models.CheckConstraint(condition=Q(reviews_wanted__gte=1), name="round_reviews_wanted"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether people are asked by another version of the rubric than it was made for: nobody is led to it."""
+        return self.rubric_version_id != self.evaluation.review_rubric_id
+
+
+class Pick(Row):
+    """A comparison in a queue: its position, how it was selected and with what probability.
+
+    ``probability``: the chance, by design, that it had been drawn once this round was made. Of the
+    random share it is the share of all comparisons that were drawn by then, of a stratum the share
+    of that stratum; None where a deterministic strategy picked it.
+    """
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="picks", db_index=False)
+    item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="picks")
+    place = models.PositiveIntegerField()
+    picked_by = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
+    probability = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["round", "item"], name="pick_once"),
+            models.UniqueConstraint(fields=["round", "place"], name="pick_place"),
+            enum_constraint("picked_by", SelectionMethod, "pick_picked_by"),
+            models.CheckConstraint(
+                condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
+                name="pick_probability",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"place {self.place} of {self.round_id}"
+
+
+class Assignment(Row):
+    """That a person is to review a comparison, or was, and how it came to them.
+
+    ``pick`` is None for what came from the pool or by hand. ``held_until`` is filled while HELD.
+    ``probability`` is that of the pick; in the pool everything's turn comes, so there it is 1.
+    """
+
+    item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    pick = models.ForeignKey(Pick, on_delete=models.PROTECT, null=True, related_name="assignments")
+    picked_by = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
+    probability = models.FloatField(null=True)
+    state = models.CharField(max_length=8, choices=enum_choices(AssignmentState))
+    held_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "rater"], name="assignment_once"),
+            enum_constraint("state", AssignmentState, "assignment_state"),
+            enum_constraint("picked_by", SelectionMethod, "assignment_picked_by"),
+            models.CheckConstraint(
+                condition=Q(state=AssignmentState.HELD.value, held_until__isnull=False)
+                | (~Q(state=AssignmentState.HELD.value) & Q(held_until__isnull=True)),
+                name="assignment_held_until",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["rater", "state", "id"], name="assignment_of_rater"),
+            models.Index(
+                fields=["held_until"], condition=Q(state=AssignmentState.HELD.value), name="assignment_to_lapse"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} by {self.rater_id}"
+
+
+class Bookmark(Row):
+    """How far a person has come in the default queue or in a prioritised one.
+
+    Of what lies before ``reached`` and is open, this person has met everything: whoever opens
+    something there moves the bookmark back. ``done`` counts their saved reviews by the version.
+    ``drawn_at``: when they last came to something in the random order whose turn had not come before.
+    """
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="bookmarks", db_index=False)
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="bookmarks")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="bookmarks")
+    reached = models.BigIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    drawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rater", "rubric_version"], condition=Q(round__isnull=True), name="bookmark_in_queue"
+            ),
+            models.UniqueConstraint(
+                fields=["rater", "round"], condition=Q(round__isnull=False), name="bookmark_in_round"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rater_id} at {self.reached}"

@@ -1,0 +1,228 @@
+"""Which comparisons or responses a report's rules, an export's values or a part of the split select."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Final, TypeVar
+
+from django.db import connection
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Q, QuerySet
+from django.db.models.fields.json import KeyTransform
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ImportState
+from evaluations.domain.reports import ReportRules
+from evaluations.domain.splits import SPLIT_MODULUS, Split, SplitPart, join_clusters
+from evaluations.models.comparison_filter import apply_comparison_filter
+from evaluations.models.comparisons import Comparison, Query, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+
+
+def list_finished_comparisons(evaluation: Evaluation) -> "QuerySet[Comparison]":
+    """Looking up the import of each would cost more than everything else: those that are not done are few."""
+    rows = Comparison.all_rows.filter(evaluation=evaluation)
+    hidden = list_ids_of_unfinished_imports(evaluation)
+    return rows.filter(Q(source_import=None) | ~Q(source_import__in=hidden)) if hidden else rows
+
+
+def list_categories(evaluation: Evaluation, limit: int | None = 200) -> list[str]:
+    """The categories of an evaluation's queries, in order; the first ones where there are very many. None: all."""
+    queries = Query.all_rows.filter(evaluation=evaluation, category__gt="")
+    # Looking up the import of each query would take the answer from the index: 145 ms instead of 5 at 100,000.
+    hidden = list_ids_of_unfinished_imports(evaluation)
+    if hidden:
+        queries = queries.exclude(source_import__in=hidden)
+    elif limit is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(DISTINCT_CATEGORIES_SQL, [evaluation.pk, evaluation.pk, limit])
+            return [name for (name,) in cursor.fetchall()]
+    return list(queries.order_by("category").values_list("category", flat=True).distinct()[:limit])
+
+
+# PostgreSQL reads a whole index for what is distinct in it.
+DISTINCT_CATEGORIES_SQL: Final = """
+WITH RECURSIVE told (category) AS (
+    SELECT MIN(category) FROM evaluations_query WHERE evaluation_id = %s AND category > ''
+    UNION ALL
+    SELECT (SELECT MIN(q.category) FROM evaluations_query q WHERE q.evaluation_id = %s AND q.category > told.category)
+    FROM told WHERE told.category IS NOT NULL
+)
+SELECT category FROM told WHERE category IS NOT NULL LIMIT %s
+"""
+
+
+def list_ids_of_unfinished_imports(evaluation: Evaluation) -> list[int]:
+    """Imports that may have rows which are not visible yet; usually none."""
+    may_have_rows = Q(finished_at=None) | Q(state=ImportState.UNDOING)
+    here = Import.objects.filter(may_have_rows, evaluation=evaluation)
+    return list(here.exclude(state__in=(ImportState.DONE, ImportState.PREVIEWED)).values_list("pk", flat=True))
+
+
+CLUSTER_NUMBER: Final = "query__cluster_number"
+
+
+def get_default_split(evaluation: Evaluation) -> Split:
+    """The split that reports and exports use by default."""
+    return Split(seed=evaluation.slug)
+
+
+def map_shared_clusters(evaluation: Evaluation) -> Mapping[str, str]:
+    """Cluster → the cluster whose part it takes because both contain the same query text."""
+    queries = Query.objects.filter(evaluation=evaluation).order_by()
+    shared = queries.values("sha256").annotate(clusters=Count("cluster", distinct=True)).filter(clusters__gt=1)
+    pairs = queries.filter(sha256__in=shared.values("sha256")).values_list("cluster", "sha256").distinct()
+    return join_clusters(sorted(pairs))
+
+
+def build_part_lookup(evaluation: Evaluation, split: Split) -> Callable[[str], SplitPart]:
+    """A function that says in which part of the split a cluster is."""
+    moved = map_shared_clusters(evaluation)
+    return lambda cluster: split.part_of(moved.get(cluster, cluster))
+
+
+Parted = TypeVar("Parted", Comparison, Response)
+
+
+def filter_by_split_part(
+    rows: "QuerySet[Parted]", evaluation: Evaluation, split: Split, part: SplitPart
+) -> "QuerySet[Parted]":
+    """The rows whose cluster is in this part of the split."""
+    low, high = split.bounds(part)
+    of = build_part_lookup(evaluation, split)
+    moved = map_shared_clusters(evaluation)
+    here = [cluster for cluster in moved if of(cluster) == part]
+    # By the operator: SQLite's function of that name, which is Django's own, counts in floating point.
+    placed = rows.alias(
+        place=ExpressionWrapper(
+            (F(CLUSTER_NUMBER) % SPLIT_MODULUS * split.multiplier + split.offset) % SPLIT_MODULUS,
+            output_field=BigIntegerField(),
+        )
+    )
+    by_number = Q(place__gte=low, place__lt=high)
+    if not moved:
+        return placed.filter(by_number)
+    return placed.filter((by_number & ~Q(query__cluster__in=list(moved))) | Q(query__cluster__in=here))
+
+
+COMPARISON_FILTER_COLUMNS: Final = {
+    "category": ("query__category",),
+    "cluster": ("query__cluster",),
+    "query_id": ("query__key",),
+    "candidate": ("response_a__candidate__name", "response_b__candidate__name"),
+    "candidate_a": ("response_a__candidate__name",),
+    "candidate_b": ("response_b__candidate__name",),
+}
+
+# The same of single responses; of keys about a side of a comparison they have none.
+RESPONSE_FILTER_COLUMNS: Final = {
+    "category": "query__category",
+    "cluster": "query__cluster",
+    "query_id": "query__key",
+    "candidate": "candidate__name",
+}
+
+SMALL_REPORT_COMPARISONS: Final = 10  # a report on no more comparisons gives single choices away
+
+
+def select_report_comparisons(
+    comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: ReportRules, *, or_responses: bool = False
+) -> QuerySet[Comparison]:
+    """The comparisons that a report by these rules is about; refused if there are none.
+
+    ``or_responses``: there may be none where there are single responses.
+    """
+    found = filter_by_rules(comparisons, evaluation, rules)
+    if rules.sliced and not apply_comparison_filter(comparisons, evaluation, rules.sliced.wanted).exists():
+        raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
+    if (
+        rules.where
+        and not found.exists()
+        and not (or_responses and select_single_responses(evaluation, rules).exists())
+    ):
+        raise InputRefused(describe_no_match(rules.where))
+    return found
+
+
+def filter_by_rules(
+    comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: ReportRules
+) -> QuerySet[Comparison]:
+    if rules.sliced:
+        comparisons = apply_comparison_filter(comparisons, evaluation, rules.sliced.wanted)
+    if rules.part:
+        comparisons = filter_by_split_part(comparisons, evaluation, get_default_split(evaluation), rules.part)
+    return filter_by_pairs(comparisons, rules.where)
+
+
+def filter_by_values(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
+    """The comparisons with all of these values. Keys that are not columns are looked up in the metadata."""
+    found = filter_by_pairs(comparisons, where)
+    if where and not found.exists():
+        raise InputRefused(describe_no_match(where))
+    return found
+
+
+def filter_by_pairs(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
+    for key, value in where:
+        comparisons = filter_by_pair(comparisons, key, value)
+    return comparisons
+
+
+def select_single_responses(evaluation: Evaluation, rules: ReportRules) -> QuerySet[Response]:
+    """The responses whose scores a report by these rules counts, in a comparison or not.
+
+    A slice is of comparisons: it leaves none.
+    """
+    responses: QuerySet[Response] = Response.objects.filter(query__evaluation=evaluation)
+    if rules.sliced:
+        return responses.none()
+    if rules.part:
+        responses = filter_by_split_part(responses, evaluation, get_default_split(evaluation), rules.part)
+    for key, value in rules.where:
+        if key in COMPARISON_FILTER_COLUMNS:
+            column = RESPONSE_FILTER_COLUMNS.get(key)
+            responses = responses.filter(**{column: value}) if column else responses.none()
+        else:
+            known = responses.alias(own=KeyTransform(key, "metadata"), of_query=KeyTransform(key, "query__metadata"))
+            responses = known.filter(Q(own__in=parse_filter_value(value)) | Q(of_query__in=parse_filter_value(value)))
+    return responses
+
+
+def describe_no_match(where: Sequence[tuple[str, str]]) -> str:
+    """All that was asked for: it may be that some comparisons have the one, and others the other."""
+    asked = " and ".join(f"{key}={value}" for key, value in where)
+    hint = f" Keys are {', '.join(COMPARISON_FILTER_COLUMNS)}, or a name in the metadata."
+    return f"No comparison has {asked}." + ("" if all(key in COMPARISON_FILTER_COLUMNS for key, _ in where) else hint)
+
+
+def list_if_small_report(
+    comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: ReportRules
+) -> list[Comparison]:
+    """The comparisons of a report that is so small that it reveals single choices; none of a larger one."""
+    return list_if_few(filter_by_rules(comparisons, evaluation, rules))
+
+
+def list_if_few(comparisons: QuerySet[Comparison]) -> list[Comparison]:
+    """All comparisons if they are few; none if they are many."""
+    found = list(comparisons.only("evaluation", "response_a", "response_b")[: SMALL_REPORT_COMPARISONS + 1])
+    return found if len(found) <= SMALL_REPORT_COMPARISONS else []
+
+
+def filter_by_pair(comparisons: QuerySet[Comparison], key: str, value: str) -> QuerySet[Comparison]:
+    if key in COMPARISON_FILTER_COLUMNS:
+        condition = Q()
+        for column in COMPARISON_FILTER_COLUMNS[key]:
+            condition |= Q(**{column: value})
+        return comparisons.filter(condition)
+    return comparisons.alias(
+        of_comparison=KeyTransform(key, "metadata"), of_query=KeyTransform(key, "query__metadata")
+    ).filter(Q(of_comparison__in=parse_filter_value(value)) | Q(of_query__in=parse_filter_value(value)))
+
+
+def parse_filter_value(value: str) -> list[object]:
+    """What the words of a filter may mean in metadata: the text itself, or a number, true or false."""
+    try:
+        meant = json.loads(value, parse_constant=str)
+    except ValueError:
+        return [value]
+    return [value, meant] if isinstance(meant, (int, float)) and isfinite(meant) else [value]

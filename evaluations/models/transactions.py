@@ -1,0 +1,69 @@
+"""Short transactions that leave room for other writers."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from django.db import connection, transaction
+
+SHORT_TRANSACTION_ROWS: Final = 64
+# On SQLite the threads of a process take turns at writing: see `in_turn`.
+SQLITE_WRITE_LOCK: Final = threading.RLock()
+# Set once this process is told to stop: long work is handed over at the next chance.
+PROCESS_STOPPING: Final = threading.Event()
+
+
+def is_time_up(until: float | None) -> bool:
+    """Whether work that may last until that moment of the monotonic clock (None: to its end) must stop now."""
+    return PROCESS_STOPPING.is_set() or (until is not None and time.monotonic() >= until)
+
+
+def write_pause_seconds(seconds: float) -> float:
+    """Seconds to leave the database alone after a write that took `seconds`."""
+    return seconds if connection.vendor == "sqlite" else 0.0
+
+
+@contextmanager
+def transaction_in_turn() -> Iterator[None]:
+    """Open a transaction; on SQLite the threads of a process wait for each other in order.
+
+    SQLite lets those who wait for its one lock try again by chance, and among fifty some never have their
+    turn. Here the threads of the process wait in front of it instead; on PostgreSQL nobody does.
+    """
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        with transaction.atomic():
+            yield
+        return
+    with SQLITE_WRITE_LOCK, transaction.atomic():
+        yield
+
+
+@contextmanager
+def pause_after_transaction() -> Iterator[None]:
+    """Pause, on SQLite, as long after the block as its transaction took."""
+    began = time.monotonic()
+    yield
+    time.sleep(write_pause_seconds(time.monotonic() - began))
+
+
+class TransactionPacer:
+    """Pauses between the transactions of one long job; work done in between counts as pause."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # that the last transaction took
+        self._free_from = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self.rest()
+        began = time.monotonic()
+        yield
+        ended = time.monotonic()
+        self.seconds = ended - began
+        self._free_from = ended + write_pause_seconds(self.seconds)
+
+    def rest(self) -> None:
+        """What is left of the pause."""
+        time.sleep(max(0.0, self._free_from - time.monotonic()))

@@ -1,0 +1,99 @@
+"""Accounts with their sign-in links, memberships and API tokens."""
+
+import hashlib
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from evaluations.domain.roles import Role, Scope
+from evaluations.models.base import Row, enum_choices, enum_constraint
+
+
+class User(AbstractUser):
+    display_name = models.CharField(max_length=120, blank=True)
+    timezone = models.CharField(max_length=64, default="UTC")
+    theme = models.CharField(
+        max_length=8, default="system", choices=[("system", "system"), ("light", "light"), ("dark", "dark")]
+    )
+
+    # Single keys act on the review page. Speech input and some keyboards press them by accident (WCAG 2.1.4).
+    single_keys = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return self.display_name or self.username
+
+
+class SignInLink(Row):
+    """A link that signs one person in once. Only the hash of its token is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="sign_in_links")
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"sign-in link for {self.user}"
+
+
+class Membership(Row):
+    evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=12, choices=enum_choices(Role))
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "user"], name="membership_once"),
+            enum_constraint("role", Role, "membership_role"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} as {self.role}"
+
+
+class ApiToken(Row):
+    """A key to the API that belongs to one person. Only its hash is kept, and a beginning to know it by.
+
+    ``scopes``: words of Scope, with commas between. ``evaluation``: the only one that it opens, if it is tied to one.
+    ``window`` is the minute in which it was used last, and ``requests`` how often in that minute.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_tokens")
+    evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, null=True, related_name="api_tokens")
+    name = models.CharField(max_length=80)
+    prefix = models.CharField(max_length=12)
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    scopes = models.CharField(max_length=60)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    window = models.BigIntegerField(default=0)
+    requests = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes.split(",")
+
+
+class KeptAnswer(Row):
+    """What a write was answered with, under the key that its program gave it; ``status`` is None while it is done."""
+
+    token = models.ForeignKey(ApiToken, on_delete=models.PROTECT, related_name="kept_answers", db_index=False)
+    key = models.CharField(max_length=200)
+    request_sha256 = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    content_type = models.CharField(max_length=100, blank=True)
+    location = models.CharField(max_length=500, blank=True)
+    body = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token", "key"], name="kept_answer_once")]
+        indexes = [models.Index(fields=["created_at"], name="kept_answer_age")]
+
+    def __str__(self) -> str:
+        return f"answer to {self.key}"
+
+
+def hash_token(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,169 @@
+"""Which servers may be reached, which secrets may be sent to them."""
+
+import ipaddress
+import queue
+import re
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import is_probable_key
+
+# A name of any other form could hand the server's own secrets to whoever names the address.
+KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
+
+
+def check_base_url(given: str) -> str:
+    """The address without a slash at its end; InputRefused where it is not a plain http(s) one."""
+    try:
+        parts = urlsplit(given.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InputRefused("The base URL is not an address: it must begin with http:// or https:// and name a server.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InputRefused("The base URL must hold no user name, password, ? or #: the key comes from the environment.")
+    return given.strip().rstrip("/")
+
+
+def local_server_root(base_url: str) -> str:
+    """The address of a local server itself: its base URL without the path of an API.
+
+    >>> root_of("http://127.0.0.1:11434/v1")
+    'http://127.0.0.1:11434'
+    """
+    return re.sub(r"(/api)?(/v\d+)?/*$|/api/*$", "", base_url.strip(), count=1)
+
+
+def refuse_pasted_key(text: str, field: str) -> None:
+    """InputRefused where an API key was pasted into a field that is stored and shown."""
+    if is_probable_key(text):
+        raise InputRefused(f"{field} looks like an API key. Keys belong in an environment variable, never here.")
+
+
+def check_key_variable(given: str) -> str:
+    """The name of an environment variable that may be sent as a key; empty for a keyless server."""
+    name = given.strip()
+    if name and not KEY_VARIABLE.fullmatch(name):
+        raise InputRefused(
+            "What was given cannot name a key. Enter the name of the environment variable that holds it, never the key "
+            "itself: it must end in _API_KEY or start with JUDGEWEB_KEY_, in capital letters."
+        )
+    return name
+
+
+# No name server of the public internet answers for these.
+LOCAL_NAMES: Final = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
+
+
+def is_local_address(base_url: str) -> bool:
+    """Whether a server is on this machine or network, by its address alone: no name is looked up.
+
+    A name without a dot, as containers and machines of one network have them, is local.
+    """
+    try:
+        host = (urlsplit(base_url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(LOCAL_NAMES))
+    return not (getattr(number, "ipv4_mapped", None) or number).is_global
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# All of IPv6 that was ever given out; what lies beside it leads into networks of one's own, if anywhere.
+GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
+# Addresses of the other family inside: what they lead to is not to be seen from them.
+TRANSITION_NETWORKS: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
+# The system's own patience with a name server that is silent can be minutes.
+LOOK_UP_SECONDS: Final = 5.0
+
+
+class AddressNotReachable(ValueError):
+    """Nothing is sent there; the sentence says why."""
+
+
+def check_webhook_url(given: str) -> str:
+    """The address of a webhook as it was given; InputRefused where it is not a plain http(s) one."""
+    try:
+        parts = urlsplit(given.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not given.strip().isascii() or any(letter.isspace() for letter in given.strip()):
+        raise InputRefused("This is not an address: it must begin with https:// or http:// and name a server.")
+    if parts.username or parts.password or parts.fragment:
+        raise InputRefused("The address must hold no user name, password or #: messages are signed instead.")
+    return given.strip()
+
+
+def url_without_path(url: str) -> str:
+    """The server of a webhook's address: its path often holds a secret, so that records name no more."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}/…"
+
+
+def resolve_reachable_address(url: str, allowed: Sequence[Network]) -> str:
+    """The number under which the server of this address may be asked.
+
+    Raises NotReachable where its name leads to nothing, or to nothing in time, or anywhere into a private network
+    that is not allowed.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        numbers = resolve_host(host, parts.port or 443)
+    except TimeoutError:
+        raise AddressNotReachable(f"The name {host} was not found within {LOOK_UP_SECONDS:.0f} seconds.") from None
+    except (OSError, UnicodeError):
+        raise AddressNotReachable(f"The name {host} leads to no address.") from None
+    for number in numbers:
+        if not is_reachable_address(ipaddress.ip_address(number.partition("%")[0]), allowed):
+            raise AddressNotReachable(
+                f"{host} leads to {number}, which is no public address: the site's administrator can allow "
+                "networks by JUDGEWEB_WEBHOOK_NETWORKS."
+            )
+    return numbers[0]
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """What the name leads to. TimeoutError where that takes too long, OSError or UnicodeError where it is nothing.
+
+    Looked up in a thread of its own: nothing but leaving it behind ends a look-up before the system gives up.
+    """
+    found: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            found.put(error)
+        else:
+            found.put(list(dict.fromkeys(str(row[4][0]) for row in rows)))
+
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
+    try:
+        answer = found.get(timeout=LOOK_UP_SECONDS)
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def is_reachable_address(address: Address, allowed: Sequence[Network]) -> bool:
+    """Whether it belongs to the public internet, or to a network that the site allows."""
+    inner = getattr(address, "ipv4_mapped", None) or address
+    if any(inner in network for network in allowed):
+        return True
+    hidden = any(inner in network for network in TRANSITION_NETWORKS) or (
+        inner.version == 6 and inner not in GLOBAL_UNICAST
+    )
+    return inner.is_global and not inner.is_multicast and not hidden

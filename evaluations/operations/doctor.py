@@ -1,0 +1,253 @@
+"""Checks of every part of the installation, with what to do about each fault."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.domain.judges import OPEN_CALL_STATES
+from evaluations.imports.lifecycle import BUSY_STATES
+from evaluations.jobs.crashes import list_jobs_set_aside
+from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
+from evaluations.llm.client import find_connection_problem
+from evaluations.models.imports import Import
+from evaluations.models.jobs import IMPORT_LEASE, Worker
+from evaluations.models.judges import Endpoint
+from evaluations.models.migration_history import refusal_of_other_version
+from evaluations.models.runs import Call
+from evaluations.models.webhooks import Announcement
+
+GIGABYTE: Final = 1024**3
+LITTLE_SPACE: Final = 5 * GIGABYTE
+NO_SPACE: Final = GIGABYTE
+MAX_CLOCK_DIFFERENCE_SECONDS: Final = 5
+OVERDUE: Final = timedelta(minutes=2)
+LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of one part. ``do`` says what to do about it; empty if nothing."""
+
+    about: str
+    health: Health
+    says: str
+    do: str = ""
+
+
+Findings = Iterator[Finding]
+
+
+def ok_finding(about: str, says: str) -> Finding:
+    return Finding(about, Health.OK, says)
+
+
+def warning_finding(about: str, says: str, do: str) -> Finding:
+    return Finding(about, Health.WARNING, says, do)
+
+
+def problem_finding(about: str, says: str, do: str) -> Finding:
+    return Finding(about, Health.PROBLEM, says, do)
+
+
+def run_checks(reach_broker: Callable[[], None]) -> Findings:
+    """Every part in turn. ``reach_broker`` raises where the broker does not answer."""
+    yield from check_settings()
+    yield from check_disk()
+    yield from check_broker(reach_broker)
+    try:
+        found = list(check_database())
+    except DatabaseError as error:
+        yield problem_finding(
+            "database", f"It does not answer: {error_in_one_line(error)}.", "Look at DATABASE_URL, and start it."
+        )
+        return
+    yield from found
+    if all(one.health is not Health.PROBLEM for one in found):
+        yield from check_workers()
+        yield from check_jobs()
+        yield from check_endpoints()
+
+
+def check_settings() -> Findings:
+    host = urlsplit(settings.ADDRESS).hostname or ""
+    if settings.DEBUG and host not in LOCAL_HOSTS:
+        yield problem_finding(
+            "settings", f"JUDGEWEB_DEBUG is on at {settings.ADDRESS}: errors show the program.", "Take it out."
+        )
+    elif not settings.BEHIND_HTTPS and host not in LOCAL_HOSTS:
+        yield warning_finding(
+            "settings",
+            f"People reach {settings.ADDRESS} without encryption: passwords and links can be read on the way.",
+            "Put a proxy with a certificate before it, and set JUDGEWEB_ADDRESS=https://….",
+        )
+    else:
+        yield ok_finding("settings", f"judgeweb {settings.VERSION} at {settings.ADDRESS}")
+    yield from check_secret_key(settings.DATA_DIR / "secret_key")
+    yield from check_static_files()
+
+
+def check_secret_key(key: Path) -> Findings:
+    if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
+        yield warning_finding("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
+
+
+def check_static_files() -> Findings:
+    if not settings.DEBUG and not (settings.STATIC_ROOT / "staticfiles.json").exists():
+        yield problem_finding("settings", "The static files were not collected.", "Run: manage.py make_ready")
+
+
+def check_disk() -> Findings:
+    folder = settings.DATA_DIR
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        yield problem_finding(
+            "disk", f"Nothing can be written in {folder}: {error.strerror}.", "Make room, or give the right."
+        )
+        return
+    free = shutil.disk_usage(folder).free
+    says = f"{free / GIGABYTE:.1f} GB are free for {folder}"
+    if free < LITTLE_SPACE:
+        found = problem_finding if free < NO_SPACE else warning_finding
+        yield found("disk", f"Only {says}.", "Make room: runs stop and imports fail once it is full.")
+    else:
+        yield ok_finding("disk", says)
+
+
+def check_broker(reach_broker: Callable[[], None]) -> Findings:
+    scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
+    try:
+        reach_broker()
+    except Exception as error:  # noqa: BLE001 - each broker has errors of its own, and any of them is the finding
+        yield problem_finding(
+            "broker", f"{scheme} does not answer: {error_in_one_line(error)}.", "Look at CELERY_BROKER_URL."
+        )
+    else:
+        yield ok_finding("broker", f"{scheme} answers")
+
+
+def check_database() -> Findings:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sqlite_version()" if settings.USES_SQLITE else "SHOW server_version")
+        version = cursor.fetchone()[0]
+        cursor.execute("PRAGMA journal_mode" if settings.USES_SQLITE else "SHOW server_encoding")
+        way = cursor.fetchone()[0]
+    name = "SQLite" if settings.USES_SQLITE else "PostgreSQL"
+    if way.lower() not in ("wal", "utf8"):
+        what = f"journal is {way}, not WAL" if settings.USES_SQLITE else f"encoding is {way}, not UTF8"
+        yield warning_finding(
+            "database", f"Its {what}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8."
+        )
+    if refusal := refusal_of_other_version():
+        yield problem_finding("database", refusal, "")
+        return
+    executor = MigrationExecutor(connection)
+    waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if waiting:
+        yield problem_finding("database", f"{waiting} migrations are not applied.", "Run: manage.py make_ready")
+        return
+    yield ok_finding("database", f"{name} {version}, every migration is applied")
+    yield from check_clocks()
+
+
+def check_clocks() -> Findings:
+    """Leases go by the database's clock, what is shown to people by this machine's."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT strftime('%s')" if settings.USES_SQLITE else "SELECT extract(epoch FROM now())")
+        there = float(cursor.fetchone()[0])
+    apart = abs(timezone.now().timestamp() - there)
+    if apart > MAX_CLOCK_DIFFERENCE_SECONDS:
+        yield warning_finding("database", f"Its clock is {apart:.0f} seconds off this machine's.", "Set both by NTP.")
+
+
+def check_workers() -> Findings:
+    alive = list(Worker.objects.alive().order_by("name"))
+    if not alive:
+        yield problem_finding(
+            "workers",
+            "No worker is running: nothing is judged, imported or sent in the background.",
+            "Start everything with make run, or only a worker with make worker.",
+        )
+        return
+    yield ok_finding(
+        "workers", ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in alive)
+    )
+    if old := [worker.name for worker in alive if worker.version != settings.VERSION]:
+        yield warning_finding("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
+    if overdue := list(find_overdue_work()):
+        yield problem_finding(
+            "workers",
+            f"{', '.join(overdue)} should have been swept minutes ago: beat is not running, or workers are stuck.",
+            "Start everything with make run, or exactly one beat: celery --app judgeweb beat.",
+        )
+
+
+def find_overdue_work() -> Iterator[str]:
+    """What a sweep would have put right by now."""
+    before = Now() - OVERDUE
+    if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
+        yield f"{calls} calls"
+    if imports := Import.objects.filter(state__in=BUSY_STATES, seen_at__lt=before - IMPORT_LEASE).count():
+        yield f"{imports} imports"
+    if told := Announcement.objects.filter(created_at__lt=before).count():
+        yield f"{told} notes for webhooks"
+
+
+def check_jobs() -> Findings:
+    for kind, subject in list_jobs_set_aside():
+        cure = f"Look at the worker's log, then run: manage.py retry_job {kind} {subject}"
+        yield warning_finding("jobs", f"{kind} {subject} killed its worker twice and is set aside.", cure)
+
+
+def check_endpoints() -> Findings:
+    for endpoint in Endpoint.objects.order_by("name"):
+        trouble = find_connection_problem(server_for_endpoint(endpoint))
+        about = f"endpoint {endpoint.name}"
+        if trouble:
+            yield warning_finding(
+                about, trouble, f"Look at {endpoint.base_url}, and at the environment of the workers."
+            )
+        else:
+            yield check_endpoint_answer(endpoint, about)
+
+
+def check_endpoint_answer(endpoint: Endpoint, about: str) -> Finding:
+    """One real question to the model that its judges use; without a judge the server was only reached."""
+    from evaluations.judges.endpoints.handshake import find_model_problem  # noqa: PLC0415 - openai takes half a second to import
+
+    model = usual_model(endpoint)
+    if not model:
+        return ok_finding(about, f"{endpoint.base_url} answers; no judge is asked there yet")
+    if trouble := find_model_problem(endpoint, model):
+        return problem_finding(
+            about, f"{model} did not answer: {trouble}", f"Run: manage.py check_endpoint “{endpoint.name}”"
+        )
+    return ok_finding(about, f"{model} answers a question")
+
+
+def error_in_one_line(error: Exception) -> str:
+    told = " ".join(str(error).split()) or type(error).__name__
+    return told.rstrip(".")

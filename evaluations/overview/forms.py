@@ -1,0 +1,28 @@
+"""The form of a new evaluation."""
+
+from typing import Any
+
+from django import forms
+from django.utils.text import slugify
+
+from evaluations.web.forms import MultilineField
+
+
+class NewEvaluationForm(forms.Form):
+    name = forms.CharField(max_length=200, help_text="What you compare and for whom, such as “Support answers, March”.")
+    slug = forms.CharField(
+        label="Address",
+        max_length=80,
+        required=False,
+        help_text="Small letters, digits and hyphens. Left empty, it is made from the name.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    description = MultilineField(rows=3, required=False, help_text="One or two sentences for those who take part.")
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if not given.get("slug") and given.get("name"):
+            given["slug"] = slugify(given["name"])[:80].strip("-_")
+            if not given["slug"]:
+                self.add_error("slug", "No address can be made from this name: write one here.")
+        return given

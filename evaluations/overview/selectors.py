@@ -1,0 +1,249 @@
+"""The progress of evaluations and the next step in each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
+
+from evaluations.access import ALLOWED_ROLES, Action
+from evaluations.domain.files import ExportState, ImportState
+from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, JudgeKind
+from evaluations.domain.reviews import ReviewState
+from evaluations.domain.roles import RaterKind, Role
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.exports import Export
+from evaluations.models.imports import Import
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Call, Run
+from evaluations.models.users import Membership, User
+from evaluations.models.verdicts import Review, Score, Verdict
+
+
+class StepState(StrEnum):
+    """How far one step of the pipe has come."""
+
+    TO_DO = "to do"
+    UNDER_WAY = "under way"
+    DONE = "done"
+
+
+class NextStep(StrEnum):
+    """What a person had best do now in an evaluation."""
+
+    IMPORT = "import"
+    STORE = "store"
+    JUDGE = "judge"
+    REVIEW = "review"
+    REPORT = "report"
+    EXPORT = "export"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True)
+class EvaluationProgress:
+    """Counts of one evaluation.
+
+    ``judged`` and ``reviewed`` count the comparisons on which any judge, any person, gave a verdict or scored both
+    responses; of archived judges nothing counts. ``scored``: whether any response has a score.
+    ``reviews`` counts what people saved here, by the rubric in force, of the ``wanted`` for each comparison.
+    """
+
+    comparisons: int = 0
+    judged: int = 0
+    reviewed: int = 0
+    reviews: int = 0
+    reviewed_by_me: int = 0
+    wanted: int = 1
+    imports: int = 0
+    imports_to_confirm: int = 0
+    imports_storing: int = 0
+    judges: int = 0
+    imported_judges: int = 0
+    scored: int = 0
+    active_runs: int = 0
+    failed_calls: int = 0
+    exports: int = 0
+
+    @property
+    def importing(self) -> StepState:
+        if self.imports_storing:
+            return StepState.UNDER_WAY
+        return StepState.DONE if self.comparisons or self.scored else StepState.TO_DO
+
+    @property
+    def judging(self) -> StepState:
+        return step_state(self.judged, self.comparisons, under_way=self.active_runs > 0)
+
+    @property
+    def reviewing(self) -> StepState:
+        some_wanted = 0 < self.reviews < self.wanted * self.comparisons
+        return step_state(self.reviewed, self.comparisons, under_way=some_wanted)
+
+    @property
+    def reporting(self) -> StepState:
+        """A report is never finished: it can be read once people and judges both have said something."""
+        return StepState.UNDER_WAY if (self.reviewed and self.judged) or self.is_scores_alone else StepState.TO_DO
+
+    @property
+    def is_scores_alone(self) -> bool:
+        return bool(self.scored and not self.comparisons)
+
+    @property
+    def has_report(self) -> bool:
+        return bool(self.judged or self.reviewed or self.scored)
+
+    @property
+    def exporting(self) -> StepState:
+        return StepState.DONE if self.exports else StepState.TO_DO
+
+    def next_step(self, *, manages: bool, reviews: bool, exports: bool) -> NextStep:
+        """The first step of the pipe that this person can take and that is not finished."""
+        if manages and (step := self.next_for_manager()):
+            return step
+        if reviews and self.reviewed_by_me < self.comparisons and self.reviewing != StepState.DONE:
+            return NextStep.REVIEW
+        if exports and self.reviewed and not self.exports:
+            return NextStep.EXPORT
+        return NextStep.REPORT if self.has_report else NextStep.WAIT
+
+    def next_for_manager(self) -> NextStep | None:
+        if not self.comparisons:
+            if self.imports_to_confirm:
+                return NextStep.STORE
+            return None if self.scored else NextStep.IMPORT
+        return NextStep.JUDGE if not self.judged and not self.active_runs else None
+
+
+def step_state(done: int, total: int, *, under_way: bool = False) -> StepState:
+    if under_way or 0 < done < total:
+        return StepState.UNDER_WAY
+    return StepState.DONE if total and done >= total else StepState.TO_DO
+
+
+def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> Mapping[int, EvaluationProgress]:
+    """Progress of each evaluation by id, for this person."""
+    ids = [evaluation.pk for evaluation in evaluations]
+    counted = {evaluation.pk: {"wanted": evaluation.reviews_wanted} for evaluation in evaluations}
+    for rows, owner, counts in progress_queries(ids, user):
+        for row in rows.values(owner).annotate(**counts).order_by(owner):
+            counted[row.pop(owner)].update(row)
+    return {pk: EvaluationProgress(**numbers) for pk, numbers in counted.items()}
+
+
+def progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
+    """One query each: the rows that are counted, the column with their evaluation, the counts."""
+    rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
+    comparisons = {
+        "comparisons": rows,
+        "judged": Count("pk", filter=has_verdict_of_kind(RaterKind.JUDGE)),
+        "reviewed": Count("pk", filter=has_verdict_of_kind(RaterKind.HUMAN)),
+    }
+    imports = {
+        "imports": Count("pk", filter=Q(state=ImportState.DONE)),
+        "imports_to_confirm": Count("pk", filter=Q(state=ImportState.PREVIEWED)),
+        "imports_storing": Count("pk", filter=Q(state=ImportState.STORING)),
+    }
+    reviews = Review.objects.filter(
+        comparison__evaluation__in=ids,
+        state__in=(ReviewState.FIRST, ReviewState.FINAL),
+        rubric_version=F("comparison__evaluation__review_rubric"),
+    )
+    failed = Call.objects.filter(judge__evaluation__in=ids, judge__archived_at__isnull=True, state__in=FAILURE_STATES)
+    judges = {
+        "judges": Count("pk", filter=~Q(kind=JudgeKind.IMPORTED)),
+        "imported_judges": Count("pk", filter=Q(kind=JudgeKind.IMPORTED)),
+    }
+    of_evaluation = Score.objects.filter(rater__evaluation=OuterRef("pk"), rater__judge__archived_at__isnull=True)
+    scored = Evaluation.objects.filter(Exists(of_evaluation), pk__in=ids)
+    runs = Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES)
+    exports = Export.objects.filter(evaluation__in=ids, state=ExportState.DONE)
+    return [
+        (Comparison.objects.filter(evaluation__in=ids), "evaluation", comparisons),
+        (reviews, "comparison__evaluation", {"reviews": rows, "reviewed_by_me": by_me}),
+        (Import.objects.filter(evaluation__in=ids), "evaluation", imports),
+        (Judge.objects.current().filter(evaluation__in=ids), "evaluation", judges),
+        (scored, "pk", {"scored": rows}),
+        (runs, "evaluation", {"active_runs": rows}),
+        (failed, "judge__evaluation", {"failed_calls": rows}),
+        (exports, "evaluation", {"exports": rows}),
+    ]
+
+
+def has_verdict_of_kind(kind: RaterKind) -> Q:
+    """That somebody of this kind chose on the comparison, or scored both its responses; no archived judge counts."""
+    whose = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
+    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **whose))
+    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **whose)) for side in ("response_a", "response_b"))
+    return Q(chosen) | (Q(a) & Q(b))
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    evaluation: Evaluation
+    role: Role
+    standing: EvaluationProgress
+    next: NextStep
+
+
+def list_evaluation_rows(rows: Sequence[Evaluation], user: User) -> list[EvaluationRow]:
+    roles = dict(Membership.objects.filter(user=user, evaluation__in=rows).values_list("evaluation_id", "role"))
+    standing = count_evaluation_progress(rows, user)
+    return [
+        EvaluationRow(
+            row, Role(roles[row.pk]), standing[row.pk], next_step_for_role(standing[row.pk], Role(roles[row.pk]))
+        )
+        for row in rows
+    ]
+
+
+def next_step_for_role(standing: EvaluationProgress, role: Role) -> NextStep:
+    return standing.next_step(
+        manages=role in ALLOWED_ROLES[Action.MANAGE],
+        reviews=role in ALLOWED_ROLES[Action.REVIEW],
+        exports=role in ALLOWED_ROLES[Action.EXPORT],
+    )
+
+
+def get_review_setup(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with its rubric and shown judge, in one query."""
+    return Evaluation.objects.select_related("review_rubric__rubric", "shown_judge").get(pk=evaluation.pk)
+
+
+# What people chose is not shown here: someone who reviews still would no longer be blind.
+HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
+
+RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
+
+MAX_VALUE_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True)
+class EventChange:
+    """One value before and after; None where there was or is none."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+def list_event_changes(event: Event) -> Iterator[EventChange]:
+    if event.object_type in HIDDEN_OBJECT_TYPES or event.verb in RESOLUTION_VERBS:
+        return
+    for name in dict.fromkeys([*event.before, *event.after]):
+        change = EventChange(
+            name.replace("_", " "),
+            shorten_event_value(event.before.get(name)),
+            shorten_event_value(event.after.get(name)),
+        )
+        if change.before is not None or change.after is not None:
+            yield change
+
+
+def shorten_event_value(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    text = str(value)
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"

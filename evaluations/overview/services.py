@@ -1,0 +1,49 @@
+"""The creation of an evaluation with its rubric and owner."""
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.text import slugify
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import Role
+from evaluations.domain.rubrics import RubricOrigin
+from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT_NAME
+from evaluations.members.services import set_role
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from evaluations.rubrics.selectors import get_builtin_rubric
+from evaluations.rubrics.services import add_rubric
+
+
+def create_evaluation(
+    *,
+    slug: str,
+    name: str,
+    owner: User | None,
+    description: str = "",
+    rubric: str = SIX_ASPECT_NAME,
+    is_example: bool = False,
+) -> Evaluation:
+    """A new study with a built-in rubric to begin with, and its owner."""
+    if slug != slugify(slug) or not slug:
+        raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
+    spec = get_builtin_rubric(rubric)
+    if Evaluation.objects.filter(slug=slug).exists():
+        raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
+    evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
+    try:
+        evaluation.clean_fields()
+    except ValidationError as error:
+        wrong = "; ".join(f"{column}: {' '.join(said)}" for column, said in error.message_dict.items())
+        raise InputRefused(f"This evaluation cannot be made: {wrong}") from error
+    with transaction.atomic():
+        evaluation.save()
+        record_event("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})
+        evaluation.review_rubric = add_rubric(
+            evaluation, name=rubric, spec=spec, origin=RubricOrigin.BUILTIN, user=owner
+        )
+        evaluation.save(update_fields=["review_rubric"])
+        if owner is not None:
+            set_role(evaluation, owner, Role.OWNER, by=owner)
+    return evaluation

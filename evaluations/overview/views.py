@@ -1,0 +1,111 @@
+"""The list of evaluations, the overview of one, and the help page."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluations.access import Action, get_role, is_allowed, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.roles import Role
+from evaluations.models.comparisons import Candidate, Query
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.judges import Rater
+from evaluations.models.runs import Call
+from evaluations.models.users import Membership, User
+from evaluations.overview.forms import NewEvaluationForm
+from evaluations.overview.selectors import (
+    count_evaluation_progress,
+    get_review_setup,
+    list_evaluation_rows,
+    list_event_changes,
+    next_step_for_role,
+)
+from evaluations.overview.services import create_evaluation
+from evaluations.reviews.queues.selectors import count_assigned_to
+from evaluations.web.pagination import paginate
+
+
+@require_safe
+def evaluations(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    mine = Evaluation.objects.of(user)
+    archived = "archived" in request.GET
+    page = paginate(request, mine.archived() if archived else mine.current(), newest_first=True)
+    context = {
+        "page": "evaluations",
+        "rows": list_evaluation_rows(page.rows, user),
+        "page_of_rows": page,
+        "archived": archived,
+        "any_archived": mine.archived().exists(),
+    }
+    return render(request, "evaluations/evaluations.html", context)
+
+
+@require_safe
+def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    found = require_evaluation(user, slug)
+    standing = count_evaluation_progress([found], user)[found.pk]
+    context = {
+        "page": "evaluation",
+        "evaluation": found,
+        "standing": standing,
+        "next": next_step_for_role(standing, cast(Role, get_role(user, found))),
+        "queries": Query.objects.filter(evaluation=found).count(),
+        "candidates": Candidate.objects.filter(evaluation=found).count(),
+        "people": Membership.objects.filter(evaluation=found).count(),
+        "rules": get_review_setup(found),
+        "given": count_assigned_to(found, Rater.objects.filter(evaluation=found, user=user).first()),
+        "failed_calls_at": failed_calls_url(found, manages=is_allowed(user, Action.MANAGE, found))
+        if standing.failed_calls
+        else "",
+    }
+    return render(request, "evaluation/evaluation.html", context)
+
+
+def failed_calls_url(evaluation: Evaluation, *, manages: bool) -> str:
+    """Where failed calls are asked again: of one judge at once, of several judge by judge from the runs."""
+    failed = Call.objects.filter(run__evaluation=evaluation, state__in=FAILURE_STATES).order_by()
+    runs = list(failed.values_list("run", "judge").distinct())
+    if manages and len({judge for _, judge in runs}) == 1:
+        return reverse("run_retry", args=[evaluation.slug, max(run for run, _ in runs)])
+    return reverse("runs", args=[evaluation.slug])
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evaluation_new(request: HttpRequest) -> HttpResponse:
+    form = NewEvaluationForm(request.POST or None)
+    if form.is_valid() and (evaluation := create_from_form(form, cast(User, request.user))):
+        messages.success(request, f"“{evaluation.name}” is ready. Bring in the responses to compare next.")
+        return redirect("evaluation", evaluation.slug)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "evaluation_new/evaluation_new.html", {"page": "evaluations", "form": form}, status=status)
+
+
+def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
+    given = form.cleaned_data
+    try:
+        return create_evaluation(slug=given["slug"], name=given["name"], owner=owner, description=given["description"])
+    except InputRefused as refused:
+        form.add_error("slug", str(refused))
+        return None
+
+
+@require_safe
+def events(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
+    found = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
+    page = paginate(request, found, newest_first=True)
+    rows = [(event, list(list_event_changes(event))) for event in page.rows]
+    context = {"page": "events", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
+    return render(request, "events/events.html", context)
+
+
+@require_safe
+def help_page(request: HttpRequest) -> HttpResponse:
+    return render(request, "help/help.html", {"page": "help"})

@@ -1,0 +1,192 @@
+"""Markdown texts as safe HTML, stored by content and renderer version."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from time import monotonic
+from typing import Final
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.utils.safestring import SafeString, mark_safe
+
+from evaluations.domain.texts import Message
+from evaluations.models.comparisons import Comparison, Query, Rendering
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.queues import QueueItem
+from evaluations.models.transactions import (
+    SHORT_TRANSACTION_ROWS,
+    SQLITE_WRITE_LOCK,
+    is_time_up,
+    pause_after_transaction,
+)
+from evaluations.rendering.markdown import RENDERER, render_markdown
+
+# A shorter text is rendered in less time than it takes to look for its HTML.
+MIN_STORED_CHARACTERS: Final = 200  # characters
+
+# How long a page waits for another writer before it is shown with its texts not kept.
+MAX_WRITE_WAIT_MS: Final = 50
+
+# Comparisons rendered before anybody opens them: a day's work of ten people, half a minute of a worker and some
+# 20 MB. What lies behind them is rendered when it is opened, in a few milliseconds.
+COMPARISONS_AHEAD: Final = 2_000
+
+COMPARISONS_PER_TRANSACTION: Final = 16  # comparisons, with at most five texts each and rarely more than three
+
+# Rows of older renderers that one sweep removes: after an update no sweep takes long.
+RENDERINGS_DELETED_PER_SWEEP: Final = 8 * SHORT_TRANSACTION_ROWS
+
+log = logging.getLogger(__name__)
+
+
+def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
+    """Text → safe HTML, for all texts of a page at once: one query, and one more where any is new.
+
+    A view hands the answer to its template as ``html``; ``_conversation.html`` and
+    ``{{ html|of:text }}`` find their texts in it. A text that is not in it is rendered on the spot.
+    """
+    wanted = set(texts)
+    keys = {text: get_rendering_key(text) for text in wanted if len(text) >= MIN_STORED_CHARACTERS}
+    found = find_renderings(keys.values())
+    made = {text: render_markdown(text) for text in wanted if keys.get(text) not in found}
+    new = {keys[text]: html for text, html in made.items() if text in keys}
+    if new:
+        store_renderings_if_possible(new)
+    return {text: mark_safe(made[text] if text in made else found[keys[text]]) for text in wanted}
+
+
+def iter_comparison_texts(comparison: Comparison) -> Iterator[str]:
+    """Every Markdown text of a comparison: both responses, the prompt, its context and reference."""
+    for messages in (comparison.query.messages, comparison.response_a.messages, comparison.response_b.messages):
+        yield from (message["content"] for message in messages)
+    yield from iter_query_texts(comparison.query)
+
+
+def iter_query_texts(query: Query) -> Iterator[str]:
+    yield from (text for text in (query.context, query.reference) if text)
+
+
+def get_rendering_key(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def render_next_comparisons(
+    evaluation: Evaluation, limit: int = COMPARISONS_AHEAD, seconds: float | None = None
+) -> bool:
+    """Render the next comparisons in review order until the deadline. True if some are left."""
+    until = None if seconds is None else monotonic() + seconds
+    ids = list(find_comparisons_met_next(evaluation).values_list("pk", flat=True)[:limit])
+    for start in range(0, len(ids), COMPARISONS_PER_TRANSACTION):
+        if is_time_up(until):
+            return True
+        render_missing_texts(ids[start : start + COMPARISONS_PER_TRANSACTION])
+    return False
+
+
+def find_comparisons_met_next(evaluation: Evaluation) -> QuerySet[Comparison]:
+    """The comparisons that still need reviews, in review order."""
+    full = QueueItem.objects.filter(
+        comparison=OuterRef("pk"), rubric_version=evaluation.review_rubric_id, taken__gte=F("wanted")
+    )
+    return Comparison.objects.filter(~Exists(full), evaluation=evaluation).order_by("shuffle", "pk")
+
+
+def render_missing_texts(ids: Sequence[int]) -> None:
+    """Render texts of these comparisons that have no stored HTML, in one short transaction."""
+    comparisons = Comparison.objects.filter(pk__in=ids).select_related("query", "response_a", "response_b")
+    texts = {
+        text
+        for comparison in comparisons
+        for text in iter_comparison_texts(comparison)
+        if len(text) >= MIN_STORED_CHARACTERS
+    }
+    wanted = {get_rendering_key(text): text for text in texts}
+    kept = Rendering.objects.filter(renderer=RENDERER, sha256__in=wanted).values_list("sha256", flat=True)
+    new = {key: render_markdown(wanted[key]) for key in wanted.keys() - set(kept)}
+    if new:
+        with pause_after_transaction(), transaction.atomic():
+            store_renderings(new)
+
+
+def delete_outdated_renderings() -> int:
+    """Delete a batch of HTML made by older renderers."""
+    outdated = Rendering.objects.filter(renderer__lt=RENDERER).order_by("renderer", "sha256")
+    ids = list(outdated.values_list("pk", flat=True)[:RENDERINGS_DELETED_PER_SWEEP])
+    for start in range(0, len(ids), SHORT_TRANSACTION_ROWS):
+        with pause_after_transaction(), transaction.atomic():
+            Rendering.objects.filter(pk__in=ids[start : start + SHORT_TRANSACTION_ROWS]).delete()
+    return len(ids)
+
+
+def find_renderings(keys: Iterable[str]) -> dict[str, str]:
+    wanted = list(keys)
+    if not wanted:
+        return {}
+    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=wanted).values_list("sha256", "html"))
+
+
+def store_renderings(new: Mapping[str, str]) -> None:
+    """Store HTML by text hash; rows that exist already stay."""
+    rows = [Rendering(sha256=key, renderer=RENDERER, html=html) for key, html in sorted(new.items())]
+    Rendering.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def store_renderings_if_possible(new: Mapping[str, str]) -> None:
+    """Store HTML unless another writer is busy: the page is shown in either case."""
+    if not SQLITE_WRITE_LOCK.acquire(timeout=MAX_WRITE_WAIT_MS / 1000):
+        return
+    try:
+        with limit_sqlite_wait(), transaction.atomic():
+            store_renderings(new)
+    except DatabaseError as fault:
+        log.warning("%d rendered texts were not kept: %s", len(new), fault)
+    finally:
+        SQLITE_WRITE_LOCK.release()
+
+
+@contextmanager
+def limit_sqlite_wait() -> Iterator[None]:
+    """On SQLite, wait for other writers no longer than a reader would notice."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        (usual,) = cursor.fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {MAX_WRITE_WAIT_MS}")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual:d}")
+
+
+RenderedTexts = Mapping[str, SafeString]  # what typesetting made of each text
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message. ``number``: its position in the response, or in the prompt."""
+
+    number: int
+    speaker: str
+    html: SafeString
+
+
+def build_turns(messages: Sequence[Message], html: RenderedTexts, first: int = 0) -> tuple[Turn, ...]:
+    return tuple(
+        Turn(number, name_speaker(message, messages), get_rendered_text(html, message["content"]))
+        for number, message in enumerate(messages, first)
+    )
+
+
+def name_speaker(message: Message, among: Sequence[Message]) -> str:
+    """The role as a heading; empty for a single turn."""
+    return message["role"].capitalize() if len(among) > 1 or message["role"] == "system" else ""
+
+
+def get_rendered_text(html: RenderedTexts, text: str) -> SafeString:
+    """The HTML of a text; empty for an empty text."""
+    return html[text] if text.strip() else SafeString("")

@@ -1,0 +1,238 @@
+"""The JSON objects in a reply, also where their form has a harmless flaw.
+
+Read are raw line breaks, backslashes that escape nothing, trailing and missing commas, comments, quotes of other kinds
+or none, quotes inside a string, and braces that are missing at the very end. Nothing is added, and no key or value is
+taken from anywhere but its own place. The time is linear in the length of the reply: what takes more is broken.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+# A brace that may begin an object, rather than one of prose, code or a formula.
+OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
+MAX_ATTEMPTS: Final = 50
+MAX_OBJECTS: Final = 1000
+MAX_QUOTES: Final = 20_000  # of all that are looked at for the end of a string
+MAX_DEPTH: Final = 12
+
+SPACE: Final = re.compile(r"(?:\s|//[^\n]{0,300}(?=\n|\Z)|#[^\n]{0,300}(?=\n|\Z)|/\*[^*]{0,300}\*/)*")
+COMMENT: Final = re.compile(r"\s(?://|#|/\*).*", re.DOTALL)
+CLOSERS: Final = {'"': '"', "'": "'", "“": "”“", "”": "”", "„": "“”", "«": "»", "‘": "’", "″": "″", "＂": "＂"}
+ENDS: Final = {opener: re.compile(rf"\\[\s\S]|[{closers}]") for opener, closers in CLOSERS.items()}
+QUOTE: Final = "[\"'“”„«»‘’″＂]"
+QUOTED_KEY: Final = rf"{QUOTE}[^\"'“”„«»‘’″＂\n]{{1,80}}{QUOTE}\s{{0,9}}[:：]"
+KEY: Final = rf"(?:{QUOTED_KEY}|[^\W\d]\w{{0,60}}\s{{0,9}}[:：])"
+AFTER_KEY: Final = re.compile(rf"{SPACE.pattern}[:：]")
+COMMAS: Final = (",", ";", "，")
+COMMA: Final = rf"[{''.join(COMMAS)}](?:\s{{0,9}}[{''.join(COMMAS)}])?"
+NEXT_KEY: Final = re.compile(KEY)
+AFTER_VALUE: Final = re.compile(
+    rf"{SPACE.pattern}(?:[}}\]]|\Z|{COMMA}{SPACE.pattern}(?:[}}\]]|\Z|{KEY}))"
+    rf"|\s{{0,200}}{QUOTED_KEY}|\s{{0,200}}\n\s{{0,200}}{KEY}"
+)
+AFTER_ITEM: Final = re.compile(rf"{SPACE.pattern}(?:\]|{COMMA}|\Z)")
+BARE_KEY: Final = re.compile(r"[^\W\d]\w{0,60}")
+BARE: Final = re.compile(r"[^\s,{}\[\]\"'“”‘’:][^,{}\[\]\"\n]{0,80}")
+NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
+NUMBER_WITHOUT_ZERO: Final = re.compile(r"-?\.\d{1,300}")
+LITERAL_WORDS: Final[dict[str, object]] = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+}
+ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\s\S])")
+ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
+
+
+class JsonMembers(dict[str, Any]):
+    """The members of an object, and the first key that it gives more than once."""
+
+    repeated: str = ""
+
+    @classmethod
+    def of(cls, pairs: list[tuple[str, Any]]) -> "JsonMembers":
+        members = cls(pairs)
+        if len(members) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            members.repeated = next(key for key, count in counts.items() if count > 1)
+        return members
+
+
+DECODER: Final = json.JSONDecoder(object_pairs_hook=JsonMembers.of, strict=False)
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """An object, where the text holds it, and whether it had to be read around a flaw."""
+
+    members: JsonMembers
+    start: int
+    end: int
+    is_flawed: bool = False
+    comments: str = ""
+
+
+class BrokenJson(Exception):
+    pass
+
+
+def parse_sole_object(text: str) -> JsonMembers | None:
+    """The object that the whole text is, read strictly but for raw line breaks; None where it is anything else.
+
+    An object that was written as JSON twice, or whose quotes are all escaped, is read as well.
+    """
+    if text.startswith('{\\"'):
+        text = f'"{text}"'
+    if (text[:1], text[-1:]) not in (("{", "}"), ('"', '"')):
+        return None
+    try:
+        found, end = DECODER.raw_decode(text)
+        if isinstance(found, str) and end == len(text):
+            text, (found, end) = found, DECODER.raw_decode(found)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError of its own
+        return None
+    return found if end == len(text) and isinstance(found, JsonMembers) else None
+
+
+def find_json_objects(text: str, *, may_end_open: bool = True) -> tuple[list[JsonObject], bool]:
+    """Every object that is inside no other that can be read, in order, and whether any begins that cannot.
+
+    ``may_end_open``: whether braces may be missing at the very end, as they may not where the reply was cut off.
+    """
+    found: list[JsonObject] = []
+    flawed, position, attempts = FlawedJsonReader(text, may_end_open), 0, 0
+    while opening := OPENING.search(text, position):
+        one = decode_strictly(text, opening.start()) or flawed.object_at(opening.start())
+        if one:
+            found.append(one)
+        else:
+            attempts += 1
+        if attempts > MAX_ATTEMPTS or len(found) > MAX_OBJECTS:
+            return [], True
+        position = one.end if one else opening.end()
+    return found, attempts > 0
+
+
+def decode_strictly(text: str, start: int) -> JsonObject | None:
+    try:
+        members, end = DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return JsonObject(members, start, end)
+
+
+@dataclass
+class FlawedJsonReader:
+    """A reader of objects with a flaw; ``quotes`` counts the work that all of them have taken."""
+
+    text: str
+    may_end_open: bool
+    quotes: int = 0
+    comments: list[str] = field(default_factory=list)
+
+    def object_at(self, start: int) -> JsonObject | None:
+        self.comments = []
+        try:
+            members, end = self.members(start, 0)
+        except BrokenJson:
+            return None
+        return JsonObject(members, start, end, is_flawed=True, comments=" ".join(self.comments))
+
+    def skip(self, at: int) -> int:
+        match = SPACE.match(self.text, at)
+        assert match is not None
+        if comment := match[0].strip():
+            self.comments.append(comment)
+        return match.end()
+
+    def is_over(self, at: int) -> bool:
+        return self.may_end_open and at == len(self.text)
+
+    def members(self, start: int, depth: int) -> tuple[JsonMembers, int]:
+        if depth > MAX_DEPTH:
+            raise BrokenJson
+        pairs: list[tuple[str, Any]] = []
+        at = self.skip(start + 1)
+        at = self.skip(at + 1) if self.text[at : at + 1] in COMMAS else at
+        while not self.is_over(at) or not pairs:
+            if self.text[at : at + 1] == "}":
+                return JsonMembers.of(pairs), at + 1
+            key, at = self.key(at)
+            if self.text[at : at + 1] not in (":", "："):
+                raise BrokenJson
+            value, at = self.value(self.skip(at + 1), depth)
+            pairs.append((key, value))
+            at = self.behind_comma(at, "}")
+        return JsonMembers.of(pairs), at
+
+    def behind_comma(self, at: int, closing: str) -> int:
+        """Where the next member begins; a comma may be missing before it, and be one too many at the end."""
+        after = self.skip(at)
+        if self.text[after : after + 1] in COMMAS:
+            after = self.skip(after + 1)
+            return self.skip(after + 1) if self.text[after : after + 1] in COMMAS else after
+        is_end = self.text[after : after + 1] == closing or self.is_over(after)
+        if not is_end and not NEXT_KEY.match(self.text, after):
+            raise BrokenJson
+        return after
+
+    def key(self, at: int) -> tuple[str, int]:
+        if self.text[at : at + 1] in CLOSERS:
+            key, at = self.string(at, AFTER_KEY)
+        elif bare := BARE_KEY.match(self.text, at):
+            key, at = bare[0], bare.end()
+        else:
+            raise BrokenJson
+        return key, self.skip(at)
+
+    def value(self, at: int, depth: int, *, in_list: bool = False) -> tuple[Any, int]:
+        first = self.text[at : at + 1]
+        if first == "{":
+            return self.members(at, depth + 1)
+        if first == "[":
+            return self.items(at, depth + 1)
+        after = AFTER_ITEM if in_list else AFTER_VALUE
+        if first and first in CLOSERS:
+            return self.string(at, after)
+        if not (bare := BARE.match(self.text, at)):
+            raise BrokenJson
+        word = COMMENT.sub("", bare[0]).rstrip()
+        if not word or not after.match(self.text, at + len(word)):
+            raise BrokenJson
+        if NUMBER.fullmatch(word):
+            return json.loads(word), at + len(word)
+        return float(word) if NUMBER_WITHOUT_ZERO.fullmatch(word) else LITERAL_WORDS.get(word, word), at + len(word)
+
+    def items(self, start: int, depth: int) -> tuple[list[Any], int]:
+        if depth > MAX_DEPTH:
+            raise BrokenJson
+        items: list[Any] = []
+        at = self.skip(start + 1)
+        while self.text[at : at + 1] != "]":
+            value, at = self.value(at, depth, in_list=True)
+            items.append(value)
+            at = self.behind_comma(at, "]")
+        return items, at + 1
+
+    def string(self, start: int, after: re.Pattern[str]) -> tuple[str, int]:
+        """The string that begins here: it ends at the first quote that is followed by what follows a string."""
+        for end in ENDS[self.text[start]].finditer(self.text, start + 1):
+            self.quotes += 1
+            if self.quotes > MAX_QUOTES:
+                break
+            if len(end[0]) == 1 and after.match(self.text, end.end()):
+                return ESCAPE.sub(decode_escape, self.text[start + 1 : end.start()]), end.end()
+        raise BrokenJson
+
+
+def decode_escape(escape: re.Match[str]) -> str:
+    """What an escape means; a backslash that escapes nothing stays."""
+    if len(escape[1]) > 1:
+        return chr(int(escape[1][1:], 16))
+    return ESCAPED.get(escape[1], escape[0])

@@ -1,0 +1,245 @@
+"""Matching of label words: alone, among ornaments, behind “Verdict:”, before a harmless remark."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.rubrics import AspectSpec
+from evaluations.replies.label_context import (
+    DENIAL_MARKS,
+    IGNORED_MARKS,
+    SIDE_WORDS,
+    choice_by_label,
+    is_harmless_remark,
+)
+from evaluations.replies.reply_format import snap_to_scale
+
+# What may surround a label that is alone on a line, and says nothing.
+LABEL_ORNAMENTS: Final = " \t*_`\"'“”."
+# Before a number a point says something: .5 is no 5.
+NUMBER_ORNAMENTS: Final = LABEL_ORNAMENTS.replace(".", "")
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
+LEADING_MARKS: Final = IGNORED_MARKS.translate(dict.fromkeys(map(ord, "!.,:;。！，：；、")))
+LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|textit|mathbf|mathrm|emph)\s?\{([^{}]{0,80})\}")
+TAG: Final = re.compile(r"</?[a-z_]{2,20}>|<\|\w{2,40}\|>", re.IGNORECASE)
+CLOSING_ORNAMENTS: Final = " \t\n$*_~!.。！\"'”’»`"
+VERDICT: Final = (
+    r"verdict|answer|judge?ment|decision|conclusion|result|label|evaluation|urteil|antwort|bewertung|entscheidung"
+    r"|respuesta|réponse|risposta|resposta|décision|decisión|вердикт|ответ|решение|الحكم"
+)
+CHOICE_WORDS: Final = (
+    rf"{VERDICT}|choice|winner|preference|response|assistant|output|option|selection|gewinner|gagnant|ganador|vincitore"
+    r"|vencedor|победитель"
+)
+SCORE_WORDS: Final = rf"{VERDICT}|score|rating|grade|punktzahl|note|nota|puntuación|calificación|punteggio|оценка|балл"
+CHINESE: Final = r"答案|结论|結論|判定|判断|裁决"
+
+
+def lead_pattern(words: str, chinese: str) -> re.Pattern[str]:
+    return re.compile(
+        r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary))[,:]?\s)?"
+        r"(?:(?:(?:my|the|our|final|overall|total|best|better|preferred|chosen|winning|meine?|mi|mon|ma)\s){0,4}"
+        rf"(?:{words})(?:\s(?:score|verdict|choice|rating|answer))?\s?(?:[:：=–—→-]|[-=]>|\sis\s?:?|\sis)\s?"
+        r"|I (?:choose|pick|select|prefer|vote for|go with)\s"
+        rf"|(?:最终)?(?:{CHINESE}|{chinese})\s?(?:[:：]|是|为|は)[:：]?\s?|我?选择?(?=[A-Z1-9\s]))",
+        re.IGNORECASE,
+    )
+
+
+CHOICE_LEAD: Final = lead_pattern(CHOICE_WORDS, "选择|胜者|勝者")
+SCORE_LEAD: Final = lead_pattern(SCORE_WORDS, "评分|得分|評価|スコア|점수")
+SIDE_PREFIX: Final = re.compile(rf"\A{SIDE_WORDS}(?:\b|(?=[_\d])|(?<=[^\x00-\x7f]))", re.IGNORECASE)
+OUT_OF: Final = re.compile(r"(.+?)\s?(?:/|out of)\s?(\d+(?:\.\d+)?)")
+REMARK_START: Final = re.compile(r"\s?[.!:;,。！：；，]\s|\s[–—-]{1,2}\s|\s?\n|\s(?=because\b)|[。！，；：]")
+PRAISE: Final = re.compile(
+    r"\swins(?=[\s.,;!]|\Z)|\s(?:is|was)\s(?:(?:the|clearly|slightly|much|far|somewhat|significantly|marginally|overall)\s){0,3}"
+    r"(?:better|best|winner|preferred|superior|stronger)(?:\s(?:one|response|answer|choice))?(?=[\s.,;!]|\Z)",
+    re.IGNORECASE,
+)
+THAN: Final = re.compile(rf"\sthan\s((?:{SIDE_WORDS}\s)?[\w()\[\]]{{1,40}})", re.IGNORECASE)
+SIDE_ASIDES: Final[dict[Choice, str]] = {
+    Choice.A: r"(?:the\s)?(?:first|1st|left)(?:\s(?:response|answer|one))?",
+    Choice.B: r"(?:the\s)?(?:second|2nd|right)(?:\s(?:response|answer|one))?",
+    Choice.TIE: r"(?:equal|both (?:are\s)?(?:equal|equally good|good|fine)|no difference|same)",
+    Choice.BOTH_BAD: r"both (?:are\s)?(?:bad|poor)",
+}
+PRAISES: Final = r"(?:slightly\s|much\s|clearly\s|the\s)?(?:better|best|winner|preferred|strong(?:er)?)"
+# What may begin a line that is a label alone: a bullet, or that it follows from what precedes it.
+LINE_START: Final = re.compile(
+    r"\s{0,9}(?:(?:[#>]{1,6}|[-•*→⇒])\s|(?:so|thus|therefore|hence)\s?[:,]\s)", re.IGNORECASE
+)
+UNTICKED_BOX: Final = re.compile(r"\W{0,9}\[\s?\]")
+MAX_LABEL_LENGTH: Final = 300
+MAX_LEAD_LENGTH: Final = 150
+
+
+def fold_label(label: str) -> str:
+    """A label as it is compared: trimmed, in one case."""
+    return label.strip().casefold()
+
+
+def strip_ornaments(text: str) -> str:
+    """The reply without the closing marks, points and fences at its end, which say nothing."""
+    return text.rstrip(CLOSING_ORNAMENTS)
+
+
+# ---- one label -----------------------------------------------------------------------------
+
+
+def bare_words(words: str) -> str:
+    """Words as they read without any mark: in one case, full-width letters plain, LaTeX and tags left out.
+
+    Words with a mark that crosses them out stay as they are, which is no label.
+    """
+    if not words.isascii():
+        if (
+            words.strip(IGNORED_MARKS).startswith(DENIAL_MARKS)
+            or words.strip(IGNORED_MARKS).endswith(DENIAL_MARKS)
+            or has_superscript(words)
+        ):
+            return words
+        plain = unicodedata.normalize("NFKC", words)
+        words = "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "So"))
+    if "\\" in words:
+        words = LATEX.sub(r"\1", LATEX.sub(r"\1", words))
+    if "<" in words:
+        words = TAG.sub("", words)
+    return (
+        " ".join(words.replace("**", "").replace("`", "").split())
+        .rstrip(IGNORED_MARKS)
+        .lstrip(LEADING_MARKS)
+        .casefold()
+    )
+
+
+def has_superscript(words: str) -> bool:
+    """Whether any character is written above or below the line: “²” is no 2."""
+    return any(unicodedata.decomposition(one).startswith(("<super>", "<sub>")) for one in words)
+
+
+def bare_labels(aspect: AspectSpec) -> Mapping[str, str]:
+    return index_by_bare(tuple(map(aspect.label, aspect.choices)))
+
+
+@lru_cache(maxsize=256)
+def index_by_bare(labels: tuple[str, ...]) -> Mapping[str, str]:
+    """Every label by how it reads without marks; none that reads as another does, or as nothing."""
+    # Of “A>” the sign is part of the label.
+    read = [(bare_words(label), label) for label in labels if label.count("<") == label.count(">")]
+    read += [(spaced, label) for one, label in read if (spaced := one.replace("_", " ")) != one]
+    read += [(short, label) for one, label in read if (short := strip_side_word(one)) != one]
+    words = [one for one, _ in read]
+    return {one: label for one, label in read if one and words.count(one) == 1}
+
+
+def strip_side_word(words: str) -> str:
+    """“A” of “response A”, of words that are bare."""
+    return SIDE_PREFIX.sub("", words, count=1).rstrip(IGNORED_MARKS).lstrip(LEADING_MARKS)
+
+
+def match_sole_label(aspect: AspectSpec, words: str) -> str | None:
+    """The label that these words are and nothing else, in marks that say nothing, or after “Response”."""
+    if len(words) > MAX_LABEL_LENGTH:
+        return None
+    known, said = bare_labels(aspect), bare_words(words)
+    if said in known:
+        return known[said]
+    if (named := strip_side_word(said)) in known:
+        return known[named]
+    tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", said, count=1)
+    return known.get(tie) if tie != said and aspect.label(Choice.TIE) == known.get(tie) else None
+
+
+def match_json_label(aspect: AspectSpec, words: str) -> str | None:
+    """The label that a value in JSON is, also with an aside or a remark behind it that leaves it standing."""
+    for choice in aspect.choices:
+        if aspect.label(choice) == words:
+            return words
+    said = fold_label(words)
+    for choice in aspect.choices:
+        if fold_label(aspect.label(choice)) == said:
+            return aspect.label(choice)
+    led = strip_lead(words)
+    if alone := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
+        return alone
+    for label, rest in match_leading_labels(aspect, words):
+        if is_label_unaffected(aspect, label, rest):
+            return label
+    return None
+
+
+def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, str]]:
+    """Each label that the words begin with, as a word of its own, and what follows it."""
+    whole = words.lstrip(LEADING_MARKS)
+    for said in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
+        for choice in aspect.choices:
+            core = aspect.label(choice).strip(IGNORED_MARKS)
+            if (
+                core
+                and fold_label(said[: len(core)]) == core.casefold()
+                and not said[len(core) : len(core) + 1].isalnum()
+            ):
+                yield aspect.label(choice), said[len(core) :].lstrip("*_`\"'”’)]")
+
+
+def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:
+    choice = choice_by_label(aspect, label)
+    aside = re.fullmatch(r"\s?\(([^()]{1,60})\)[\s.!*]{0,4}", rest)
+    if aside:
+        words = aside[1].strip()
+        known = re.fullmatch(rf"{SIDE_ASIDES[choice]}|{PRAISES}", words, re.IGNORECASE)
+        return bool(known) or match_sole_label(aspect, words) == label
+    behind = REMARK_START.match(rest)
+    if behind:
+        remark = rest[behind.end() :]
+        return match_sole_label(aspect, remark) == label or is_harmless_remark(aspect, label, remark)
+    praise = PRAISE.match(rest)
+    if praise is None or choice not in (Choice.A, Choice.B):
+        return False
+    compared = THAN.match(rest, praise.end())
+    end = compared.end() if compared and match_sole_label(aspect, compared[1]) not in (None, label) else praise.end()
+    return not rest[end:].strip(IGNORED_MARKS) or (
+        bool(REMARK_START.match(rest, end)) and is_harmless_remark(aspect, label, rest[end:])
+    )
+
+
+# ---- a line --------------------------------------------------------------------------------
+
+
+def match_line_label(aspect: AspectSpec, line: str) -> str | None:
+    """The label, or the value of a scale, that a line states and nothing else; None where it says anything else."""
+    if aspect.scale_min is not None:
+        return match_line_value(aspect, line)
+    if UNTICKED_BOX.match(line):
+        return None
+    if alone := match_sole_label(aspect, LINE_START.sub("", line, count=1)):
+        return alone
+    led = strip_lead(line)
+    return match_json_label(aspect, led) if led else None
+
+
+def match_line_value(aspect: AspectSpec, line: str) -> str | None:
+    led = strip_lead(line, SCORE_LEAD)
+    number = bare_number(aspect, line.lstrip(" #") if led is None else led)
+    return number if NUMBER.fullmatch(number) and snap_to_scale(aspect, float(number)) is not None else None
+
+
+def bare_number(aspect: AspectSpec, words: str) -> str:
+    """A number without marks, and without the end of its scale behind it."""
+    number = words.replace("**", "").lstrip(NUMBER_ORNAMENTS).rstrip(LABEL_ORNAMENTS + "!")
+    number = LATEX.sub(r"\1", number.strip("$ ")) if "\\" in number else number
+    number = number.strip("[](){}")
+    if not number.isascii() and not has_superscript(number):
+        number = unicodedata.normalize("NFKC", number)
+    out_of = OUT_OF.fullmatch(number)
+    return out_of[1] if out_of and aspect.scale_max is not None and float(out_of[2]) == aspect.scale_max else number
+
+
+def strip_lead(line: str, leads: re.Pattern[str] = CHOICE_LEAD) -> str | None:
+    """What a line says behind “Final verdict:” and the like; None where it does not begin so."""
+    begin = line[:MAX_LEAD_LENGTH].replace("**", "").replace("`", "").lstrip(" \t#>*_-•$\\")
+    lead = leads.match(begin)
+    return begin[lead.end() :] + line[MAX_LEAD_LENGTH:] if lead and lead.end() < len(begin) else None

@@ -1,0 +1,325 @@
+"""Verdicts in a JSON object."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.replies.json_objects import JsonMembers, JsonObject, find_json_objects, parse_sole_object
+from evaluations.replies.label_context import NOT_OWN_VERDICT, TAKEN_BACK, contradicts_label, is_neutral_remark
+from evaluations.replies.labels import fold_label, match_line_label
+from evaluations.replies.passages import MIN_PASSAGE_LETTERS, list_all_texts, repeats_passage, unescape_text
+from evaluations.replies.reply_format import is_pointwise, reply_key, wants_text
+from evaluations.replies.think_tags import strip_end_marks
+from evaluations.replies.verdict_values import (
+    ParsedVerdicts,
+    QuotedVerdict,
+    ReplyContext,
+    UnreadableReply,
+    VerdictValue,
+    parse_verdict_value,
+    squeeze_quotation,
+    strip_fence,
+)
+
+WORD_BREAK: Final = re.compile(r"[\W_]+")
+VALUE_START: Final = r"\s{0,9}(?:[\"'“”„«»‘’{\[\d]|\Z)"  # how a value in JSON begins, or is missing
+QUOTE_CLASS: Final = "[\"'“”„«»‘’″＂]"
+# Names of members that hold a verdict, too, and of those that hold one which came later; and of those that do not.
+SECOND_VERDICT_KEY: Final = re.compile(
+    r"verdict|choice|winner|preferen|decision|judge?ment|final|revis|corrected|updated|better|best"
+)
+REVISED_VERDICT_KEY: Final = re.compile(r"final|revis|corrected|updated|adjusted")
+NOT_SECOND_KEY: Final = re.compile(
+    r"reject|los[et]|wors|second|alternat|other|runner|before|initial|first|draft|not_|max|min"
+)
+WRAPPER_KEYS: Final = {
+    "result",
+    "output",
+    "answer",
+    "final_answer",
+    "evaluation",
+    "verdict",
+    "judgment",
+    "judgement",
+    "json",
+}
+
+
+def parse_whole_object(asked: ReplyContext, text: str) -> ParsedVerdicts | None:
+    members = None if wants_text(asked.spec) and not asked.alone else parse_sole_object(strip_fence(text))
+    if members is None:
+        return None
+    members = unwrap_members(members)
+    try:
+        return validate_verdicts(asked, members)
+    except UnreadableReply:
+        if is_verdict_object(asked.spec, members):
+            raise
+        return None
+
+
+def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+    """The verdict of the objects in a reply, where all that could be its own give the same.
+
+    What a verdict is made of must be in an object that can be read: any of its keys elsewhere may be part of one that
+    the judge only quotes, or takes back.
+    """
+    text = strip_end_marks(text).rstrip("`~ \n")
+    objects, is_broken = find_json_objects(text, may_end_open=not asked.is_cut_off)
+    readings: list[ParsedVerdicts] = []
+    problem: UnreadableReply | None = None
+    is_last, end = False, 0
+    for one in objects:
+        one = replace(one, members=unwrap_members(one.members))
+        try:
+            readings.append(parse_object_verdicts(asked, one, text, text[end : one.start]))
+            is_last = True
+        except QuotedVerdict as error:
+            problem = problem or error
+        except UnreadableReply as error:
+            problem, is_last = error, is_last and not is_verdict_object(asked.spec, one.members)
+        end = one.end
+    starts, ends = [one.start for one in objects], [one.end for one in objects]
+    outside = [text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)]
+    # Words before a verdict may name a key and go on in prose; words after it may not.
+    is_open = any(contains_key(asked.spec, part, VALUE_START) for part in outside) or contains_key(
+        asked.spec, outside[-1]
+    )
+    if is_open or (is_broken and not readings and not problem):
+        raise UnreadableReply("The reply holds a JSON object that is broken.")
+    if not readings or not is_last:
+        raise problem or UnreadableReply("The reply holds no JSON object.")
+    if any(reading[0] != readings[0][0] for reading in readings):
+        raise UnreadableReply("The reply gives more than one verdict.")
+    if TAKEN_BACK.search(outside[-1]) or is_contradicted_verdict(
+        asked, readings[0], "\n".join(outside[:-1]), outside[-1]
+    ):
+        raise UnreadableReply("The reply takes its verdict back.")
+    return readings[-1]
+
+
+def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
+    """Whether the words around a verdict give it to another: by its key, on a line alone, or in a clause."""
+    spec, verdicts = asked.spec, reading[0]
+    around = f"{before}\n{remark}".casefold()
+    for aspect in spec.aspects:
+        if loosen_key(reply_key(aspect))[:3] not in around:
+            continue
+        given = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
+        for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
+            said = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in said):
+                return True
+    if len(spec.aspects) > 1 or not remark.strip():
+        return False
+    (aspect,) = spec.aspects
+    verdict = verdicts[aspect.key]
+    if not isinstance(verdict, Choice):
+        return False
+    label = aspect.label(verdict)
+    lines = {match_line_label(aspect, line) for line in remark.splitlines()} - {None, label}
+    return bool(lines) or contradicts_label(aspect, label, remark)
+
+
+def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdict: VerdictValue) -> bool:
+    """Whether a value is a verdict, but not this one."""
+    given = given.strip(" \t*_`.\"'|<") if isinstance(given, str) else given
+    try:
+        if isinstance(given, str) and is_pointwise(spec):
+            given = float(given)
+        return parse_verdict_value(spec, aspect, given) != verdict
+    except (UnreadableReply, ValueError):
+        return False
+
+
+def parse_object_verdicts(asked: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
+    reading = validate_verdicts(asked, one.members)
+    written = reply[one.start : one.end]
+    if one.is_flawed and not is_unambiguous_object(asked.spec, one, written):
+        raise UnreadableReply("The reply holds a JSON object that is broken.")
+    if is_quoted_object(asked, one, written, reply) or is_announced_as_other(before):
+        raise QuotedVerdict("The reply gives no verdict of its own: it only quotes one.")
+    return reading
+
+
+def is_announced_as_other(before: str) -> bool:
+    """Whether what leads on to an object, on its line or by a colon on the line before, says whose it is instead."""
+    lines = before.rstrip("` \n").removesuffix("```json").rstrip("` \n").splitlines()
+    if not lines or ("\n" in before[len(before.rstrip()) :] and not lines[-1].endswith((":", ","))):
+        return False
+    return bool(NOT_OWN_VERDICT.search(lines[-1]))
+
+
+def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
+    spec, given = asked.spec, fold_keys(asked.spec, found)
+    rationale = given.get(fold_label(spec.rationale_key))
+    if rationale is None and is_pointwise(spec) and not asked.alone:
+        raise UnreadableReply(f"The reply's JSON has no “{spec.rationale_key}”.")
+    labels = find_verdict_object(spec, given)
+    missing = [reply_key(aspect) for aspect in spec.aspects if fold_label(reply_key(aspect)) not in labels]
+    if missing:
+        raise UnreadableReply(f"The reply says nothing on {', '.join(missing)}.")
+    verdicts = {
+        aspect.key: parse_verdict_value(spec, aspect, labels[fold_label(reply_key(aspect))]) for aspect in spec.aspects
+    }
+    refuse_second_verdict(spec, given, verdicts)
+    return verdicts, rationale if isinstance(rationale, str) else rationale_text(rationale)
+
+
+def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
+    """Unreadable where another member gives another verdict, or takes this one back."""
+    asked = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
+    if len(given) == asked + (fold_label(spec.rationale_key) in given):
+        return
+    known = {fold_label(key) for key in verdict_keys(spec)}
+    for key, value in given.items():
+        if key in known:
+            continue
+        if isinstance(value, str) and TAKEN_BACK.search(value):
+            raise UnreadableReply("The reply takes its verdict back.")
+        if not (REVISED_VERDICT_KEY if is_pointwise(spec) else SECOND_VERDICT_KEY).search(key) or NOT_SECOND_KEY.search(
+            key
+        ):
+            continue
+        is_one = len(spec.aspects) == 1 and not isinstance(value, dict)
+        for aspect in spec.aspects:
+            other = value if is_one else value.get(reply_key(aspect)) if isinstance(value, dict) else None
+            if is_other_verdict(spec, aspect, other, verdicts[aspect.key]):
+                raise UnreadableReply("The reply gives more than one verdict.")
+
+
+def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
+    """The object of the verdicts: the one under its key, or the reply itself, also where that key was left out."""
+    if not spec.choices_key:
+        return given
+    choices = given.get(fold_label(spec.choices_key))
+    if choices is None and all(fold_label(reply_key(aspect)) in given for aspect in spec.aspects):
+        return given
+    if not isinstance(choices, dict):
+        raise UnreadableReply(f"The reply's JSON has no “{spec.choices_key}”.")
+    return fold_keys(spec, choices)
+
+
+def rationale_text(rationale: object) -> str:
+    """Reasons that are no text, such as a list of them, as they were given."""
+    return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
+
+
+def fold_keys(spec: RubricSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The members by the keys of the rubric, in any case and however their words are parted."""
+    return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
+
+
+def match_keys(spec: RubricSpec, found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    keys = [fold_label(key) for key in verdict_keys(spec)]
+    if all(fold_label(key) in keys for key in found):
+        return [(fold_label(key), value) for key, value in found.items()]
+    loose = Counter(map(loosen_key, keys))
+    known = {loosen_key(key): key for key in keys if loosen_key(key) and loose[loosen_key(key)] == 1} | {
+        key: key for key in keys
+    }
+    return [
+        (known.get(fold_label(key), known.get(loosen_key(key), fold_label(key))), value) for key, value in found.items()
+    ]
+
+
+def loosen_key(key: str) -> str:
+    return WORD_BREAK.sub("", key).casefold()
+
+
+def refuse_repeated_verdict_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(found, JsonMembers) and found.repeated:
+        raise UnreadableReply(f"The reply gives “{found.repeated[:80]}” twice.")
+    return found
+
+
+def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
+    """Whether an object speaks of an aspect where the rubric said it would, valid or not."""
+    given = dict(match_keys(spec, members))
+    if spec.choices_key:
+        inside = given.get(fold_label(spec.choices_key))
+        given = dict(match_keys(spec, inside)) if isinstance(inside, dict) else {}
+    return any(fold_label(reply_key(aspect)) in given for aspect in spec.aspects)
+
+
+def unwrap_members(members: JsonMembers) -> JsonMembers:
+    """The arguments of a function call, as models write one that were told of no function, or the one result."""
+    outer, inner = members, None
+    if outer.keys() <= {"type", "id", "function"} and isinstance(outer.get("function"), JsonMembers):
+        outer = outer["function"]
+    if "name" in outer and outer.keys() <= {"type", "id", "name", "arguments", "parameters"}:
+        inner = outer.get("arguments", outer.get("parameters"))
+    elif len(outer) == 1 and fold_label(next(iter(outer))) in WRAPPER_KEYS:
+        (inner,) = outer.values()
+    inner = parse_sole_object(inner.strip()) if isinstance(inner, str) else inner
+    return inner if isinstance(inner, JsonMembers) else members
+
+
+# ---- whose it is ---------------------------------------------------------------------------
+
+
+def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
+    """Whether a judged text holds an object that is amid other words: it was planted there, and is not the judge's.
+
+    Its verdicts alone suffice, each with its key: a quotation may leave the reasons out. A reply
+    that is the object and nothing else is the judge's own, whatever a judged text holds.
+    """
+    if asked.judged is None or (strip_fence(reply) == written and not one.is_flawed):
+        return False
+    whole, parts = (
+        squeeze_quotation(written),
+        [squeeze_quotation(label) for label in verdict_labels(asked.spec, one.members)],
+    )
+    judged = list_all_texts(asked.judged())
+    texts = [squeeze_quotation(text) for text in judged]
+    if any(whole in text or all(f"{part}," in text or f"{part}}}" in text for part in parts) for text in texts):
+        return True
+    return repeats_passage(written, [unescape_text(text) for text in judged if len(text) >= MIN_PASSAGE_LETTERS])
+
+
+def verdict_labels(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
+    """Every verdict of an object that validates, with its key."""
+    given = find_verdict_object(spec, fold_keys(spec, found))
+    keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]
+    return [f"{key}:{rationale_text(given[key])}" for key in keys]
+
+
+def is_unambiguous_object(spec: RubricSpec, one: JsonObject, written: str) -> bool:
+    """Whether a flawed object holds each key once, and no comment on its labels that could turn them round."""
+    if any(count_key(key, written) > 1 for key in verdict_keys(spec)):
+        return False
+    given = find_verdict_object(spec, fold_keys(spec, one.members))
+    labels = [(aspect, str(given[fold_label(reply_key(aspect))])) for aspect in spec.aspects]
+    return not one.comments or all(is_neutral_remark(aspect, label, one.comments) for aspect, label in labels)
+
+
+def count_key(key: str, written: str) -> int:
+    words = key_pattern(key)
+    quoted = re.findall(rf"{QUOTE_CLASS}\W{{0,3}}?{words}\W{{0,3}}?{QUOTE_CLASS}\s{{0,9}}[:：]", written, re.IGNORECASE)
+    return len(quoted) or len(re.findall(rf"(?<!\w){words}\s{{0,9}}[:：]", written, re.IGNORECASE))
+
+
+def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
+    """Whether the text holds a key of the reply as JSON writes it, before what the pattern says."""
+    if ":" not in text and "：" not in text:
+        return False
+    keys = "|".join(map(key_pattern, verdict_keys(spec)))
+    return bool(
+        re.search(
+            rf"{QUOTE_CLASS}\W{{0,3}}?(?:{keys})\W{{0,3}}?{QUOTE_CLASS}\s{{0,9}}[:：]{before}", text, re.IGNORECASE
+        )
+    )
+
+
+def key_pattern(key: str) -> str:
+    """A key with whatever parts its words."""
+    return r"[\W_]{0,3}".join(map(re.escape, filter(None, WORD_BREAK.split(key)))) or re.escape(key)
+
+
+def verdict_keys(spec: RubricSpec) -> list[str]:
+    return [spec.rationale_key, *([spec.choices_key] if spec.choices_key else []), *map(reply_key, spec.aspects)]

@@ -1,0 +1,253 @@
+"""Translation of Python's regular expressions to RE2, which matches in linear time."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from re import _constants as ops
+from typing import Any, Final
+
+BOUNDARY_MARK: Final = "\U0010fffe"  # no character, so that no text has it
+LAST_CODE_POINT: Final = 0x10FFFF
+SCALAR_RANGES: Final = (
+    (0, 0xD7FF),
+    (0xE000, ord(BOUNDARY_MARK) - 1),
+    (LAST_CODE_POINT, LAST_CODE_POINT),
+)  # all that a text for RE2 may hold
+MAX_REPEATS: Final = 1_000  # RE2 reads a higher count as plain text
+
+Ranges = Sequence[tuple[int, int]]
+
+REWRITE_ADVICE: Final = {
+    "ASSERT": "a look-ahead or look-behind, (?=…) or (?<=…): write what is before and after the label as part of the "
+    "pattern, and the label as its one group",
+    "ASSERT_NOT": "a negative look-around, (?!…) or (?<!…): list the labels that count instead",
+    "GROUPREF": "a backreference: write the repeated text out",
+    "GROUPREF_EXISTS": "a conditional, (?(1)…): write both cases with |",
+    "ATOMIC_GROUP": "an atomic group, (?>…): use (?:…)",
+    "POSSESSIVE_REPEAT": "a possessive quantifier, such as *+: leave out the last +",
+    "AT_NON_BOUNDARY": r"\B: say which characters may be beside the label",
+}
+
+
+SIDE_BY_SIDE: Final = r"it has two of \b, ^, $, \A and \Z side by side: leave one of them out"
+TOO_LARGE: Final = (
+    f"it is too large: repeat a part {MAX_REPEATS:,} times at most, a class such as \\w less often, or write * or + "
+    "instead of a number"
+)
+
+
+class PatternRefused(ValueError):
+    """The pattern is no regular expression, or RE2 cannot express it; the sentence says why and what to write."""
+
+
+@dataclass(frozen=True)
+class BoundaryPlaces:
+    r"""Whether a part of a pattern has a \b, and may begin or end with a place at which a mark may be."""
+
+    any_boundary: bool = False
+    begins: bool = False
+    ends: bool = False
+
+
+def find_boundary_places(nodes: Any) -> BoundaryPlaces:
+    """PatternRefused where two boundaries may meet, which have one mark in a text, or a repetition may be empty."""
+    so_far, at_start = BoundaryPlaces(), True
+    for op, given in nodes:
+        here = boundary_places_of(op, given)
+        if so_far.ends and here.begins:
+            raise PatternRefused(SIDE_BY_SIDE)
+        is_empty = min_width(op, given) == 0
+        so_far = BoundaryPlaces(
+            so_far.any_boundary or here.any_boundary,
+            so_far.begins or (at_start and here.begins),
+            here.ends or (is_empty and so_far.ends),
+        )
+        at_start = at_start and is_empty
+    return so_far
+
+
+def boundary_places_of(op: Any, given: Any) -> BoundaryPlaces:
+    if op is ops.AT:
+        is_boundary = given is ops.AT_BOUNDARY
+        is_begin, is_end = str(given).startswith("AT_BEGINNING"), str(given).startswith("AT_END")
+        return BoundaryPlaces(is_boundary, is_boundary or is_begin, is_boundary or is_end)
+    if op is ops.BRANCH:
+        found = [find_boundary_places(branch) for branch in given[1]]
+        return BoundaryPlaces(
+            *(any(getattr(one, name) for one in found) for name in ("any_boundary", "begins", "ends"))
+        )
+    if op is ops.SUBPATTERN:
+        return find_boundary_places(given[3])
+    if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
+        if given[2].getwidth()[0] == 0:
+            raise PatternRefused("it repeats something that may be empty: write the repetition around what is not")
+        inside = find_boundary_places(given[2])
+        if given[1] > 1 and inside.begins and inside.ends:
+            raise PatternRefused(SIDE_BY_SIDE)
+        return inside
+    return BoundaryPlaces()
+
+
+def min_width(op: Any, given: Any) -> int:
+    """The fewest characters that this part of a pattern takes."""
+    if op is ops.BRANCH:
+        return min(int(branch.getwidth()[0]) for branch in given[1])
+    if op is ops.SUBPATTERN:
+        return int(given[3].getwidth()[0])
+    if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
+        return int(given[0] * given[2].getwidth()[0])
+    return 0 if op is ops.AT else 1
+
+
+class RE2Writer:
+    """Writes a parsed pattern in RE2's syntax."""
+
+    def __init__(self, is_unicode: bool, marks: bool, flags: int) -> None:
+        self.is_unicode, self.marks, self.flags = is_unicode, marks, flags
+
+    def sequence(self, nodes: Any) -> str:
+        return "".join(self.node(*node) for node in nodes)
+
+    def node(self, op: Any, given: Any) -> str:
+        name = str(op)
+        if name in REWRITE_ADVICE:
+            raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
+        return str(getattr(self, f"write_{name.lower()}", self.write_unknown)(given))
+
+    def write_unknown(self, given: Any) -> str:
+        raise PatternRefused("it has a construct that cannot be matched in linear time")
+
+    # -- single characters
+
+    def one_of(self, characters: str) -> str:
+        """A character, after the mark that may be before it."""
+        return f"(?:{escape_code_point(ord(BOUNDARY_MARK))}?{characters})" if self.marks else characters
+
+    def asked_of_python(self, source: str) -> str:
+        ranges = matching_ranges(source, self.flags & (re.IGNORECASE | re.ASCII | re.DOTALL), self.is_unicode)
+        if [low == high for low, high in ranges] == [True, True]:
+            # RE2 takes [Kk] for k of either case, and in alternatives adds its third one, the Kelvin sign.
+            return self.one_of(f"(?:{'|'.join(escape_code_point(low) for low, _ in ranges)})")
+        return self.one_of(f"[{format_class_ranges(ranges)}]" if ranges else EMPTY_CLASS)
+
+    def write_literal(self, code: int) -> str:
+        is_cased = self.flags & re.IGNORECASE and chr(code) in cased_characters()
+        return (
+            self.asked_of_python(f"[{format_source_character(code)}]")
+            if is_cased
+            else self.one_of(escape_code_point(code))
+        )
+
+    def write_not_literal(self, code: int) -> str:
+        return self.asked_of_python(f"[^{format_source_character(code)}]")
+
+    def write_any(self, _: None) -> str:
+        return self.asked_of_python(".")
+
+    def write_in(self, items: Sequence[tuple[Any, Any]]) -> str:
+        return self.asked_of_python(f"[{''.join(format_class_item(*item) for item in items)}]")
+
+    # -- places
+
+    def write_at(self, place: Any) -> str:
+        name = str(place)
+        if name in REWRITE_ADVICE:
+            raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
+        if name == "AT_BOUNDARY":
+            if self.is_unicode and self.marks == bool(self.flags & re.ASCII):
+                return self.write_unknown(None)  # only a part of the pattern is about ASCII
+            return escape_code_point(ord(BOUNDARY_MARK)) if self.marks else r"\b"
+        before_end = f"{escape_code_point(ord(BOUNDARY_MARK))}?" if self.marks else ""
+        places = {
+            "AT_BEGINNING": "(?m:^)",
+            "AT_BEGINNING_STRING": r"\A",
+            "AT_END": f"{before_end}(?m:$)",
+            "AT_END_STRING": rf"{before_end}\z",
+        }
+        return places[name]
+
+    # -- structure
+
+    def write_branch(self, given: Any) -> str:
+        return f"(?:{'|'.join(self.sequence(branch) for branch in given[1])})"
+
+    def write_subpattern(self, given: Any) -> str:
+        group, added, removed, nodes = given
+        if removed & re.MULTILINE:
+            return self.write_unknown(None)
+        before, self.flags = self.flags, (self.flags | added) & ~removed
+        inside = self.sequence(nodes)
+        self.flags = before
+        return f"({inside})" if group is not None else f"(?:{inside})"
+
+    def write_max_repeat(self, given: Any) -> str:
+        low, high, nodes = given
+        if low > MAX_REPEATS or (high is not ops.MAXREPEAT and high > MAX_REPEATS):
+            raise PatternRefused(TOO_LARGE)
+        most = "" if high is ops.MAXREPEAT else str(high)
+        return f"(?:{self.sequence(nodes)}){{{low},{most}}}"
+
+    def write_min_repeat(self, given: Any) -> str:
+        return f"{self.write_max_repeat(given)}?"
+
+
+def escape_code_point(code: int) -> str:
+    return chr(code) if chr(code).isascii() and chr(code).isalnum() else f"\\x{{{code:x}}}"
+
+
+def format_class_ranges(ranges: Ranges) -> str:
+    return "".join(
+        escape_code_point(low) if low == high else f"{escape_code_point(low)}-{escape_code_point(high)}"
+        for low, high in ranges
+    )
+
+
+# ---- classes -------------------------------------------------------------------------------
+
+EMPTY_CLASS: Final = r"[^\x{0}-\x{10ffff}]"
+CATEGORIES: Final = {
+    "CATEGORY_WORD": r"\w",
+    "CATEGORY_NOT_WORD": r"\W",
+    "CATEGORY_DIGIT": r"\d",
+    "CATEGORY_NOT_DIGIT": r"\D",
+    "CATEGORY_SPACE": r"\s",
+    "CATEGORY_NOT_SPACE": r"\S",
+}
+
+
+def format_source_character(code: int) -> str:
+    return f"\\U{code:08x}"
+
+
+def format_class_item(op: Any, given: Any) -> str:
+    if op is ops.NEGATE:
+        return "^"
+    if op is ops.CATEGORY:
+        return CATEGORIES[str(given)]
+    return (
+        format_source_character(given)
+        if op is ops.LITERAL
+        else f"{format_source_character(given[0])}-{format_source_character(given[1])}"
+    )
+
+
+@lru_cache(maxsize=1024)
+def matching_ranges(source: str, flags: int, is_unicode: bool) -> Ranges:
+    """The code points that Python's engine counts as this single character, of ASCII alone or of all."""
+    run = re.compile(f"(?:{source})+", flags)
+    parts = SCALAR_RANGES if is_unicode else ((0, 127),)
+    found = ((low, run.finditer(character_range(low, high))) for low, high in parts)
+    return [(low + one.start(), low + one.end() - 1) for low, matches in found for one in matches]
+
+
+@lru_cache
+def character_range(low: int, high: int) -> str:
+    return "".join(map(chr, range(low, high + 1)))
+
+
+@lru_cache
+def cased_characters() -> frozenset[str]:
+    return frozenset(
+        one for low, high in SCALAR_RANGES for one in character_range(low, high) if one.lower() != one.upper()
+    )

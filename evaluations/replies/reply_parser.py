@@ -1,0 +1,245 @@
+"""A reply becomes choices in terms of A and B, scores, or the state that says why there are none.
+
+A label counts only where the rubric declared it; a reply that repeats a judged text is suspect.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
+from evaluations.domain.judges import AttemptStep, CallState
+from evaluations.domain.rubrics import RubricSpec
+from evaluations.domain.texts import replace_unstorable
+from evaluations.replies.json_objects import parse_sole_object
+from evaluations.replies.labels import match_line_label, strip_lead
+from evaluations.replies.object_verdicts import parse_json_verdicts, parse_whole_object, unwrap_members
+from evaluations.replies.passages import list_all_texts, repeats_passage, unescape_text
+from evaluations.replies.reply_format import asks_verdict_alone, wants_text
+from evaluations.replies.text_verdicts import parse_text_verdicts
+from evaluations.replies.think_tags import SplitReply, has_reasoning_end, split_reasoning, strip_end_marks
+from evaluations.replies.verdict_values import (
+    JudgedTexts,
+    ParsedVerdicts,
+    ReplyContext,
+    UnreadableReply,
+    VerdictValue,
+    parse_text_verdict,
+    strip_fence,
+)
+
+
+@dataclass(frozen=True)
+class RawReply:
+    """What came back: the text, why the model stopped, and its refusal where it made one."""
+
+    text: str
+    finish_reason: str = "stop"
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class ParsedReply:
+    """What was read, whatever order was shown.
+
+    ``choices``: aspect key → choice in terms of A and B as stored, of a pairwise rubric;
+    ``scores``: aspect key → value, of a pointwise one.
+    """
+
+    choices: Mapping[str, Choice]
+    rationale: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnparsedReply:
+    """Why there is no verdict: a failure state of the call, and a sentence for people."""
+
+    state: CallState
+    error: str
+
+
+TEXT_SEPARATOR: Final = "\x00"  # of texts that are looked at together: no mark reaches across it
+
+TRUNCATED_REPLY: Final = UnparsedReply(CallState.TRUNCATED, "The reply was cut off at the token limit.")
+
+
+def parse_reply(
+    spec: RubricSpec,
+    shown: ShownOrder,
+    reply: RawReply,
+    *,
+    step: AttemptStep = AttemptStep.ASK,
+    before: Sequence[str] = (),
+    judged: JudgedTexts | None = None,
+) -> ParsedReply | UnparsedReply:
+    """A verdict for every aspect that the rubric asks, or a failure: never some of them.
+
+    ``before`` holds the replies given earlier in this conversation, oldest first. The reply to a
+    second of two steps is read for its verdict alone; its rationale is the evaluation before it.
+    ``judged`` gives the texts that were judged, asked for only where the reply may quote them.
+    """
+    if refused := find_refusal(reply):
+        return refused
+    alone = asks_verdict_alone(step, before)
+    is_cut_off = reply.finish_reason == "length"
+    asked = ReplyContext(spec, judged, alone, is_cut_off, in_line=is_cut_off and not reply.text.endswith("\n"))
+    try:
+        verdicts, rationale = parse_strict_or_spoken(asked, reply.text)
+    except UnreadableReply as error:
+        return (
+            UnparsedReply(CallState.UNREADABLE, replace_unstorable(str(error)))
+            if not asked.is_cut_off
+            else TRUNCATED_REPLY
+        )
+    # JSON can spell out in escapes what the reply itself could not hold.
+    rationale = replace_unstorable(evaluation_text(before[0]) if alone and before else rationale)
+    return ParsedReply(canonical_choices(verdicts, shown), rationale, verdict_scores(verdicts))
+
+
+def check_evaluation(reply: RawReply) -> UnparsedReply | None:
+    """Why the first of two steps cannot be gone on with; None where there is an evaluation to go on from.
+
+    An evaluation has no form, so that there is nothing to repair in one.
+    """
+    if refused := find_refusal(reply):
+        return refused
+    if reply.finish_reason == "length":
+        return TRUNCATED_REPLY
+    return None if evaluation_text(reply.text) else UnparsedReply(CallState.UNREADABLE, "The evaluation is empty.")
+
+
+def find_refusal(reply: RawReply) -> UnparsedReply | None:
+    """A refusal counts before what the model wrote."""
+    if reply.refusal or reply.finish_reason in ("content_filter", "refusal"):
+        return UnparsedReply(
+            CallState.REFUSED, replace_unstorable(f"The model refused to judge. {reply.refusal}".strip())
+        )
+    return None
+
+
+def canonical_choices(verdicts: Mapping[str, VerdictValue], shown: ShownOrder) -> dict[str, Choice]:
+    choices = {key: one for key, one in verdicts.items() if isinstance(one, Choice)}
+    return {key: FLIPPED_CHOICES[one] for key, one in choices.items()} if shown == ShownOrder.SWAPPED else choices
+
+
+def verdict_scores(verdicts: Mapping[str, VerdictValue]) -> dict[str, float]:
+    return {key: one for key, one in verdicts.items() if isinstance(one, float)}
+
+
+# ---- thoughts ------------------------------------------------------------------------------
+
+
+def evaluation_text(text: str) -> str:
+    """An evaluation without the thoughts before it; where they do not end, what precedes them."""
+    parts = split_reasoning(text)
+    return (parts.spoken or parts.before).strip()
+
+
+def parse_strict_or_spoken(asked: ReplyContext, text: str) -> ParsedVerdicts:
+    """As the reply is where it is one JSON object as a whole, whatever its strings hold; else what follows thoughts."""
+    if whole := parse_whole_object(asked, strip_end_marks(text)):
+        return whole
+    parts = split_reasoning(text)
+    if not parts.is_cut:
+        return parse_verdicts(asked, text)
+    if asked.judged and has_reasoning_end(TEXT_SEPARATOR.join(list_all_texts(asked.judged()))):
+        raise UnreadableReply(
+            "A judged text holds the end of a model's thoughts, as the reply does: its verdict may be a quote."
+        )
+    # All that follows a mark may be one object that holds others in its strings.
+    after = next(filter(None, (parse_whole_object(asked, strip_end_marks(rest)) for rest in parts.rests)), None)
+    after = after or parse_verdicts(asked, parts.spoken)
+    before = parse_before_reasoning(asked, parts)
+    if before and before[0] != after[0]:
+        raise UnreadableReply("The reply gives one verdict before its thoughts and another after them.")
+    return after
+
+
+def parse_before_reasoning(asked: ReplyContext, parts: SplitReply) -> ParsedVerdicts | None:
+    """A reply before the thoughts: any verdict before a mark that opens them, else one that is all there is."""
+    before = parts.before
+    try:
+        if parts.is_opened:
+            return parse_verdicts(asked, before)
+        if wants_text(asked.spec):
+            (aspect,) = asked.spec.aspects
+            return parse_verdicts(asked, before) if match_line_label(aspect, before.strip()) else None
+        return parse_whole_object(asked, strip_end_marks(before))
+    except UnreadableReply:
+        return None
+
+
+def parse_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+    if asked.alone:
+        return parse_verdict_alone(asked, text)
+    return parse_text_verdicts(asked, text) if wants_text(asked.spec) else parse_json_verdicts(asked, text)
+
+
+def parse_verdict_alone(asked: ReplyContext, text: str) -> ParsedVerdicts:
+    """The verdict without its reasons: an object, or of a single aspect the one label that is the whole reply."""
+    said = strip_fence(strip_end_marks(text))
+    if len(asked.spec.aspects) == 1 and len(said.splitlines()) == 1 and not asked.in_line:
+        (aspect,) = asked.spec.aspects
+        if label := match_line_label(aspect, said):
+            return {aspect.key: parse_text_verdict(asked.spec, aspect, label)}, ""
+    return parse_json_verdicts(asked, text)
+
+
+DICTATED_ERROR: Final = (
+    "The whole reply repeats a passage of a judged text, word for word. "
+    "Its verdict does not count until a person confirms it."
+)
+
+MIN_DICTATED_LENGTH: Final = 40  # characters; a shorter reply may be a label that a text happens to hold
+
+OPENING_TOKENS: Final = re.compile(r"\A(?:\s*<\|\w{1,40}\|>)+")
+
+
+def reply_state(read: ParsedReply | UnparsedReply, replies: Sequence[str], judged: JudgedTexts) -> CallState:
+    """The state of a call whose last reply was read so; ``replies`` is its conversation, oldest first.
+
+    An earlier reply counts too: a verdict that follows from dictated reasons is no more the judge's own.
+    """
+    if isinstance(read, UnparsedReply):
+        return read.state
+    return CallState.SUSPECT if is_dictated_reply(replies, judged) else CallState.ANSWERED
+
+
+def is_dictated_reply(replies: Iterable[str], judged: JudgedTexts) -> bool:
+    """Whether one of the replies, of 40 characters or more, is a passage of a judged text and nothing else."""
+    said = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
+    said |= {strip_last_lead(text) for text in said}
+    whole = [text for text in said if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
+    if not whole:
+        return False
+    texts = [unescape_text(text) for text in list_all_texts(judged()) if len(text) >= MIN_DICTATED_LENGTH / 2]
+    return any(repeats_passage(reply, texts, reply_members(reply)) for reply in whole)
+
+
+def strip_reply_marks(text: str) -> str:
+    """The text without code fence, tag, tokens and end marks around it."""
+    return strip_fence(OPENING_TOKENS.sub("", strip_end_marks(text)))
+
+
+def strip_last_lead(text: str) -> str:
+    """The text without “Final verdict:” before the label on its last line, which a judge may have added."""
+    before, parted, last = text.rpartition("\n")
+    return f"{before}{parted}{strip_lead(last) or last}"
+
+
+def reply_members(reply: str) -> Iterator[str]:
+    """The members of a reply that is one JSON object, each with its key: their order may have been changed."""
+    found = parse_sole_object(reply) if reply.startswith("{") else None
+    if found is not None:
+        yield from leaf_texts(unwrap_members(found))
+
+
+def leaf_texts(found: dict[str, Any]) -> Iterator[str]:
+    for key, value in found.items():
+        if isinstance(value, dict):
+            yield from leaf_texts(value)
+        else:
+            yield f"{key} {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,272 @@
+"""Verdicts in plain text: a label or a number in the form that the rubric declares, or alone on the last line."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from evaluations.domain.rubrics import AspectSpec
+from evaluations.replies.label_context import (
+    TAKEN_BACK,
+    contradicts_label,
+    is_harmless_remark,
+    is_label_listed,
+    is_label_stated,
+)
+from evaluations.replies.labels import (
+    CHOICE_LEAD,
+    LABEL_ORNAMENTS,
+    LATEX,
+    SCORE_LEAD,
+    match_line_label,
+    strip_lead,
+    strip_ornaments,
+)
+from evaluations.replies.linear_patterns import PatternMatch, PatternTimedOut, find_matches
+from evaluations.replies.passages import list_all_texts
+from evaluations.replies.reply_format import verdict_pattern
+from evaluations.replies.think_tags import strip_end_marks
+from evaluations.replies.verdict_values import (
+    OPENING_TAG,
+    ParsedVerdicts,
+    ReplyContext,
+    UnreadableReply,
+    parse_text_verdict,
+    squeeze_quotation,
+    strip_fence,
+)
+
+# How what follows a label in brackets begins where it does not go on with its sentence.
+REMARK_START: Final = re.compile(
+    r"[.!:;,–—(\n-]|(?:because|since|as|due)\b|[A-Z]|[^\x00-\x7f]"
+    r"|is (?:my|the) (?:final |own )?(?:verdict|answer|choice|judge?ment|decision|winner)\b"
+)
+MAX_PATTERN_MATCHES: Final = 100  # more are a model that repeats itself
+NEARBY_LENGTH: Final = 300  # characters around a label that are looked at
+SENTENCE_ENDINGS: Final = (".", "!", "?", "。", "！", "？")
+# How a line ends whose sentence goes on in the next, or that asks for a value which is no verdict.
+LABEL_CONTINUES: Final = re.compile(
+    r"(?:\b(?:than|over|and|or|an?|beats?|vs\.?|versus|between|against|deserves|gets|chose|chosen|picked)"
+    r"|(?:\A|\s)[<>]|[=,/&+])"
+    r"[\s*_`\"'“(]*\Z"
+    r"|\b(?:correct|right|gold|reference|expected|true) (?:answer|option|choice|output)\b|\bthe question\b",
+    re.IGNORECASE,
+)
+# What may precede a word like “Verdict” in its clause, and how a number is written that has a sign.
+OWN_VERDICT_WORD: Final = re.compile(
+    r"(?:\A|[^\w\s*_#>|\"'“(<[-]"
+    r"|\b(?:my|the|our|final|overall|total|own|so|thus|therefore|hence|finally|and|is|as|an?|this|with|following|combined"
+    r"|resulting|single))[\s*_#>|\"'“(<[-]*\Z",
+    re.IGNORECASE,
+)
+NUMBER_SIGN: Final = re.compile(r"(?:[-−–+.,~∼≈<≤≥±¬!≠?$€£/^]|(?<![\w\"'/-])>)\Z")
+# So many lines may follow the one that holds a label.
+MAX_LAST_LINES: Final = 6
+
+
+def parse_text_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+    """The label in the declared form, or alone on the last line. Labels inside prose never count."""
+    (aspect,) = asked.spec.aspects
+    text = text.strip()
+    labels = find_labels_at_end(asked, text) or find_labels_before_remark(asked, text)
+    if not labels:
+        raise UnreadableReply("The reply does not end in a verdict of the form that the rubric declares.")
+    labels += find_other_statements(aspect, strip_end_marks(text))
+    verdicts = {parse_text_verdict(asked.spec, aspect, label) for label in labels}
+    if len(verdicts) > 1:
+        raise UnreadableReply(f"The reply gives more than one verdict: {', '.join(dict.fromkeys(labels))}.")
+    return {aspect.key: verdicts.pop()}, text
+
+
+def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
+    """The labels in the declared form, also where marks that say nothing follow them; else that of the last line."""
+    (aspect,) = asked.spec.aspects
+    pattern = verdict_pattern(asked.spec)
+    if asked.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
+        return []
+    plain = strip_end_marks(text)
+    found = (
+        next(filter(None, (find_pattern_labels(asked, pattern, form) for form in reply_variants(text, plain))), [])
+        if pattern
+        else []
+    )
+    return found or parse_last_line(aspect, plain)
+
+
+def reply_variants(text: str, plain: str) -> Iterator[str]:
+    """The reply as it is, and without what is around its verdict or in it and says nothing; each only once."""
+    yield text
+    if plain != text:
+        yield plain
+    if (bare := strip_ornaments(plain)) != plain:
+        yield bare
+    if "**" in plain:
+        yield plain.replace("**", "")
+    if "\\" in plain:
+        yield LATEX.sub(r"\1", plain)
+
+
+def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[str]:
+    """Every label that the rubric's pattern finds and nothing beside it denies: its one group, or the whole match.
+
+    Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
+    """
+    found = find_stored_pattern(pattern, text)
+    befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in found]
+    if len(found) > MAX_PATTERN_MATCHES or any(map(is_label_listed, befores)):
+        return []
+    behinds = [text_after_match(one, text) for one in found]
+    own = [
+        one
+        for one, *around in zip(found, befores, behinds, strict=True)
+        if is_label_stated(*around) and is_own_label(one, text)
+    ]
+    if found and not own and found[-1].end > len(text.rstrip().rpartition("\n")[0]):
+        raise UnreadableReply("The reply denies the verdict that it ends in, or gives it as another's.")
+    found, judged = own, asked.judged
+    if found and is_label_retracted(asked, found[-1].label, text[found[-1].end :]):
+        raise UnreadableReply("The reply takes its verdict back.")
+    if not found or judged is None:
+        return [one.label for one in found]
+    last = squeeze_quotation(text.strip().splitlines()[-1].strip(LABEL_ORNAMENTS)) if text.strip() else ""
+    if all(last == squeeze_quotation(one.text) for one in found):
+        return [one.label for one in found]
+    texts = [squeeze_quotation(one) for one in list_all_texts(judged())]
+    own = [
+        one
+        for one in found
+        if last == (words := squeeze_quotation(one.text)) or not any(words in text for text in texts)
+    ]
+    return [one.label for one in own]
+
+
+def text_after_match(one: PatternMatch, text: str) -> str:
+    """What follows a match, or the label in it where no more words belong to the match."""
+    tail = text[one.span[1] : one.end]
+    end = one.span[1] if one.label and not re.search(r"[^\W_]{2}", tail) else one.end
+    return text[end : one.end + NEARBY_LENGTH].lstrip("])")
+
+
+def is_own_label(one: PatternMatch, text: str) -> bool:
+    """Whether a label is whole, with the sign before it, and the word that leads on to it says no more of itself.
+
+    “Clarity score: 4” is not the score, and “Score: -4” is not 4.
+    """
+    first = one.span[0]
+    if first <= one.start:
+        return True
+    lead = text[one.start : first]
+    return not NUMBER_SIGN.search(lead) and (
+        not lead[0].isalpha()
+        or bool(OWN_VERDICT_WORD.search(text[max(one.start - NEARBY_LENGTH, 0) : one.start].rpartition("\n")[2]))
+    )
+
+
+def is_label_retracted(asked: ReplyContext, label: str, remark: str) -> bool:
+    """Whether the words behind a label that a pattern found take it back, or give the verdict to another."""
+    if not re.search(r"\w", remark):
+        return False
+    (aspect,) = asked.spec.aspects
+    if aspect.scale_min is None:
+        label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
+    return bool(label and (TAKEN_BACK.search(remark) or contradicts_label(aspect, label, remark)))
+
+
+def find_stored_pattern(pattern: str, text: str) -> list[PatternMatch]:
+    """Where the pattern of a stored rubric matches. Unreadable where that takes too long."""
+    try:
+        return find_matches(pattern, text) if pattern else []
+    except PatternTimedOut as error:
+        raise UnreadableReply(str(error)) from None
+
+
+def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
+    """The last line that is not empty, where it states one label and nothing else."""
+    lines = [line for line in strip_fence(text).splitlines() if line.strip(" \t`")]
+    label = match_line_label(aspect, OPENING_TAG.sub("", lines[-1])) if lines else None
+    if label and len(lines) > 1:
+        before = lines[-2][-NEARBY_LENGTH:].rstrip(" *_`\"'”’)")
+        leads_on = not before.endswith(SENTENCE_ENDINGS)
+        if leads_on and (LABEL_CONTINUES.search(before) or not is_label_stated(before, "")):
+            return []
+        if lines[-1].strip(LABEL_ORNAMENTS).isdecimal() and is_foreign_number(aspect, lines, before):
+            return []
+    return [label] if label else []
+
+
+def is_foreign_number(aspect: AspectSpec, lines: Sequence[str], before: str) -> bool:
+    """Whether a number on the last line goes on with a list, or is the value of something else."""
+    number = int(lines[-1].strip(LABEL_ORNAMENTS))
+    if re.match(rf"\W{{0,9}}{number - 1}[.)]", lines[-2]):
+        return True
+    is_led = before.endswith((":", "：", "=")) or re.search(r"\b(?:is|of)\Z", before) is not None
+    if is_led and aspect.scale_min is not None and re.search(r"\b(?:score|rate|rating|grade)\b", before, re.IGNORECASE):
+        return False
+    return is_led and match_line_label(aspect, f"{before} {number}") is None
+
+
+def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
+    """The labels of lines that say “Verdict:” or the like, that are one in brackets, or that precede the last line.
+
+    Where labels are in brackets, a letter without them names anything: the answer to a question, for one.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    leads = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
+    if marked := bracketed_label_pattern(aspect):
+        said = [strip_lead(line) or line for line in lines if "[" in line]
+        return [label for label in marked for line in said if line.strip(LABEL_ORNAMENTS) == label]
+    found = [label for line in lines if strip_lead(line, leads) and (label := match_line_label(aspect, line))]
+    if len(lines) > 1 and match_line_label(aspect, lines[-1]):
+        found += [label for label in [match_line_label(aspect, lines[-2])] if label]
+    return found
+
+
+# ---- a remark after the label --------------------------------------------------------------
+
+
+def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
+    """The label that a remark follows which leaves it standing, on its own line or behind a label in brackets."""
+    (aspect,) = asked.spec.aspects
+    for head, remark in chain(split_after_lines(text), () if asked.is_cut_off else split_after_brackets(aspect, text)):
+        labels = find_labels_at_end(replace(asked, in_line=False), head)
+        if labels:
+            one = labels[0]
+            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(asked, one)
+            is_closed = not asked.is_cut_off or one in bracketed_label_pattern(aspect)
+            return labels if is_own and is_closed and is_harmless_remark(aspect, one, remark) else []
+    return []
+
+
+def split_after_lines(text: str) -> Iterator[tuple[str, str]]:
+    """The reply in two, at the end of each of its last lines."""
+    lines = text.splitlines(keepends=True)
+    for count in range(1, min(MAX_LAST_LINES, len(lines))):
+        yield "".join(lines[:-count]), "".join(lines[-count:])
+
+
+def split_after_brackets(aspect: AspectSpec, text: str) -> Iterator[tuple[str, str]]:
+    """The reply in two, behind the last of each label in brackets, where a remark of its own begins there."""
+    for label in bracketed_label_pattern(aspect):
+        head, found, remark = text.rpartition(label)
+        remark = remark.lstrip("*_`\"'”’ ")
+        if found and REMARK_START.match(remark):
+            yield head + label, remark
+
+
+def bracketed_label_pattern(aspect: AspectSpec) -> list[str]:
+    return [label for label in map(aspect.label, aspect.choices) if label.startswith("[") and label.endswith("]")]
+
+
+def find_all_labels(aspect: AspectSpec, text: str) -> set[str]:
+    """Labels in brackets wherever they stand, and those that are a whole line."""
+    lines = {label for line in text.splitlines() if (label := match_line_label(aspect, line))}
+    return lines | {label for label in bracketed_label_pattern(aspect) if label in text}
+
+
+def is_planted_label(asked: ReplyContext, label: str) -> bool:
+    """Whether a judged text holds the label in brackets, or as a whole line."""
+    if asked.judged is None:
+        return False
+    (aspect,) = asked.spec.aspects
+    return any(label in find_all_labels(aspect, text) for text in list_all_texts(asked.judged()))

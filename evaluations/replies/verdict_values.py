@@ -1,0 +1,125 @@
+"""The choice or score that a value in a reply stands for."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import Final
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.domain.texts import PairTexts, ResponseTexts
+from evaluations.replies.label_context import choice_by_label
+from evaluations.replies.labels import NUMBER, bare_number, match_json_label
+from evaluations.replies.reply_format import (
+    MAX_SCALE_VALUES,
+    format_range,
+    format_value,
+    is_pointwise,
+    reply_key,
+    reply_labels,
+    scale_values,
+    snap_to_scale,
+)
+
+# In what a reply says of a verdict: quotes of any kind, escaped or not, are left out where it is compared.
+QUOTE_MARKS: Final = "\"'“”„‘’«»\\`"
+OPENING_TAG: Final = re.compile(
+    r"\A\s*<(?:answer|output|solution|response|final|final_answer|verdict|result)>", re.IGNORECASE
+)
+
+VerdictValue = Choice | float
+ParsedVerdicts = tuple[dict[str, VerdictValue], str]  # by aspect, and the rationale
+JudgedTexts = Callable[[], PairTexts | ResponseTexts]
+
+
+class UnreadableReply(Exception):
+    pass
+
+
+class QuotedVerdict(UnreadableReply):
+    """A verdict that is not the judge's own."""
+
+
+@dataclass(frozen=True)
+class ReplyContext:
+    """What a reply answers.
+
+    ``alone``: with a verdict without reasons; ``is_cut_off``: it ended at the token limit, ``in_line`` amid a line.
+    """
+
+    spec: RubricSpec
+    judged: JudgedTexts | None = None
+    alone: bool = False
+    is_cut_off: bool = False
+    in_line: bool = False
+
+
+# ---- one verdict ---------------------------------------------------------------------------
+
+
+def parse_verdict_value(spec: RubricSpec, aspect: AspectSpec, given: object) -> VerdictValue:
+    return parse_score(aspect, given) if is_pointwise(spec) else parse_choice(aspect, given)
+
+
+def parse_text_verdict(spec: RubricSpec, aspect: AspectSpec, label: str) -> VerdictValue:
+    """In plain text a number is written as a word, on every scale."""
+    is_number = is_pointwise(spec) and NUMBER.fullmatch(label.strip())
+    return parse_verdict_value(spec, aspect, float(label) if is_number else label)
+
+
+def parse_choice(aspect: AspectSpec, label: object) -> Choice:
+    """The choice that the label stands for; Unreadable where it was not offered."""
+    if isinstance(label, list) and len(label) == 1:
+        (label,) = label
+    if isinstance(label, int) and not isinstance(label, bool):
+        label = str(label) if abs(label) < MAX_SCALE_VALUES else ""
+    given = match_json_label(aspect, label) if isinstance(label, str) else None
+    if given is None:
+        raise not_offered_message(aspect, label)
+    return choice_by_label(aspect, given)
+
+
+def parse_score(aspect: AspectSpec, given: object) -> float:
+    """The value that was given; Unreadable off the scale: it is never moved onto it.
+
+    A number in quotes counts where the schema offers it so: on a scale in steps.
+    """
+    by_word = {format_value(value): value for value in scale_values(aspect)}
+    if isinstance(given, str) and (word := bare_number(aspect, given)) in by_word:
+        return by_word[word]
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    value = snap_to_scale(aspect, given) if is_number else None  # type: ignore[arg-type]
+    if value is None:
+        raise not_offered_message(aspect, given)
+    return value
+
+
+def not_offered_message(aspect: AspectSpec, given: object) -> UnreadableReply:
+    offered = reply_labels(aspect)
+    wanted = f"offered were {', '.join(offered)}" if offered else f"wanted was {format_range(aspect)}"
+    return UnreadableReply(f"The reply gives {excerpt_value(given)} for {reply_key(aspect)}; {wanted}.")
+
+
+def excerpt_value(given: object) -> str:
+    return json.dumps(given, ensure_ascii=False)[:80]
+
+
+# ---- the words of a reply ------------------------------------------------------------------
+
+
+def strip_fence(reply: str) -> str:
+    """The reply, without a code fence or a tag around all of it."""
+    text = OPENING_TAG.sub("", reply.strip(), count=1)
+    if text.startswith("```"):
+        text = text.removesuffix("```")[3:].lstrip(ascii_letters)
+    return text.strip()
+
+
+def squeeze_quotation(text: str) -> str:
+    """The text as it is compared with a quotation of it: without white space and quotes, in one case."""
+    text = "".join(text.split()).casefold()
+    for quote in QUOTE_MARKS:
+        text = text.replace(quote, "")
+    return text

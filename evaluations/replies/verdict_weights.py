@@ -1,0 +1,224 @@
+"""Verdicts weighted by the probabilities of the reply's tokens."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import exp
+from typing import Any, Final
+
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
+from evaluations.domain.judges import ReplyToken
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.domain.texts import replace_unstorable
+from evaluations.replies.labels import LABEL_ORNAMENTS
+from evaluations.replies.linear_patterns import PatternTimedOut, find_matches
+from evaluations.replies.reply_format import (
+    MAX_SCALE_VALUES,
+    format_value,
+    is_pointwise,
+    reply_key,
+    scale_ends,
+    scale_values,
+    verdict_pattern,
+)
+from evaluations.replies.reply_parser import ParsedReply
+
+# What a choice is worth, to the side that it names first.
+CHOICE_WORTH: Final[Mapping[Choice, float]] = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.BOTH_BAD: 0.5, Choice.B: 0.0}
+# Of the probability: so much must lie on labels that were offered, and so little on tokens that begin several.
+MIN_LABEL_MASS: Final = 0.5
+MAX_AMBIGUOUS_MASS: Final = 0.05
+# A token may hold the mark before a label and the one after it.
+LABEL_PREFIX_MARKS: Final = " \t\n\"'*_`“"
+LABEL_END: Final = re.compile(r"[\"'*`”,}\n]")
+JSON_VALUE: Final = r'"\s*{key}\s*"\s*:\s*(?:"([^"\\]*)"|([-+.\d]+))'
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class WeighedReply:
+    """Aspect key → weight where it is known, and the verdict's tokens with their likeliest alternatives.
+
+    Pairwise: how far towards A, from 1 to 0, in terms of A and B as stored. Pointwise: the mean value.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    tokens: Mapping[str, list[Any]] = field(default_factory=dict)
+
+
+def weigh_verdicts(
+    spec: RubricSpec, shown: ShownOrder, told: ParsedReply, text: str, tokens: Sequence[ReplyToken]
+) -> WeighedReply:
+    """Weigh what was read from ``text`` by the probabilities of its tokens."""
+    begins = token_offsets(text, tokens)
+    if begins is None:
+        return WeighedReply()
+    weights, kept = {}, {}
+    for aspect in spec.aspects:
+        span = locate_verdict(spec, aspect, text)
+        offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
+        if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, told):
+            continue
+        at = [
+            place
+            for place, token in enumerate(tokens)
+            if token_overlaps(begins[place], token, span_in_bytes(text, span))
+        ]
+        kept[aspect.key] = [compact_token(tokens[place]) for place in at]
+        weight = weighted_mean(offered, span_in_bytes(text, span), [(begins[place], tokens[place]) for place in at])
+        if weight is not None:
+            flipped = shown == ShownOrder.SWAPPED and not is_pointwise(spec)
+            weights[aspect.key] = round(1 - weight if flipped else weight, 6)
+    return WeighedReply(weights, kept)
+
+
+def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> float | None:
+    """What was read, as the number that it is worth in the order shown."""
+    if aspect.key in told.scores:
+        return told.scores[aspect.key]
+    choice = told.choices.get(aspect.key)
+    if choice is None:
+        return None
+    return CHOICE_WORTH[FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice]
+
+
+# ---- places --------------------------------------------------------------------------------
+
+
+def token_offsets(text: str, tokens: Sequence[ReplyToken]) -> list[int] | None:
+    """Where each token begins, in bytes of the reply; None where they do not spell it out.
+
+    Servers may tell of tokens before it (reasoning that they cut off) and after it (an end mark).
+    """
+    if not tokens:
+        return None
+    offset = b"".join(token.text for token in tokens).rfind(text.encode())
+    if offset < 0:
+        return None
+    ends = accumulate((len(token.text) for token in tokens), initial=-offset)
+    return list(ends)[:-1]
+
+
+def span_in_bytes(text: str, span: Span) -> Span:
+    begin = len(text[: span[0]].encode())
+    return begin, begin + len(text[slice(*span)].encode())
+
+
+def token_overlaps(begin: int, token: ReplyToken, span: Span) -> bool:
+    return begin < span[1] and begin + len(token.text) > span[0]
+
+
+def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | None:
+    """Where the verdict stands: the last value under its key, else the last of the declared form, else a last line."""
+    in_json = [*re.finditer(JSON_VALUE.format(key=re.escape(reply_key(aspect))), text, re.IGNORECASE)]
+    if in_json:
+        return trim_span(text, in_json[-1].span(in_json[-1].lastindex or 0), " ")
+    pattern = verdict_pattern(spec)
+    try:
+        declared = find_matches(pattern, text) if pattern else []
+    except PatternTimedOut:
+        return None
+    if declared:
+        return trim_span(text, declared[-1].span, " ")
+    end = len(text.rstrip())
+    return trim_span(text, (text.rfind("\n", 0, end) + 1, end), LABEL_ORNAMENTS)
+
+
+def trim_span(text: str, span: Span, marks: str) -> Span | None:
+    """The span without what stands round its label; None where nothing is left."""
+    inside = text[slice(*span)]
+    begin, end = span[0] + len(inside) - len(inside.lstrip(marks)), span[1] - len(inside) + len(inside.rstrip(marks))
+    return (begin, end) if begin < end else None
+
+
+# ---- labels --------------------------------------------------------------------------------
+
+
+def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
+    """Every label that could have stood there, in one case → what it is worth."""
+    if not is_pointwise(spec):
+        labels = [(aspect.label(choice).casefold(), CHOICE_WORTH[choice]) for choice in aspect.choices]
+        return dict(labels) | {label.strip(LABEL_ORNAMENTS): worth for label, worth in labels}
+    decimals = len(written.partition(".")[2])
+    values = scale_values(aspect) or scale_grid(aspect, max(decimals, 1))
+    return {format_value(value): value for value in values} | {f"{value:.{decimals or 1}f}": value for value in values}
+
+
+def scale_grid(aspect: AspectSpec, decimals: int) -> list[float]:
+    """A scale without steps, in numbers as long as the one written; none where they are too many."""
+    low, high = scale_ends(aspect)
+    count = round((high - low) * 10**decimals) + 1
+    return [round(low + place / 10**decimals, decimals) for place in range(count)] if count <= MAX_SCALE_VALUES else []
+
+
+def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) -> set[float]:
+    """What the labels are worth that this is, or that begin so: one value, several, or none."""
+    if ended:
+        return {offered[begun]} if begun in offered else set()
+    return {value for label, value in offered.items() if label.startswith(begun)}
+
+
+# ---- probabilities -------------------------------------------------------------------------
+
+
+@dataclass
+class ProbabilityTally:
+    """How much of the probability lies on each value, and on tokens that begin labels of several."""
+
+    on_values: dict[float, float] = field(default_factory=dict)
+    ambiguous: float = 0.0
+
+    def add(self, meant: set[float], chance: float) -> None:
+        if len(meant) == 1:
+            (value,) = meant
+            self.on_values[value] = self.on_values.get(value, 0.0) + chance
+        elif meant:
+            self.ambiguous += chance
+
+    def mean(self) -> float | None:
+        told = sum(self.on_values.values())
+        if told < MIN_LABEL_MASS or self.ambiguous > MAX_AMBIGUOUS_MASS * told:
+            return None
+        return sum(value * chance for value, chance in self.on_values.items()) / told
+
+
+def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tuple[int, ReplyToken]]) -> float | None:
+    """The mean worth of the labels by their probability; None where it is unknown.
+
+    Token by token: what could have stood in the place of one is counted there, and what did stand
+    is carried on until it can mean one value alone.
+    """
+    tally, chance, begun = ProbabilityTally(), 1.0, ""
+    for place, (begin, token) in enumerate(tokens):
+        for other, logprob in token.likeliest:
+            if other != token.text:
+                tally.add(alternative_worth(offered, begun, other, is_first=not place), chance * exp(logprob))
+        begun += token.text[max(span[0] - begin, 0) : span[1] - begin].decode(errors="replace").casefold()
+        chance *= exp(token.logprob)
+        meant = matching_worths(offered, begun, ended=place == len(tokens) - 1)
+        if len(meant) == 1:
+            tally.add(meant, chance)
+            break
+    return tally.mean()
+
+
+def alternative_worth(offered: Mapping[str, float], begun: str, other: bytes, *, is_first: bool) -> set[float]:
+    """The worth of another token at the verdict's position."""
+    text = other.decode(errors="replace")
+    if is_first:
+        text = text.lstrip(LABEL_PREFIX_MARKS)
+    end = LABEL_END.search(text)
+    rest = text[: end.start()] if end else text
+    return matching_worths(offered, begun + rest.rstrip().casefold(), ended=end is not None)
+
+
+def compact_token(token: ReplyToken) -> list[Any]:
+    """What is kept of a token: its text, its log probability, and those of the likeliest others."""
+    others = [[readable_bytes(other), round(logprob, 4)] for other, logprob in token.likeliest]
+    return [readable_bytes(token.text), round(token.logprob, 4), others]
+
+
+def readable_bytes(text: bytes) -> str:
+    return replace_unstorable(text.decode(errors="replace"))

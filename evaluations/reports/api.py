@@ -1,0 +1,242 @@
+"""The report in the API, with its charts as files."""
+
+from bisect import bisect_right
+from dataclasses import replace
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
+from django.utils.http import content_disposition_header
+from ninja import Query
+
+from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
+from evaluations.api.form_validation import clean_form, refuse_unknown_filters
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
+from evaluations.api.problems import FieldError, Problem
+from evaluations.domain.choices import Choice
+from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
+from evaluations.domain.roles import RaterKind, Scope
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.selection import list_if_small_report
+from evaluations.models.users import User
+from evaluations.reports.cells.selectors import find_comparisons_in_cell
+from evaluations.reports.chart_files import build_chart_file, find_printable_chart, get_part_name, list_part_aspects
+from evaluations.reports.forms import ReportForm
+from evaluations.reports.selectors import ALL_PARTS, build_report, get_full_report
+from evaluations.stats.full_report import BY_ASPECT, Report
+from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+
+operations = OperationRouter(tags=["report"])
+JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
+FILTERS: Final = {
+    "judge": "only these judges; may be given several times",
+    "slice": "the name of a slice",
+    "category": "of the query",
+    "candidate_1": "only comparisons of this candidate",
+    "candidate_2": "against this one",
+    "reviewer": "only these people; may be given several times",
+    "since": "votes from this day on, as 2026-01-31",
+    "until": "votes up to this day",
+    "seen": "what people had seen of the judge: nothing, blind or judge",
+    "split_rule": "split majorities: tie, drop or first",
+    "failed": "failed verdicts: exclude or tie",
+    "coding": "sides: candidate or shown",
+    "part": "of the evaluation's own split: train, dev or test",
+    "pairs": "all: every pair of reviewers, above 30 reviewers too",
+    "aspect": "of parts with a page for each aspect, the one",
+}
+REPEATABLE: Final = ("judge", "reviewer")
+STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
+
+
+def build_parameters(*more: dict[str, Any]) -> dict[str, Any]:
+    told = [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": words,
+            "schema": STRING_LIST if name in REPEATABLE else {"type": "string"},
+        }
+        for name, words in FILTERS.items()
+    ]
+    return {"parameters": [*told, *more]}
+
+
+ONLY_PARAMETER: Final = {
+    "name": "only",
+    "in": "query",
+    "required": False,
+    "description": "one part of the report alone; empty: all that you may see",
+    "schema": {"type": "string", "enum": [part.value for part in ReportPart]},
+}
+# Open to those who see everything: both can name a candidate or a person.
+FREE_FILTERS: Final = {
+    "raters": "only raters of such a name; * stands for any letters",
+    "where": "KEY=VALUE; may be given again",
+}
+RATERS_PARAMETER: Final = {
+    "name": "raters",
+    "in": "query",
+    "description": FREE_FILTERS["raters"],
+    "schema": {"type": "string"},
+}
+WHERE_PARAMETER: Final = {"name": "where", "in": "query", "description": FREE_FILTERS["where"], "schema": STRING_LIST}
+FORMAT_PARAMETER: Final = {
+    "name": "as",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string", "enum": [one.value for one in PlotFormat], "default": PlotFormat.CSV.value},
+}
+CELL_FILTERS: Final = {"judge_choice": "what the judge said", "human_choice": "what most people said"}
+CHOICE_SCHEMA: Final = {"type": "string", "enum": [one.value for one in Choice]}
+CELL_PARAMETERS: Final = [
+    {"name": name, "in": "query", "required": True, "description": words, "schema": CHOICE_SCHEMA}
+    for name, words in CELL_FILTERS.items()
+]
+FILE_RESPONSE: Final = {
+    "responses": {
+        200: {"description": "the plot", "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+    }
+}
+
+
+@operations.get_one(
+    "/evaluations/{slug:slug}/report",
+    Scope.READ,
+    dict[str, Any],
+    extra=build_parameters(ONLY_PARAMETER, RATERS_PARAMETER, WHERE_PARAMETER),
+)
+def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
+    """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug)
+    sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
+    form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
+    rules = add_free_filters(form.rules(), request.GET)
+    parts = parse_parts(request, can_see_judges(user, evaluation))
+    told: dict[str, Any] = load_visible_report(user, evaluation, rules, parts, form.cleaned_data["aspect"]).as_json()
+    return told
+
+
+@operations.get_one(
+    "/evaluations/{slug:slug}/report/plots/{slug:name}",
+    Scope.READ,
+    None,
+    extra={**build_parameters(FORMAT_PARAMETER), **FILE_RESPONSE},
+)
+def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """A plot of the report as a file, by the same filters."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug)
+    part = get_part_or_404(get_part_name(name), can_see_judges(user, evaluation))
+    form = build_report_form(request, user, evaluation, ("as",))
+    wanted = request.GET.get("as", PlotFormat.CSV.value)
+    if wanted not in list(PlotFormat):
+        fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
+        raise Problem("invalid", "There is no such format of plots.", faults=[fault])
+    aspect = form.cleaned_data["aspect"]
+    made = load_visible_report(user, evaluation, form.rules(), (part,), aspect)
+    keys = list_part_aspects(made, part)
+    plot = find_printable_chart(made, name, aspect if aspect in keys else next(iter(keys), ""))
+    if plot is None:
+        raise Http404
+    file = build_chart_file(plot.told_of(describe_scope(user, evaluation, form)), PlotFormat(wanted))
+    disposition = content_disposition_header(True, file.name) or ""
+    return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
+
+
+@operations.get_one(
+    "/evaluations/{slug:slug}/report/cell", Scope.READ, ComparisonPageOut, extra=build_parameters(*CELL_PARAMETERS)
+)
+def list_cell(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
+    """The comparisons that one cell of a judge's confusion matrix counts: one `judge`, one `aspect`, both choices."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug)
+    if not can_see_judges(user, evaluation):
+        raise Problem("forbidden", "The choices of judges are not shown to reviewers of this evaluation.")
+    form = build_report_form(request, user, evaluation, (*CELL_FILTERS, "cursor", "limit"))
+    rules, comparisons = form.rules(), visible_comparisons(user, evaluation)
+    judge = get_judge_or_404(evaluation, form)
+    said: tuple[str, str] = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
+    ids = find_comparisons_in_cell(evaluation, comparisons, form.cleaned_data["aspect"], judge.pk, *said, rules=rules)
+    start = bisect_right(ids, decode_cursor(paging))
+    shown = ids[start : start + paging.limit]
+    rows = list(select_row_columns(comparisons.filter(pk__in=shown)))
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules) or rows)
+    more = encode_cursor(shown[-1]) if len(ids) > start + len(shown) else None
+    return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=more, is_whole=True)
+
+
+def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
+    names = form.cleaned_data["judge"]
+    if len(names) != 1:
+        fault = FieldError("query.judge", "Name one judge.")
+        raise Problem("invalid", "A cell is of one judge.", faults=[fault])
+    found: Rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.JUDGE, name=names[0])
+    return found
+
+
+def build_report_form(request: HttpRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]) -> ReportForm:
+    form = ReportForm(
+        request.GET,
+        evaluation=evaluation,
+        sees_all=is_allowed(user, Action.SEE_ALL, evaluation),
+        sees_judges=can_see_judges(user, evaluation),
+    )
+    refuse_unknown_filters(request.GET.dict(), form, besides)
+    clean_form(form, "query")
+    return form
+
+
+def add_free_filters(rules: ReportRules, asked: QueryDict) -> ReportRules:
+    """By names of raters, and by keys and values that no field of the form knows."""
+    where = []
+    for pair in asked.getlist("where"):
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            fault = FieldError("query.where", "Write it as key=value, for example category=math.")
+            raise Problem("invalid", "“where” is a key and its value.", faults=[fault])
+        where.append((key, value))
+    return replace(rules, raters=asked.get("raters") or rules.raters, where=(*rules.where, *where))
+
+
+def parse_parts(request: HttpRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
+    if asked_for := request.GET.get("only", ""):
+        return (get_part_or_404(asked_for, sees_judges),)
+    return ALL_PARTS if sees_judges else tuple(part for part in ReportPart if part not in JUDGE_PARTS)
+
+
+def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
+    if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
+        raise Http404
+    return ReportPart(name)
+
+
+def load_visible_report(
+    user: User, evaluation: Evaluation, rules: ReportRules, parts: tuple[ReportPart, ...], aspect: str
+) -> Report:
+    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
+    of_one = (aspect or None) if any(part in BY_ASPECT for part in parts) else None
+    sees_judges = can_see_judges(user, evaluation)
+    comparisons = visible_comparisons(user, evaluation)
+    if is_allowed(user, Action.SEE_ALL, evaluation):
+        made = get_full_report(evaluation, rules, parts=parts, aspect=of_one)
+    else:
+        made = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=of_one)
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules), judges=sees_judges)
+    return made
+
+
+def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
+    """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
+    said = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
+    if not is_allowed(user, Action.SEE_ALL, evaluation):
+        said.append(f"only comparisons that {user.username} has reviewed")
+    return "; ".join(said) + "."

@@ -1,0 +1,82 @@
+"""A cache of reports, each valid until something that it was made of changes."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from django.core.cache import caches
+from django.db.models import Max
+
+from evaluations.domain.judges import ACTIVE_RUN_STATES
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.judges import Rater
+from evaluations.models.runs import Run
+from evaluations.verdicts.array_cache import PROGRAM_VERSION
+
+Made = TypeVar("Made")
+
+logger = logging.getLogger(__name__)
+
+REPORT_CACHE_SECONDS: Final = 24 * 60 * 60
+EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a transaction with an Event ends
+
+
+def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
+    """The result of ``make``, computed once for each state of the evaluation. ``asked``: everything else it depends on.
+
+    What changes while it is made may be in it or not: then it is for this one who asked, and for nobody else.
+    """
+    state = read_evaluation_state(evaluation)
+    if state is None:
+        return make()
+    # Whoever asks may hold the evaluation's own columns as they were before its last change.
+    held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
+    key = hashlib.sha256(repr((held, asked, state, PROGRAM_VERSION)).encode()).hexdigest()
+    found: Made | None = read_cached_report(key)
+    if found is None:
+        found = make()
+        if read_evaluation_state(evaluation) == state:
+            save_cached_report(key, found)
+    return found
+
+
+def save_cached_report(key: str, made: object) -> None:
+    """As far as there is room for it."""
+    try:
+        caches["reports"].set(key, made, REPORT_CACHE_SECONDS)
+    except OSError:
+        logger.warning("A report could not be remembered, and is made again each time", exc_info=True)
+
+
+def read_cached_report(key: str) -> Any:
+    """The cached result; None if there is none or it cannot be read: unpickling damaged data may raise anything."""
+    try:
+        return caches["reports"].get(key)
+    except Exception:
+        logger.warning("A remembered report could not be read, and is made again", exc_info=True)
+        return None
+
+
+def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
+    """A value that differs after every change to the evaluation; None while a run changes its calls.
+
+    Every rater says for itself when it last gave a verdict, a call of it ended or it drew a comparison, and every
+    other change by a person is an Event, so that no row is shared by all who write.
+    """
+    runs = list(Run.objects.filter(evaluation=evaluation).values_list("pk", "state").order_by("pk"))
+    if any(state in ACTIVE_RUN_STATES for _, state in runs):
+        return None
+    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("bookmarks__drawn_at"))
+    said = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
+    changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
+    return tuple(runs), tuple(said), list_last_events(evaluation), changed
+
+
+def list_last_events(evaluation: Evaluation) -> tuple[object, ...]:
+    """The last number alone would be too little: one that was given earlier may be committed later, and after a
+
+    restored backup numbers are given again, though not at the same moment.
+    """
+    events = Event.objects.filter(evaluation=evaluation).order_by("-pk")
+    return tuple(events.values_list("pk", "created_at")[:EVENTS_IN_FLIGHT])

@@ -1,0 +1,60 @@
+"""The comparisons behind one cell of a judge's confusion matrix."""
+
+from django.db.models import QuerySet
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.reports import ReportRules
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import Aspect
+from evaluations.models.selection import select_report_comparisons
+from evaluations.stats.judge_verdicts import consolidate_verdicts
+from evaluations.stats.majority import effective_split_rule, majority_of_votes
+from evaluations.verdicts.arrays import list_counted_raters, read_verdict_arrays
+from evaluations.verdicts.asked_aspects import get_offered_choices, read_asked_aspects
+from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
+from evaluations.verdicts.people_arrays import COUNTED_KNOWLEDGE
+
+
+def find_comparisons_in_cell(
+    evaluation: Evaluation,
+    comparisons: QuerySet[Comparison],
+    aspect: str,
+    judge_rater_id: int,
+    judge_choice: str,
+    human_choice: str,
+    rules: ReportRules | None = None,
+) -> list[int]:
+    """The ids of the comparisons that one cell of a judge's confusion matrix counts, in order."""
+    rules = rules or ReportRules()
+    row, column = encode_choice(judge_choice), encode_choice(human_choice)
+    about = Aspect.objects.filter(evaluation=evaluation, key=aspect).first()
+    if about is None:
+        raise InputRefused(f"This evaluation has no aspect “{aspect}”.")
+    everyone = list_counted_raters(evaluation, rules)
+    raters = [rater for rater in everyone if rater.kind != RaterKind.JUDGE or rater.pk == judge_rater_id]
+    wanted = select_report_comparisons(comparisons, evaluation, rules)
+    gathered = read_verdict_arrays(
+        index_report_comparisons(get_comparison_table(evaluation), wanted), wanted, raters, rules
+    )
+    items = len(gathered.comparisons)
+    people = gathered.votes(about).between(rules.since, rules.until).where(*COUNTED_KNOWLEDGE[rules.seen])
+    asked = read_asked_aspects(evaluation, wanted, everyone)
+    offered = get_offered_choices(asked.about(about.pk), gathered.preferred.has_tie(about.pk))
+    human = majority_of_votes(people.item, people.choice, items, effective_split_rule(rules.split_rule, offered)).choice
+    judge = next((rater for rater in raters if rater.pk == judge_rater_id), None)
+    if judge is None:
+        return []
+    own = consolidate_verdicts(*gathered.said(judge, about), items, rules.failed).choice
+    return [int(found) for found in gathered.comparisons[(own == row) & (human == column)]]
+
+
+def encode_choice(choice: str) -> int:
+    try:
+        return PACKED_CHOICES.index(Choice(choice))
+    except ValueError:
+        known = ", ".join(PACKED_CHOICES)
+        raise InputRefused(f"“{choice}” is no choice: it is one of {known}.") from None

@@ -1,0 +1,222 @@
+"""The filters, rules and layout of a report, all of them in the query string."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+from django.utils.datastructures import MultiValueDict
+
+from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SideCoding, SplitRule, candidate_conditions
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.splits import SplitPart
+from evaluations.models.comparisons import Candidate, Slice
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.selection import list_categories
+
+# The first of each is what holds where nothing is said.
+SEEN_CHOICES = [
+    (SeenRule.NOTHING, "nothing of the judge, or imported"),
+    (SeenRule.BLIND, "nothing of the judge"),
+    (SeenRule.JUDGE, "the judge’s choice"),
+]
+SPLIT_CHOICES = [
+    (SplitRule.TIE, "count as ties"),
+    (SplitRule.DROP, "are left out"),
+    (SplitRule.FIRST, "go to the choice made first"),
+]
+FAILURE_CHOICES = [(FailedRule.EXCLUDE, "are left out"), (FailedRule.TIE, "count as ties")]
+CODING_CHOICES = [(SideCoding.CANDIDATE, "candidates"), (SideCoding.SHOWN, "first and second shown")]
+PART_CHOICES = [("", "all"), *((part, str(part)) for part in SplitPart)]
+PAIR_CHOICES = [("", "the 20 with most shared items, above 30 reviewers"), ("all", "all")]
+TIE_CHOICES = [("with", "with ties"), ("without", "without ties")]
+MEASURE_CHOICES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
+SORT_CHOICES = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
+
+Choices = Sequence[tuple[Any, str]]
+QueryValues = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class ActiveFilter:
+    """One value of a filter that narrows the report or changes its rules, and what is asked for without it."""
+
+    label: str
+    value: str
+    without: QueryValues
+
+
+def build_choice_field(label: str, choices: Choices, **more: Any) -> forms.ChoiceField:
+    wrong = f"“%(value)s” is nothing that “{label}” can be."
+    return forms.ChoiceField(
+        label=label, choices=choices, required=False, error_messages={"invalid_choice": wrong}, **more
+    )
+
+
+def build_multiple_choice_field(label: str, kind: str) -> forms.MultipleChoiceField:
+    wrong = f"There is no {kind} “%(value)s” here."
+    widget = forms.CheckboxSelectMultiple
+    return forms.MultipleChoiceField(
+        label=label, required=False, widget=widget, error_messages={"invalid_choice": wrong}
+    )
+
+
+def named(label: str, kind: str) -> forms.ChoiceField:
+    wrong = f"There is no {kind} “%(value)s” here."
+    return forms.ChoiceField(label=label, required=False, error_messages={"invalid_choice": wrong})
+
+
+def build_day_field(label: str) -> forms.DateField:
+    wrong = f"“{label}” is no day: write it as 2026-01-31."
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    return forms.DateField(
+        label=label, required=False, input_formats=["%Y-%m-%d"], widget=widget, error_messages={"invalid": wrong}
+    )
+
+
+class ReportForm(forms.Form):
+    """Everything may be left out. A filter that this reader may not use is no field of the form."""
+
+    judge = build_multiple_choice_field("Judges", "judge")
+    slice = named("Slice", "slice")
+    category = named("Category", "category")
+    candidate_1 = named("Candidate", "candidate")
+    candidate_2 = named("against", "candidate")
+
+    reviewer = build_multiple_choice_field("People", "reviewer")
+    since = build_day_field("Votes from")
+    until = build_day_field("Votes until")
+    seen = build_choice_field("People had seen", SEEN_CHOICES)
+    split_rule = build_choice_field("Split majorities", SPLIT_CHOICES)
+    failed = build_choice_field("Failed verdicts", FAILURE_CHOICES)
+    coding = build_choice_field("Sides are", CODING_CHOICES)
+    part = build_choice_field("Part of the split", PART_CHOICES)
+    pairs = build_choice_field("Pairs of reviewers", PAIR_CHOICES)
+
+    ties = build_choice_field("Ties", TIE_CHOICES)
+    measure = build_choice_field("Measure", MEASURE_CHOICES)
+    sort = build_choice_field("Order", SORT_CHOICES)
+    aspect = named("Aspect", "aspect")
+
+    FREQUENT: Final = ("judge", "slice", "category", "candidate_1", "candidate_2")
+    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs")
+    LAYOUT: Final = ("ties", "measure", "sort", "aspect")
+
+    def __init__(
+        self, data: MultiValueDict[str, str], *, evaluation: Evaluation, sees_all: bool, sees_judges: bool
+    ) -> None:
+        super().__init__(data)
+        raters = list(
+            Rater.objects.current().filter(evaluation=evaluation).order_by("name").values_list("kind", "name")
+        )
+        aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
+        self.offer("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
+        self.offer("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
+        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.slices = {one.name: one for one in slices}
+        self.offer("slice", [("", "all comparisons"), *((name, name) for name in self.slices)], sees_all)
+        self.offer("category", [("", "all"), *((name, name) for name in list_categories(evaluation))])
+        candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        names = [(candidate.name, candidate.name) for candidate in candidates]
+        self.offer("candidate_1", [("", "all"), *names], sees_all)
+        self.offer("candidate_2", [("", "any other"), *names], sees_all)
+        self.offer("aspect", [("", "all"), *aspects])
+
+    def offer(self, name: str, choices: Choices, is_allowed: bool = True) -> None:
+        if is_allowed:
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
+        else:
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or self.cleaned_data
+        since, until = told.get("since"), told.get("until")
+        if since and until and since > until:
+            self.add_error("until", "The last day is before the first.")
+        if told.get("candidate_1") and told.get("candidate_1") == told.get("candidate_2"):
+            self.add_error("candidate_2", "Choose two different candidates, or one and any other.")
+        return told
+
+    def rules(self) -> ReportRules:
+        told = self.cleaned_data
+        return ReportRules(
+            judges=tuple(told.get("judge", ())),
+            reviewers=tuple(told.get("reviewer", ())),
+            seen=SeenRule(told["seen"] or SeenRule.NOTHING),
+            since=told["since"],
+            until=told["until"],
+            sliced=self.slices[told["slice"]].named if told.get("slice") else None,
+            where=(
+                *build_category_filter(told),
+                *candidate_conditions(told.get("candidate_1", ""), told.get("candidate_2", "")),
+            ),
+            coding=SideCoding(told["coding"] or SideCoding.CANDIDATE),
+            split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
+            part=SplitPart(told["part"]) if told["part"] else None,
+            all_pairs=told["pairs"] == "all",
+        )
+
+    def laid_out(self, name: str) -> str:
+        """How the page is to be laid out; where nothing is said, by the first choice."""
+        choices: Choices = self.fields[name].choices  # type: ignore[attr-defined]
+        return str(self.cleaned_data[name] or choices[0][0])
+
+    def asked(self) -> QueryValues:
+        """What was asked for, by parameter, without what holds anyway."""
+        told = {name: self.cleaned_data.get(name) for name in self.fields}
+        lists = {name: value if isinstance(value, list) else [str(value)] for name, value in told.items() if value}
+        return {name: value for name, value in lists.items() if value != [self.usual(name)]}
+
+    def usual(self, name: str) -> str:
+        field = self.fields[name]
+        is_single = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.MultipleChoiceField)
+        return str(next(iter(field.choices))[0]) if is_single else ""  # type: ignore[attr-defined]
+
+    def in_force(self) -> list[ActiveFilter]:
+        """Each value that differs from what holds anyway, as the page names it."""
+        asked = self.asked()
+        return [
+            ActiveFilter(str(self.fields[name].label), self.named(name, value), remove_query_value(asked, name, value))
+            for name in (*self.FREQUENT, *self.RARE)
+            for value in asked.get(name, ())
+        ]
+
+    def named(self, name: str, value: str) -> str:
+        return str(dict(getattr(self.fields[name], "choices", ())).get(value, value))
+
+    def frequent(self) -> list[forms.BoundField]:
+        return self.offered(self.FREQUENT)
+
+    def rare(self) -> list[forms.BoundField]:
+        return self.offered(self.RARE)
+
+    def offered(self, names: Iterable[str]) -> list[forms.BoundField]:
+        """The filters that have anything to choose from, or that were used wrongly."""
+        return [self[name] for name in names if name in self.fields and (self.has_choice(name) or name in self.errors)]
+
+    def has_choice(self, name: str) -> bool:
+        choices = getattr(self.fields[name], "choices", None)
+        least = 1 if name == "reviewer" else 2
+        return choices is None or len(choices) >= least
+
+    def is_rare_set(self) -> bool:
+        """Whether a filter of those that are folded away is in use, or was used wrongly."""
+        return any(name in self.errors for name in self.RARE) or any(
+            self.data.get(name, "") not in ("", self.usual(name)) for name in self.RARE if name in self.fields
+        )
+
+    def complaints(self) -> list[str]:
+        """What cannot be, in whole sentences."""
+        return [str(message) for messages in self.errors.values() for message in messages]
+
+
+def build_category_filter(told: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return (("category", told["category"]),) if told.get("category") else ()
+
+
+def remove_query_value(asked: QueryValues, name: str, value: str) -> QueryValues:
+    left = {**asked, name: [one for one in asked[name] if one != value]}
+    return {name: values for name, values in left.items() if values}

@@ -1,0 +1,199 @@
+"""Scores of single responses in the form that the statistics take."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evaluations.domain.reports import ReportRules
+from evaluations.domain.roles import RaterKind
+from evaluations.models.column_arrays import RecordArray, group_rows, read_column_arrays
+from evaluations.models.comparisons import Candidate, Comparison, Response
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.verdicts import Score
+from evaluations.stats import coding
+from evaluations.stats.aspect_report import VoteCounts
+from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.judge_verdicts import no_choices
+from evaluations.stats.report_parts import AspectScores
+from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.votes import Votes
+from evaluations.verdicts.people_arrays import (
+    BLIND,
+    CALIBRATION,
+    COUNTED_KNOWLEDGE,
+    NOT_DRAWN,
+    SAW_JUDGE,
+    UNKNOWN,
+    PeopleVotes,
+    is_between_days,
+    number_raters,
+)
+from evaluations.verdicts.score_arrays import (
+    ResponseSides,
+    add_responses,
+    build_imported_people_votes,
+    build_reviewed_people_votes,
+    concat_people_votes,
+    read_imported_scores,
+    read_mean_scores,
+    read_response_sides,
+    read_reviewed_scores,
+)
+
+SIDES_PER_COMPARISON: Final = 2  # of a comparison
+NO_POSITIONS: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class PeopleScores:
+    """First scores of people on one aspect, by the places of their responses.
+
+    ``rows``: the same as votes without a choice, so that they count by the rules of votes. What is voted on is one
+    side of a comparison, or after all of these the response that a file scored.
+    """
+
+    rows: PeopleVotes
+    response: IntArray
+    value: FloatArray
+
+    def where(self, chosen: BoolArray) -> PersonScores:
+        return PersonScores(self.response[chosen], self.rows.votes.rater[chosen], self.value[chosen])
+
+
+@dataclass(frozen=True)
+class CountedScores:
+    """``people``: the scores that count; ``late``: where those are others, of reviews that saw the judge first."""
+
+    people: PersonScores
+    late: PersonScores
+    counts: VoteCounts
+
+
+def read_aspect_scores(
+    aspects: Sequence[Aspect],
+    raters: Sequence[Rater],
+    comparisons: QuerySet[Comparison],
+    ids: IntArray,
+    responses: QuerySet[Response],
+    rules: ReportRules,
+) -> dict[str, AspectScores]:
+    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order.
+
+    What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
+    what came in files, and what judges said, where the response stands in one of them or is one of ``responses``.
+    """
+    if not Score.all_rows.filter(rater__in=raters).exists():
+        return {}
+    scored = responses.filter(Exists(Score.objects.filter(response=OuterRef("pk"), rater__in=raters)))
+    sides = add_responses(read_response_sides(comparisons, ids), *read_column_arrays(scored.values_list("pk"), 1))
+    people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
+    given = read_people_scores(people, comparisons, ids, sides, rules)
+    means = read_mean_scores(sides, [rater.pk for rater in judges])
+    heard = given.keys() | {about for _, about in means}
+    cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
+    found = {}
+    for aspect in aspects:
+        if aspect.pk in heard:
+            by_people = count_people_scores(given.get(aspect.pk, NO_SCORES), rules)
+            found[aspect.key] = AspectScores(
+                name=aspect.name,
+                people=by_people.people,
+                late=by_people.late,
+                counts=by_people.counts,
+                names=tuple(rater.name for rater in people),
+                judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},
+                cluster=cluster,
+                candidate=candidate,
+                candidates=candidates,
+            )
+    return found
+
+
+def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """The cluster of each response, numbered from 0, the place of its candidate, and the candidates' names."""
+    known = Response.all_rows.filter(query__evaluation=evaluation)
+    response, cluster, candidate = read_column_arrays(known.values_list("pk", "query__cluster_number", "candidate"), 3)
+    place, here = sides.known(response)
+    of = np.zeros((2, len(sides.responses)), dtype=np.int64)
+    of[:, place[here]] = cluster[here], candidate[here]
+    names = dict(Candidate.objects.filter(pk__in=np.unique(of[1]).tolist()).values_list("pk", "name"))
+    in_order = sorted(names, key=lambda pk: names[pk])
+    number = np.zeros(max(in_order, default=0) + 1, dtype=np.int64)
+    number[in_order] = np.arange(len(in_order))
+    return np.unique(of[0], return_inverse=True)[1], number[of[1]], tuple(names[pk] for pk in in_order)
+
+
+def count_people_scores(given: PeopleScores, rules: ReportRules) -> CountedScores:
+    knew, rows = COUNTED_KNOWLEDGE[rules.seen], given.rows
+    chosen, saw = rows.counted(*knew), rows.counted(SAW_JUDGE)
+    return CountedScores(
+        people=given.where(chosen),
+        late=given.where(saw & ~chosen),
+        counts=VoteCounts(
+            blind=int((chosen & (rows.knew == BLIND)).sum()),
+            unknown=int((chosen & (rows.knew == UNKNOWN)).sum()),
+            saw_judge_first=int(saw.sum()),
+            not_drawn=rows.excluded(NOT_DRAWN),
+            calibration=rows.excluded(CALIBRATION),
+        ),
+    )
+
+
+# ---- people --------------------------------------------------------------------------------
+
+
+def read_people_scores(
+    people: Sequence[Rater], comparisons: QuerySet[Comparison], ids: IntArray, sides: ResponseSides, rules: ReportRules
+) -> dict[int, PeopleScores]:
+    """By aspect id, given on the days that the rules speak of."""
+    place = {rater.pk: place for place, rater in enumerate(people)}
+    in_reviews = filter_by_days(read_reviewed_scores(comparisons, place, ids), rules)
+    in_files = filter_by_days(read_imported_scores(people, sides), rules)
+    found = defaultdict(list)
+    for (about,), rows in group_rows(in_reviews, "aspect"):
+        found[about].append(build_reviewed_scores(rows, place, ids, sides))
+    for (about,), rows in group_rows(in_files, "aspect"):
+        found[about].append(build_imported_scores(rows, place, ids))
+    return {about: concat_people_scores(parts) for about, parts in found.items()}
+
+
+def filter_by_days(rows: RecordArray, rules: ReportRules) -> RecordArray:
+    return rows[is_between_days(rows["day"], rules.since, rules.until)]
+
+
+def build_reviewed_scores(
+    rows: RecordArray, place: Mapping[int, int], ids: IntArray, sides: ResponseSides
+) -> PeopleScores:
+    item = np.searchsorted(ids, rows["comparison"])
+    response = np.where(rows["side"] == 0, sides.a[item], sides.b[item])
+    votes = build_reviewed_people_votes(rows, item * SIDES_PER_COMPARISON + rows["side"], no_choices(len(rows)), place)
+    return PeopleScores(votes, response, rows["value"])
+
+
+def build_imported_scores(rows: RecordArray, place: Mapping[int, int], ids: IntArray) -> PeopleScores:
+    shown = np.full(len(rows), coding.UNKNOWN)
+    votes = Votes(
+        len(ids) * SIDES_PER_COMPARISON + rows["response"],
+        number_raters(rows["rater"], place),
+        shown,
+        no_choices(len(rows)),
+    )
+    return PeopleScores(build_imported_people_votes(votes, rows["day"]), rows["response"], rows["value"])
+
+
+def concat_people_scores(parts: Sequence[PeopleScores]) -> PeopleScores:
+    response, value = (np.concatenate([getattr(one, name) for one in parts]) for name in ("response", "value"))
+    return PeopleScores(concat_people_votes([one.rows for one in parts]), response, value)
+
+
+NO_SCORES: Final = PeopleScores(
+    build_imported_people_votes(Votes(NO_POSITIONS, NO_POSITIONS, NO_POSITIONS, NO_POSITIONS), NO_POSITIONS),
+    NO_POSITIONS,
+    np.empty(0),
+)

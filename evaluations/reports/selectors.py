@@ -1,0 +1,176 @@
+"""Reports, computed from the verdicts of an evaluation."""
+
+import hashlib
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.splits import SplitPart
+from evaluations.models.column_arrays import ComparisonIndex
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.evaluations import Evaluation, Look
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Run
+from evaluations.models.selection import select_report_comparisons, select_single_responses
+from evaluations.reports.cache import get_cached_report
+from evaluations.reports.materials import (
+    add_strata,
+    build_judge_materials,
+    iterate_aspect_materials,
+    read_verdict_weights,
+)
+from evaluations.reports.score_material import read_aspect_scores
+from evaluations.stats.aspect_report import AspectMaterial
+from evaluations.stats.full_report import Report, full_report
+from evaluations.stats.items import Items
+from evaluations.stats.judge_comparison import HeldOutLook
+from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
+from evaluations.verdicts.arrays import list_counted_raters, list_judges_in_claim_family, read_verdict_arrays
+from evaluations.verdicts.asked_aspects import (
+    AskedAspects,
+    find_judged_aspects,
+    list_aspects_in_order,
+    read_asked_aspects,
+)
+from evaluations.verdicts.comparison_arrays import build_items, get_comparison_table, index_report_comparisons
+
+
+@transaction.atomic
+def get_or_record_look(evaluation: Evaluation, results: str) -> HeldOutLook:
+    """The look at the test part with these results, recorded if they are new."""
+    sha256 = hashlib.sha256(results.encode()).hexdigest()
+    Evaluation.objects.select_for_update().get(pk=evaluation.pk)
+    looks = Look.objects.filter(evaluation=evaluation)
+    seen = looks.filter(results_sha256=sha256).first()
+    if seen is None:
+        last = looks.aggregate(last=Max("number"))["last"] or 0
+        seen = Look.objects.create(evaluation=evaluation, results_sha256=sha256, number=last + 1)
+    return HeldOutLook(seen.number)
+
+
+ALL_PARTS: Final = tuple(ReportPart)
+
+TEST_PART_RULES: Final = ReportRules(part=SplitPart.TEST)
+
+
+def get_full_report(
+    evaluation: Evaluation, rules: ReportRules, *, parts: tuple[ReportPart, ...] = ALL_PARTS, aspect: str | None = None
+) -> Report:
+    """The report on all comparisons, cached for each state of the evaluation."""
+    asked = (rules, parts, aspect)
+    return get_cached_report(
+        evaluation, asked, lambda: build_report(evaluation, None, rules, parts=parts, aspect=aspect)
+    )
+
+
+def build_report(
+    evaluation: Evaluation,
+    comparisons: QuerySet[Comparison] | None,
+    rules: ReportRules,
+    *,
+    with_judges: bool = True,
+    parts: tuple[ReportPart, ...] = ALL_PARTS,
+    aspect: str | None = None,
+) -> Report:
+    """The report on the comparisons that the reader may see; None means all of them.
+
+    ``aspect``: the one that parts with a page for each aspect are about, as `whole_report` has it; None: all.
+    """
+    everything = Comparison.objects.filter(evaluation=evaluation)
+    wanted = select_report_comparisons(
+        everything if comparisons is None else comparisons, evaluation, rules, or_responses=comparisons is None
+    )
+    raters = [rater for rater in list_counted_raters(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
+    known = get_comparison_table(evaluation)
+    narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else wanted
+    places = index_report_comparisons(known, narrowed)
+    gathered = read_verdict_arrays(places, wanted, raters, rules)
+    asked = read_asked_aspects(evaluation, narrowed, raters)
+    aspects = list_aspects_in_order(evaluation, asked)
+    judged = find_judged_aspects(gathered, raters, asked, aspects)
+    panels = find_panels(evaluation, raters)
+    heard = gathered.aspects(aspects).union(*judged.values())
+    items = add_strata(build_items(evaluation, known, places), evaluation)
+    families = {rater.name: rater.judge.family for rater in raters if rater.judge}
+    told = [one for one in aspects if one.pk in heard]
+    materials = iterate_aspect_materials(told, gathered, items, raters, asked, judged, panels, rules)
+    family = list_judges_in_claim_family(evaluation)
+    if with_judges and ReportPart.AGREEMENT in parts:
+        hidden = [rater for rater in family if rater not in raters]
+        materials = add_hidden_judges(materials, told, hidden, raters, items, places, wanted, asked, rules)
+    # Whoever sees only what they reviewed sees no response beyond it.
+    alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
+    del gathered  # it is large, and let go as soon as the last material is made
+    return full_report(
+        evaluation.slug,
+        materials,
+        StudyMaterial(items, families, len(family)),
+        rules,
+        parts,
+        group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
+        read_aspect_scores(aspects, raters, wanted, places.ids, alone, rules) if ReportPart.SCORES in parts else {},
+        no_verdicts=tuple(one.name for one in aspects if one not in told),
+        aspect=aspect,
+        look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
+    )
+
+
+def add_hidden_judges(
+    materials: Iterator[tuple[str, AspectMaterial]],
+    aspects: Sequence[Aspect],
+    hidden: Sequence[Rater],
+    shown: Sequence[Rater],
+    items: Items,
+    places: ComparisonIndex,
+    comparisons: QuerySet[Comparison],
+    asked: AskedAspects,
+    rules: ReportRules,
+) -> Iterator[tuple[str, AspectMaterial]]:
+    """The materials with the answers of judges that filters hide, since claims are controlled over all judges."""
+    if not hidden:
+        return materials
+    gathered = read_verdict_arrays(places, comparisons, hidden, rules)
+    judged = find_judged_aspects(gathered, hidden, asked, aspects)
+    by_key = {aspect.key: aspect for aspect in aspects}
+    panels = find_panels(hidden[0].evaluation, [*shown, *hidden])
+    return (
+        (
+            key,
+            replace(
+                one,
+                hidden=build_judge_materials(by_key[key], gathered, items, hidden, judged, rules),
+                hidden_panels={name: of for name, of in panels.items() if name not in one.panels},
+            ),
+        )
+        for key, one in materials
+    )
+
+
+def group_weights_by_aspect(
+    raters: Sequence[Rater], places: ComparisonIndex, aspects: Sequence[Aspect]
+) -> dict[str, dict[str, JudgeWeights]]:
+    names, keys = {rater.pk: rater.name for rater in raters}, {aspect.pk: aspect.key for aspect in aspects}
+    found: dict[str, dict[str, JudgeWeights]] = defaultdict(dict)
+    for (rater, aspect), weights in read_verdict_weights(raters, places).items():
+        found[keys[aspect]][names[rater]] = weights
+    return found
+
+
+def find_panels(evaluation: Evaluation, raters: Sequence[Rater]) -> dict[str, tuple[str, ...]]:
+    """By panel name the judges that were started together, if all of them are among these raters."""
+    names = {rater.judge_id: rater.name for rater in raters if rater.judge}
+    batches: dict[uuid.UUID, set[int]] = defaultdict(set)
+    for batch, judge in Run.objects.filter(evaluation=evaluation).values_list("batch", "judge_id"):
+        batches[batch].add(judge)
+    panels = {frozenset(judges) for judges in batches.values() if len(judges) > 1 and names.keys() >= judges}
+    members = sorted(tuple(sorted(names[judge] for judge in judges)) for judges in panels)
+    return {f"panel: {', '.join(one)}": one for one in members}

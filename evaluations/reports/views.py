@@ -1,0 +1,278 @@
+"""The report's pages, one for each part, with downloads of its charts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_safe
+
+from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.charts.chart import Chart
+from evaluations.charts.report_charts import build_report_charts
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules, SideCoding
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_if_small_report
+from evaluations.models.users import User
+from evaluations.models.verdicts import Score
+from evaluations.reports.chart_files import (
+    ChartFile,
+    build_chart_file,
+    find_printable_chart,
+    get_part_name,
+    list_part_aspects,
+)
+from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
+from evaluations.reports.overview_table import build_overview_table
+from evaluations.reports.selectors import build_report, get_full_report
+from evaluations.stats.full_report import BY_ASPECT, Report
+from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+
+FORMAT_PARAMETER = "as"
+
+
+def get_chart_files_url(address: str, asked: Mapping[str, Sequence[str]]) -> str:
+    """Where the files of a plot are, by what was asked of its page; the name of a format is to follow."""
+    return f"{address}?{urlencode({**asked, FORMAT_PARAMETER: ['']}, doseq=True)}"
+
+
+def build_chart_response(file: ChartFile) -> HttpResponse:
+    disposition = content_disposition_header(True, file.name) or ""
+    return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
+
+
+@dataclass(frozen=True)
+class ChartOnPage:
+    """``files``: where they are; the name of a format is to follow."""
+
+    plot: Chart
+    files: str
+
+
+def build_part_context(
+    evaluation: Evaluation, report: Report, part: ReportPart, asked_aspect: str, asked: QueryValues
+) -> dict[str, Any]:
+    aspect = choose_aspect(report, part, asked_aspect)
+    return {
+        "part_aspect": aspect,
+        "part_aspects": [(key, report.names[key]) for key in list_part_aspects(report, part)],
+        "plots": [
+            ChartOnPage(plot, get_chart_files_url(reverse("report_plot", args=[evaluation.slug, plot.name]), asked))
+            for plot in build_report_charts(report, part, aspect)
+        ],
+    }
+
+
+def choose_aspect(report: Report, part: ReportPart, asked: str) -> str:
+    """The one that was asked for, where this part has anything on it, else the first on which it has."""
+    keys = list_part_aspects(report, part)
+    return asked if asked in keys else next(iter(keys), "")
+
+
+PART_NAMES: Final = {
+    ReportPart.AGREEMENT: "Agreement",
+    ReportPart.WINS: "Win rates",
+    ReportPart.BIAS: "Bias",
+    ReportPart.PEOPLE: "People",
+    ReportPart.JUDGES: "Judges",
+    ReportPart.SCORES: "Scores",
+}
+
+JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
+
+PART_LAYOUT_FIELDS: Final = ("sort", "measure")  # how one part is laid out says nothing to the others
+
+MAX_DETAIL_ROWS: Final = 150  # of single people and pairs: more are shown for one aspect at a time
+
+
+@dataclass(frozen=True)
+class ReportTab:
+    label: str
+    address: str
+    is_current: bool
+
+
+@require_safe
+def report(request: HttpRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
+    asked_part = get_part_or_404(part, sees_judges)
+    form = ReportForm(request.GET, evaluation=evaluation, sees_all=sees_all, sees_judges=sees_judges)
+    context = {
+        "page": "report",
+        "evaluation": evaluation,
+        "form": form,
+        "part": asked_part.value,
+        "part_name": PART_NAMES[asked_part],
+        "part_template": f"report/parts/{asked_part.value}.html",
+        "path": request.path,
+        "sees_judges": sees_judges,
+        "sees_all": sees_all,
+        "asked": {},
+        "tabs": list(list_tabs(evaluation, {}, asked_part, sees_judges=sees_judges)),
+    }
+    try:
+        if form.is_valid():
+            made = load_visible_report(user, evaluation, form, asked_part)
+            if asked_part is ReportPart.AGREEMENT and not made.names and sees_all and has_any_score(evaluation):
+                return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
+            context |= build_report_context(made, evaluation, form, asked_part)
+            context["gives_away"] = (
+                sees_all
+                and is_allowed(user, Action.REVIEW, evaluation)
+                and 0 < made.comparisons <= SMALL_REPORT_COMPARISONS
+            )
+            context |= build_part_context(evaluation, made, asked_part, form.cleaned_data["aspect"], form.asked())
+            return render(request, "report/report.html", context)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+    return render(request, "report/report.html", {**context, "is_filtered": True}, status=422)
+
+
+def has_any_score(evaluation: Evaluation) -> bool:
+    return Score.objects.filter(rater__evaluation=evaluation).exists()
+
+
+def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
+    if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
+        raise Http404
+    return ReportPart(name)
+
+
+def load_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
+    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
+    made = build_visible_report(user, evaluation, form, part)
+    if is_allowed(user, Action.REVIEW, evaluation):
+        few = list_if_small_report(visible_comparisons(user, evaluation), evaluation, form.rules())
+        record_disclosure(user, evaluation, few, judges=can_see_judges(user, evaluation))
+    return made
+
+
+def build_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
+    rules, aspect = form.rules(), form.cleaned_data["aspect"] if part in BY_ASPECT else None
+    if is_allowed(user, Action.SEE_ALL, evaluation):
+        return get_full_report(evaluation, rules, parts=(part,), aspect=aspect)
+    comparisons = visible_comparisons(user, evaluation)
+    sees_judges = can_see_judges(user, evaluation)
+    return build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=(part,), aspect=aspect)
+
+
+def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, Any]:
+    """What the page says of this report."""
+    asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
+    aspect = form.cleaned_data["aspect"]
+    return {
+        "report": made,
+        "asked": asked,
+        "is_filtered": bool(form.in_force()),
+        "tabs": list(list_tabs(evaluation, asked, part, sees_judges="judge" in form.fields)),
+        "ties": ties,
+        "measure": measure,
+        "measure_name": dict(MEASURE_CHOICES)[measure],
+        "kind": "percent" if measure == "agreement" else "decimal",
+        "difference_kind": "points" if measure == "agreement" else "signed",
+        "sort": form.laid_out("sort"),
+        "aspect": aspect,
+        "sentences": [judge.sentence for judge in made.judges.values() if judge.sentence],
+        "overview": build_overview_table(made, ties, measure, form.laid_out("sort")),
+        "in_detail": bool(aspect) or count_person_rows(made) <= MAX_DETAIL_ROWS,
+        "cells": get_cells_url(evaluation, form.rules(), asked),
+    }
+
+
+def list_tabs(
+    evaluation: Evaluation, asked: QueryValues, current: ReportPart, *, sees_judges: bool
+) -> Iterator[ReportTab]:
+    kept = {name: values for name, values in asked.items() if name not in PART_LAYOUT_FIELDS}
+    query = f"?{urlencode(kept, doseq=True)}" if kept else ""
+    for part, name in PART_NAMES.items():
+        if sees_judges or part not in JUDGE_PARTS:
+            yield ReportTab(name, get_part_url(evaluation, part) + query, part == current)
+
+
+def get_part_url(evaluation: Evaluation, part: ReportPart) -> str:
+    if part is ReportPart.AGREEMENT:
+        return reverse("report", args=[evaluation.slug])
+    return reverse("report_part", args=[evaluation.slug, part.value])
+
+
+def count_person_rows(made: Report) -> int:
+    """How many rows name one person or two."""
+    return sum(
+        len(aspect.human_human.pairs)
+        + sum(len(judge.judge_human.people) + len(judge.ceiling.s1.left_out) for judge in aspect.answering.values())
+        for aspect in made.aspects.values()
+    )
+
+
+def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues) -> str:
+    """Where the comparisons behind a cell are listed. First and second shown are no choice to list by: none."""
+    if rules.coding is not SideCoding.CANDIDATE:
+        return ""
+    passed = (
+        "slice",
+        "category",
+        "candidate_1",
+        "candidate_2",
+        "reviewer",
+        "since",
+        "until",
+        "seen",
+        "split_rule",
+        "failed",
+        "part",
+    )
+    query = urlencode({name: asked[name] for name in passed if name in asked}, doseq=True)
+    return f"{reverse('comparisons', args=[evaluation.slug])}?{query}{'&' if query else ''}"
+
+
+@require_safe
+def report_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
+    part = get_part_or_404(get_part_name(name), sees_judges)
+    form = ReportForm(request.GET, evaluation=evaluation, sees_all=sees_all, sees_judges=sees_judges)
+    if not form.is_valid():
+        return render_refusal(form.complaints())
+    try:
+        return build_chart_response(
+            build_requested_file(user, evaluation, form, part, name, parse_chart_format(request))
+        )
+    except InputRefused as refused:
+        return render_refusal([str(refused)])
+
+
+def parse_chart_format(request: HttpRequest) -> PlotFormat:
+    asked = request.GET.get(FORMAT_PARAMETER, PlotFormat.CSV.value)
+    if asked not in list(PlotFormat):
+        raise Http404
+    return PlotFormat(asked)
+
+
+def build_requested_file(
+    user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart, name: str, form_of_file: PlotFormat
+) -> ChartFile:
+    report = load_visible_report(user, evaluation, form, part)
+    plot = find_printable_chart(report, name, choose_aspect(report, part, form.cleaned_data["aspect"]))
+    if plot is None:
+        raise Http404
+    return build_chart_file(plot.told_of(describe_scope(user, evaluation, form)), form_of_file)
+
+
+def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
+    """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
+    said = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
+    if not is_allowed(user, Action.SEE_ALL, evaluation):
+        said.append(f"only comparisons that {user.username} has reviewed")
+    return "; ".join(said) + "."
+
+
+def render_refusal(reasons: list[str]) -> HttpResponse:
+    return HttpResponse("\n".join(reasons), status=422, content_type="text/plain; charset=utf-8")

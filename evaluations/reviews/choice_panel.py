@@ -1,0 +1,210 @@
+"""The choice panel: options, scales, the judge's choice for each aspect."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason
+from evaluations.domain.rubrics import AspectSpec
+from evaluations.reviews.answers import (
+    Answer,
+    ScaleDisplay,
+    ScorePair,
+    build_scale_display,
+    format_number_field,
+    get_choice_of_answer,
+)
+from evaluations.reviews.sheet import JudgeChoice, ReviewSheet, SheetLine
+
+CHOICE_LABELS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
+RESPONSE_SIDES = (("left", "A"), ("right", "B"))
+FieldValues = Mapping[str, str]  # names of fields of the page → what stands in them
+
+
+@dataclass(frozen=True)
+class PanelOption:
+    """One choice, or one value of a scale."""
+
+    value: str
+    label: str
+    is_chosen: bool
+    is_yours: bool
+    is_judges: bool
+
+
+@dataclass(frozen=True)
+class PanelScale:
+    """The scale of one response for one aspect; without options its ``value`` is written into a field."""
+
+    side: str
+    letter: str
+    name: str
+    options: list[PanelOption]
+    value: str
+    yours: str
+    judges: str
+
+
+@dataclass(frozen=True)
+class PanelRow:
+    """One aspect of the choice panel."""
+
+    line: SheetLine
+    options: list[PanelOption]
+    scales: list[PanelScale]
+    scale: ScaleDisplay | None
+    note: str
+    reason: str
+    reason_in_words: str
+    first: str
+    final: str
+    judge: str
+    consistency: str
+
+    @property
+    def has_changed(self) -> bool:
+        return self.line.first != self.line.final
+
+
+@dataclass(frozen=True)
+class StoredAndEntered:
+    """One choice, reason or note: the value stored from another tab, and the value entered here."""
+
+    name: str
+    stored: str
+    entered: str
+
+    @property
+    def differ(self) -> bool:
+        return self.stored != self.entered
+
+
+def build_panel_rows(sheet: ReviewSheet, fields: FieldValues) -> Iterator[PanelRow]:
+    for line in sheet.lines:
+        key = line.asked.key
+        torn = line.judge is not None and line.judge.inconsistent
+        reason = fields.get(f"reason_{key}", line.reason)
+        yield PanelRow(
+            line,
+            [] if sheet.is_pointwise else build_options(line, fields),
+            build_scales(line, fields) if sheet.is_pointwise else [],
+            build_scale_display(line.asked) if sheet.is_pointwise else None,
+            fields.get(f"note_{key}", line.note),
+            reason,
+            describe_reason(reason),
+            describe_answer(line.asked, line.first),
+            describe_answer(line.asked, line.final),
+            CHOICE_LABELS[Choice.TIE] if torn else label_choice(line.asked, line.judge.choice if line.judge else None),
+            describe_consistency(line.judge) if line.judge else "",
+        )
+
+
+def build_options(line: SheetLine, fields: FieldValues) -> list[PanelOption]:
+    chosen = fields.get(f"choice_{line.asked.key}") or line.final or line.first
+    judge = line.judge.choice if line.judge else None
+    return [
+        PanelOption(choice, label_choice(line.asked, choice), choice == chosen, choice == line.first, choice == judge)
+        for choice in line.asked.choices
+    ]
+
+
+def build_scales(line: SheetLine, fields: FieldValues) -> list[PanelScale]:
+    """One for either response."""
+    scale = build_scale_display(line.asked)
+    told = line.judge.scores if line.judge else None
+    return [
+        build_scale(
+            scale,
+            side,
+            letter,
+            f"{side}_{line.asked.key}",
+            format_scores_at(line, place),
+            format_score_at(told, place),
+            fields,
+        )
+        for place, (side, letter) in enumerate(RESPONSE_SIDES)
+    ]
+
+
+def build_scale(
+    scale: ScaleDisplay, side: str, letter: str, name: str, yours: tuple[str, str], judges: str, fields: FieldValues
+) -> PanelScale:
+    first, final = yours
+    value = fields.get(name) or final or first
+    options = [PanelOption(one, one, one == value, one == first, one == judges) for one in scale.values]
+    return PanelScale(side, letter, name, options, value, first, judges)
+
+
+def format_scores_at(line: SheetLine, place: int) -> tuple[str, str]:
+    return format_score_at(line.first, place), format_score_at(line.final, place)
+
+
+def format_score_at(given: Answer | None, place: int) -> str:
+    return format_number_field(given[place]) if isinstance(given, ScorePair) else ""
+
+
+def describe_answer(asked: AspectSpec, given: Answer | None) -> str:
+    """The choice in words; for scores both of them with the choice that they make."""
+    if given is None:
+        return ""
+    label = label_choice(asked, get_choice_of_answer(asked, given))
+    return (
+        f"{format_number_field(given.left)} to {format_number_field(given.right)}: {label}"
+        if isinstance(given, ScorePair)
+        else label
+    )
+
+
+def label_choice(asked: AspectSpec, choice: Choice | None) -> str:
+    """The choice in words. Where “both bad” can be chosen, a tie is two good ones."""
+    if choice == Choice.TIE and asked.offers_both_bad:
+        return "Both good"
+    return CHOICE_LABELS[choice] if choice else ""
+
+
+def describe_consistency(judge: JudgeChoice) -> str:
+    if judge.remark:
+        return judge.remark
+    if judge.inconsistent:
+        return "inconsistent → tie"
+    return "both orders agree" if judge.orders > 1 else "asked in one order"
+
+
+def compare_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredAndEntered]:
+    """Stored and entered values, aspect by aspect, then notes and reasons."""
+    chosen = [
+        StoredAndEntered(
+            line.asked.name, describe_answer(line.asked, line.final or line.first), describe_entered(line.asked, fields)
+        )
+        for line in sheet.lines
+    ]
+    note = StoredAndEntered("Note", sheet.review.note if sheet.review else "", fields.get("note", ""))
+    return [*chosen, *compare_texts_with_stored(sheet, fields), *([note] if note.stored or note.entered else [])]
+
+
+def compare_texts_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredAndEntered]:
+    """The reasons and notes on single aspects, where there are any."""
+    all_of_them = []
+    for line in sheet.lines:
+        key, name = line.asked.key, line.asked.name
+        reasons = (describe_reason(line.reason), describe_reason(fields.get(f"reason_{key}", "")))
+        all_of_them += [
+            StoredAndEntered(f"{name}, reason", *reasons),
+            StoredAndEntered(f"{name}, note", line.note, fields.get(f"note_{key}", "")),
+        ]
+    return [one for one in all_of_them if one.stored or one.entered]
+
+
+def describe_reason(reason: str) -> str:
+    return DIFFERENCE_REASON_TEXTS[DifferenceReason(reason)] if reason in DIFFERENCE_REASON_TEXTS else reason
+
+
+def describe_entered(asked: AspectSpec, fields: FieldValues) -> str:
+    chosen = fields.get(f"choice_{asked.key}", "")
+    if chosen:
+        return label_choice(asked, Choice(chosen)) if chosen in tuple(Choice) else chosen
+    left, right = (fields.get(f"{side}_{asked.key}", "") for side, _ in RESPONSE_SIDES)
+    try:
+        return describe_answer(asked, ScorePair(float(left), float(right)))
+    except ValueError:
+        return f"{left} to {right}" if left or right else ""

@@ -1,0 +1,268 @@
+"""API operations of queues and calibrations."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query
+
+from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.form_validation import clean_form
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.schemas import EmptyIn
+from evaluations.api.serializers import serialize_person
+from evaluations.domain.reviews import QueueKind, SelectionMethod
+from evaluations.domain.roles import Scope
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Round
+from evaluations.models.users import Membership
+from evaluations.reviews.queues.calibration import create_calibration, record_calibration_result_seen
+from evaluations.reviews.queues.forms import CalibrationForm, QueueForm
+from evaluations.reviews.queues.schemas import (
+    AspectAgreementOut,
+    AssignedOut,
+    CalibrationIn,
+    CalibrationMemberOut,
+    CalibrationOut,
+    CalibrationPage,
+    DefaultQueueOut,
+    QueueDetailOut,
+    QueueIn,
+    QueueItemOut,
+    QueueItemPage,
+    QueueOut,
+    QueuePage,
+    QueuePreviewOut,
+    ReviewersIn,
+    ReviewerWorkOut,
+)
+from evaluations.reviews.queues.selectors import (
+    CalibrationResult,
+    QueueProgress,
+    get_calibration_result,
+    get_calibration_results,
+    get_default_queue_progress,
+    get_pick_statuses,
+    get_queue_progress,
+    get_queue_work,
+)
+from evaluations.reviews.queues.services import (
+    assign_queue_to_reviewers,
+    close_queue,
+    create_queue,
+    preview_queue,
+    reopen_queue,
+)
+from evaluations.web.forms import ReviewersForm
+
+operations = OperationRouter(tags=["rounds"])
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+QUEUE_ITEM_COLUMNS = (
+    "round",
+    "place",
+    "picked_by",
+    "probability",
+    "item__comparison__query__text",
+    "item__comparison__evaluation",
+)
+
+
+@operations.get_one("/evaluations/{slug:slug}/rounds", Scope.READ, QueuePage)
+def list_review_queues(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
+    """Queues, newest first, with the default queue."""
+    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    rows, more = paginate_by_cursor(paging, made, newest_first=True)
+    how_far, pool = get_queue_progress(rows), get_default_queue_progress(evaluation)
+    return QueuePage(
+        items=[queue_out(row, how_far[row.pk]) for row in rows],
+        next=more,
+        pool=DefaultQueueOut(comparisons=pool.comparisons, drawn=pool.drawn, reviews=pool.reviews, wanted=pool.wanted),
+    )
+
+
+@operations.make("/evaluations/{slug:slug}/rounds", Scope.WRITE, QueueDetailOut)
+def create_review_queue(request: HttpRequest, slug: str, body: QueueIn) -> QueueDetailOut:
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = build_queue_form(evaluation, body)
+    clean_form(form)
+    made = create_queue(evaluation, user=user, **form.options())
+    return queue_detail_out(find_queue_or_404(request, slug, made.pk, Action.MANAGE))
+
+
+@operations.do("/evaluations/{slug:slug}/rounds/preview", Scope.READ, QueuePreviewOut)
+def preview_review_queue(request: HttpRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
+    """What such a queue would contain. Nothing is created."""
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    form = build_queue_form(evaluation, body)
+    clean_form(form)
+    ahead = preview_queue(evaluation, **form.drawing(form.cleaned_data))
+    return QueuePreviewOut(matching=ahead.matching, at_random=ahead.at_random, by_strategy=ahead.by_strategy)
+
+
+def build_queue_form(evaluation: Evaluation, body: QueueIn) -> QueueForm:
+    given: Any = body.model_dump(mode="json", exclude_none=True)
+    return QueueForm(given, evaluation=evaluation, people=list_reviewers(evaluation))
+
+
+@operations.make("/evaluations/{slug:slug}/rounds/calibration", Scope.WRITE, QueueDetailOut)
+def create_calibration_queue(request: HttpRequest, slug: str, body: CalibrationIn) -> QueueDetailOut:
+    """Create a calibration queue: comparisons with known labels that every reviewer gets first."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    given = body.model_dump(mode="json", exclude_none=True)
+    form = CalibrationForm(given | {"comparisons": " ".join(map(str, body.comparisons))})
+    made = create_calibration(evaluation, user=user, **clean_form(form))
+    return queue_detail_out(find_queue_or_404(request, slug, made.pk, Action.MANAGE))
+
+
+@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}", Scope.READ, QueueDetailOut)
+def get_review_queue(request: HttpRequest, slug: str, pk: int) -> QueueDetailOut:
+    return queue_detail_out(find_queue_or_404(request, slug, pk, Action.SEE_ALL))
+
+
+@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/comparisons", Scope.READ, QueueItemPage)
+def list_queue_items(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueItemPage:
+    """The comparisons of a queue: how each was picked, with what probability, and who reviewed it."""
+    made = find_queue_or_404(request, slug, pk, Action.SEE_ALL)
+    picks = made.picks.select_related("round", "item__comparison__query").only(*QUEUE_ITEM_COLUMNS)
+    rows, more = paginate_by_cursor(paging, picks)
+    items = [
+        QueueItemOut(
+            comparison=said.pick.item.comparison_id,
+            place=said.pick.place,
+            picked_by=SelectionMethod(said.pick.picked_by),
+            probability=said.pick.probability,
+            done=list(said.done),
+            waiting=list(said.waiting),
+        )
+        for said in get_pick_statuses(rows)
+    ]
+    return QueueItemPage(items=items, next=more)
+
+
+@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/people", Scope.WRITE, AssignedOut)
+def assign_review_queue(request: HttpRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
+    """Assign the queue's comparisons to these reviewers."""
+    made = find_queue_or_404(request, slug, pk, Action.MANAGE)
+    people = ReviewersForm({"people": body.people}, people=list_reviewers(made.evaluation)).chosen()
+    return AssignedOut(given=assign_queue_to_reviewers(made, people, token_user(request)))
+
+
+@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/close", Scope.WRITE, QueueDetailOut)
+def close_review_queue(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> QueueDetailOut:
+    """Close the queue to reviewers. Every review stays."""
+    close_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), token_user(request))
+    return queue_detail_out(find_queue_or_404(request, slug, pk, Action.MANAGE))
+
+
+@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/open", Scope.WRITE, QueueDetailOut)
+def reopen_review_queue(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> QueueDetailOut:
+    reopen_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), token_user(request))
+    return queue_detail_out(find_queue_or_404(request, slug, pk, Action.MANAGE))
+
+
+@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/calibration", Scope.READ, CalibrationPage)
+def get_calibration_of_queue(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> CalibrationPage:
+    """Your first choices compared with the known labels; everyone's, if you may see all."""
+    user = token_user(request)
+    made = find_queue_or_404(request, slug, pk, Action.LOOK)
+    if made.kind != QueueKind.CALIBRATION:
+        raise Http404
+    mine = get_calibration_result(
+        made, Rater.objects.filter(evaluation=made.evaluation, user=user).first() or Rater(pk=0)
+    )
+    if mine.standing.is_finished:
+        record_calibration_result_seen(made, user)
+    rows: list[CalibrationMemberOut] = []
+    more = None
+    if is_allowed(user, Action.SEE_ALL, made.evaluation):
+        members = Membership.objects.filter(evaluation=made.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
+        page, more = paginate_by_cursor(paging, members.select_related("user"))
+        rows = calibration_members_out(made, page)
+    return CalibrationPage(mine=calibration_out(mine), items=rows, next=more)
+
+
+def calibration_out(mine: CalibrationResult) -> CalibrationOut:
+    """An unfinished calibration shows progress only, and no known label."""
+    whole_now = mine.standing.is_finished
+    return CalibrationOut(
+        done=mine.standing.done,
+        total=mine.standing.total,
+        is_finished=whole_now,
+        skipped=mine.skipped,
+        agreements=agreements_out(mine) if whole_now else [],
+    )
+
+
+def agreements_out(one: CalibrationResult) -> list[AspectAgreementOut]:
+    return [
+        AspectAgreementOut(aspect=each.aspect.key, compared=each.compared, agreed=each.agreed)
+        for each in one.agreements
+    ]
+
+
+def calibration_members_out(made: Round, page: list[Membership]) -> list[CalibrationMemberOut]:
+    users = [member.user_id for member in page]
+    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=made.evaluation, user__in=users)}
+    found = get_calibration_results(made, list(raters.values()))
+    rows = []
+    for member in page:
+        rater = raters.get(member.user_id)
+        if rater is None or not found[rater.pk].standing.done:
+            continue
+        one = found[rater.pk]
+        rows.append(
+            CalibrationMemberOut(
+                person=serialize_person(member.user),
+                done=one.standing.done,
+                total=one.standing.total,
+                agreements=agreements_out(one),
+            )
+        )
+    return rows
+
+
+def find_queue_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Round:
+    evaluation = require_evaluation(token_user(request), slug, action)
+    found = Round.objects.select_related("user", "rubric_version__rubric")
+    made = get_object_or_404(found, evaluation=evaluation, pk=pk)
+    made.evaluation = evaluation
+    return made
+
+
+def queue_out(made: Round, how_far: QueueProgress) -> QueueOut:
+    return QueueOut(
+        id=made.pk,
+        name=made.name,
+        kind=QueueKind(made.kind),
+        strategy=SelectionMethod(made.strategy),
+        random_percent=made.random_percent,
+        reviews_wanted=made.reviews_wanted,
+        by_name=made.by_name,
+        is_closed=made.closed_at is not None,
+        is_outdated=made.is_outdated,
+        comparisons=how_far.comparisons,
+        reviews=how_far.reviews,
+        people=how_far.people,
+        created_at=made.created_at,
+    )
+
+
+def queue_detail_out(made: Round) -> QueueDetailOut:
+    work = [
+        ReviewerWorkOut(
+            name=one.name,
+            done=one.done,
+            given=one.given,
+            open=one.open,
+            skipped=one.skipped,
+            median_seconds=one.median_seconds,
+        )
+        for one in get_queue_work(made)
+    ]
+    return QueueDetailOut(**queue_out(made, get_queue_progress([made])[made.pk]).model_dump(), work=work)

@@ -1,0 +1,197 @@
+"""Calibration queues of comparisons with known labels, with each reviewer's result."""
+
+import random
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import QueueKind, SelectionMethod
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Pick, QueueItem, Round
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Review, Verdict
+from evaluations.reviews.queues.items import ensure_queue_is_filled
+from evaluations.reviews.queues.selectors import MET_STATES, CalibrationProgress
+from evaluations.reviews.queues.services import refuse_queue_name
+from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
+
+MAX_CALIBRATION_ITEMS: Final = 200
+
+
+def find_comparisons_with_known_labels(evaluation: Evaluation) -> "QuerySet[Comparison]":
+    """Comparisons with a gold verdict or a resolution on an aspect of the current rubric."""
+    asked = get_asked_aspects(evaluation)
+    gold = Verdict.objects.filter(comparison=OuterRef("pk"), rater__kind=RaterKind.GOLD, aspect__in=asked)
+    settled = Adjudication.objects.filter(comparison=OuterRef("pk"), aspect__in=asked)
+    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
+    return comparisons.filter(Exists(gold) | Exists(settled))
+
+
+def get_asked_aspects(evaluation: Evaluation) -> list[int]:
+    version = evaluation.review_rubric
+    return list(version.asked.values_list("aspect", flat=True)) if version else []
+
+
+def create_calibration(
+    evaluation: Evaluation,
+    *,
+    name: str,
+    size: int | None = None,
+    comparisons: Collection[int] = (),
+    seed: int = 0,
+    user: User | None,
+) -> Round:
+    """A calibration queue of these comparisons, or of a random sample of those with known labels."""
+    version = evaluation.review_rubric
+    if version is None:
+        raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+    refuse_queue_name(evaluation, name := name.strip())
+    ensure_queue_is_filled(evaluation)
+    possible = sorted(find_comparisons_with_known_labels(evaluation).values_list("pk", flat=True))
+    chosen = (
+        choose_named_comparisons(possible, comparisons)
+        if comparisons
+        else draw_calibration_comparisons(possible, size or 0, seed)
+    )
+    with transaction.atomic():
+        made = Round.objects.create(
+            evaluation=evaluation,
+            rubric_version=version,
+            user=user,
+            name=name,
+            kind=QueueKind.CALIBRATION,
+            strategy=SelectionMethod.CALIBRATION,
+            random_percent=0,
+            population=len(possible),
+            seed=seed,
+        )
+        insert_calibration_picks(made, version, chosen)
+        after = {"name": name, "kind": QueueKind.CALIBRATION, "comparisons": len(chosen), "seed": seed}
+        record_event("made round", made, user=user, evaluation=evaluation, after=after)
+    return made
+
+
+def choose_named_comparisons(possible: Collection[int], comparisons: Collection[int]) -> list[int]:
+    chosen = list(dict.fromkeys(comparisons))
+    if unknown := sorted(set(chosen) - set(possible)):
+        numbers = ", ".join(str(pk) for pk in unknown[:5])
+        raise InputRefused(f"No label is known for {numbers}: name comparisons with a gold or an adjudicated label.")
+    if len(chosen) > MAX_CALIBRATION_ITEMS:
+        raise InputRefused(
+            f"A calibration round takes at most {MAX_CALIBRATION_ITEMS} comparisons, and these are {len(chosen)}."
+        )
+    return chosen
+
+
+def draw_calibration_comparisons(possible: Collection[int], size: int, seed: int) -> list[int]:
+    if not possible:
+        raise InputRefused(
+            "No label is known here yet: import verdicts of raters of the kind “gold”, or settle disagreements first."
+        )
+    if not 1 <= size <= min(len(possible), MAX_CALIBRATION_ITEMS):
+        raise InputRefused(
+            f"Choose between 1 and {min(len(possible), MAX_CALIBRATION_ITEMS)} comparisons: so many have a known label."
+        )
+    return random.Random(seed).sample(sorted(possible), size)
+
+
+def insert_calibration_picks(made: Round, version: RubricVersion, chosen: Iterable[int]) -> None:
+    """Insert the picks, with queue items where they are missing. Calibration takes no slot."""
+    wanted = made.evaluation.reviews_wanted
+    shuffles = dict(Comparison.objects.filter(pk__in=list(chosen)).values_list("pk", "shuffle"))
+    QueueItem.objects.bulk_create(
+        [
+            QueueItem(rubric_version=version, comparison_id=pk, position=position, wanted=wanted)
+            for pk, position in shuffles.items()
+        ],
+        ignore_conflicts=True,
+    )
+    items = dict(
+        QueueItem.objects.filter(rubric_version=version, comparison__in=shuffles).values_list("comparison", "pk")
+    )
+    Pick.objects.bulk_create(
+        Pick(round=made, item_id=items[pk], place=place, picked_by=SelectionMethod.CALIBRATION)
+        for place, pk in enumerate(chosen, start=1)
+    )
+
+
+SAW_RESULT: Final = "saw calibration result"
+
+
+def get_calibration_progress(
+    evaluation: Evaluation, rater: Rater | None, comparison: Comparison | None = None
+) -> CalibrationProgress | None:
+    """The rater's first unfinished calibration, else the first with an unseen result."""
+    standings = [
+        get_progress_in_calibration(one, rater)
+        for one in Round.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
+    ]
+    unfinished = next((one for one in standings if not one.is_finished), None)
+    if unfinished is None or comparison is None:
+        return unfinished or next((one for one in standings if one.is_news), None)
+    picks = unfinished.round.picks.filter(item__comparison=comparison)
+    return replace(unfinished, place=picks.values_list("place", flat=True).first())
+
+
+def find_unseen_calibration(evaluation: Evaluation, rater: Rater | None) -> Round | None:
+    """The calibration whose result the rater sees before going on."""
+    found = get_calibration_progress(evaluation, rater)
+    return found.round if found and found.is_news else None
+
+
+def is_end_of_calibration(evaluation: Evaluation, rater: Rater, comparisons: Collection[int]) -> bool:
+    """Whether these comparisons are the last of the rater's calibration: its result comes next."""
+    left: set[int] = set()
+    for one in Round.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
+        met = get_calibration_reviews(one, rater).values("comparison")
+        left.update(one.picks.exclude(item__comparison__in=met).values_list("item__comparison", flat=True))
+    return bool(left) and left.issubset(comparisons)
+
+
+def get_progress_in_calibration(made: Round, rater: Rater | None) -> CalibrationProgress:
+    total = made.picks.count()
+    done = get_calibration_reviews(made, rater).count() if rater else 0
+    return CalibrationProgress(
+        made, done, total, is_news=done >= total and rater is not None and not has_seen_calibration_result(made, rater)
+    )
+
+
+def get_calibration_reviews(made: Round, rater: Rater) -> "QuerySet[Review]":
+    """This person's reviews of the round's comparisons, also those from before it was made."""
+    reviews: QuerySet[Review] = Review.objects.filter(
+        rater=rater,
+        rubric_version=made.rubric_version_id,
+        comparison__in=made.picks.values("item__comparison"),
+        state__in=MET_STATES,
+    )
+    return reviews
+
+
+def has_seen_calibration_result(made: Round, rater: Rater) -> bool:
+    return Event.objects.filter(object_type="round", object_id=made.pk, user=rater.user_id, verb=SAW_RESULT).exists()
+
+
+def record_calibration_result_seen(made: Round, user: User) -> None:
+    """Record that the user opened the result, so that it is offered once."""
+    if not Event.objects.filter(object_type="round", object_id=made.pk, user=user, verb=SAW_RESULT).exists():
+        record_event(SAW_RESULT, made, user=user, evaluation=made.evaluation)
+
+
+def has_seen_known_label(user: User, review: Review) -> bool:
+    """Whether this person has opened the result of a calibration that the comparison is in."""
+    picks = Pick.objects.filter(
+        item__comparison=review.comparison_id,
+        item__rubric_version=review.rubric_version_id,
+        round__kind=QueueKind.CALIBRATION,
+    )
+    seen = Event.objects.filter(object_type="round", user=user, verb=SAW_RESULT)
+    return seen.filter(object_id__in=picks.values("round")).exists()

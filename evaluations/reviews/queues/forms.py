@@ -1,0 +1,208 @@
+"""Forms that create queues and calibrations."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django import forms
+from django.http import QueryDict
+
+from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod, StratifyBy
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
+
+
+class ComparisonIdsField(forms.CharField):
+    """Numbers of comparisons, in any order, separated by commas, spaces or lines."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}), **options)
+
+    def clean(self, value: Any) -> list[int]:
+        given: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
+        wrong = [part for part in given if not (part.isascii() and part.isdecimal() and len(part) < 19)]
+        if wrong:
+            raise forms.ValidationError(f"“{wrong[0][:40]}” is not the number of a comparison.")
+        return [int(part) for part in given]
+
+
+class CalibrationForm(forms.Form):
+    name = forms.CharField(max_length=120, initial="Calibration")
+    size = forms.IntegerField(
+        label="How many, drawn at random",
+        min_value=1,
+        max_value=MAX_CALIBRATION_ITEMS,
+        required=False,
+        help_text="Of those with a known label. Eight to twenty show whether somebody reads the guidelines as you do.",
+    )
+    comparisons = ComparisonIdsField(
+        label="Or these",
+        required=False,
+        help_text="The numbers of comparisons with a known label, in the order in which they are to be met.",
+    )
+    seed = forms.IntegerField(
+        initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same comparisons again."
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if not self.errors and bool(given.get("size")) == bool(given.get("comparisons")):
+            raise forms.ValidationError("Say either how many are to be drawn, or which ones they are.")
+        return given
+
+
+# What each order of work finds, in one sentence.
+STRATEGY_TEXTS: Final[Mapping[SelectionMethod, tuple[str, str]]] = {
+    SelectionMethod.RANDOM: ("Random", "The next in the one random order, as from the pool. The unbiased one."),
+    SelectionMethod.STRATIFIED: (
+        "Random, from each group alike",
+        "As many from every category or pair of candidates, so that small groups are seen too; each with a known "
+        "probability.",
+    ),
+    SelectionMethod.FLIPS: (
+        "A judge flips between orders",
+        "A judge chose otherwise once A and B had changed places: finds position bias and near ties.",
+    ),
+    SelectionMethod.JUDGES_DISAGREE: (
+        "Judges disagree among themselves",
+        "Two judges chose differently, so at least one of them is wrong: finds where a judge fails.",
+    ),
+    SelectionMethod.PEOPLE_DISAGREE: (
+        "People disagree",
+        "Reviewers chose differently: finds hard cases and unclear rubrics, and brings a further opinion.",
+    ),
+    SelectionMethod.LEAST_CONFIDENT: (
+        "A judge is least confident",
+        "The judge’s own probabilities are closest to even: finds what it cannot tell.",
+    ),
+}
+
+STRATA_OPTIONS: Final = [
+    (StratifyBy.CATEGORY, "category of the query"),
+    (StratifyBy.CANDIDATE_PAIR, "pair of candidates"),
+]
+
+FROM_DEFAULT_QUEUE, SPLIT, EACH = "pool", "split", "each"
+
+REVIEWER_OPTIONS: Final = [
+    (FROM_DEFAULT_QUEUE, "Everyone: whoever reviews next meets them before the pool"),
+    (SPLIT, "The people below, divided among them"),
+    (EACH, "The people below, all of it to each"),
+]
+
+DEFAULT_RANDOM_PERCENT: Final = 20
+
+# Where chance picks everything there is no share to choose.
+FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
+    SelectionMethod.RANDOM: 100,
+    SelectionMethod.STRATIFIED: 0,
+}
+
+MAX_QUEUE_SIZE: Final = 100_000
+
+
+class ReviewersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    def label_from_instance(self, obj: User) -> str:
+        return str(obj)
+
+
+class QueueForm(forms.Form):
+    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    strategy = forms.ChoiceField(
+        label="Which comparisons",
+        choices=[(value, name) for value, (name, _) in STRATEGY_TEXTS.items()],
+        widget=forms.RadioSelect,
+    )
+    strata = forms.ChoiceField(label="Groups", choices=STRATA_OPTIONS, required=False)
+    size = forms.IntegerField(
+        label="How many", min_value=1, max_value=MAX_QUEUE_SIZE, required=False, help_text="Empty: all that match."
+    )
+    random_percent = forms.IntegerField(
+        label="Random share, in percent",
+        min_value=0,
+        max_value=100,
+        required=False,
+        help_text="So many of them are drawn at random from all comparisons instead. Where the rest is picked, and not "
+        "drawn, estimates use these alone.",
+    )
+    reviews_wanted = forms.IntegerField(label="Reviews of each", min_value=1, max_value=100)
+    who = forms.ChoiceField(label="Who reviews them", choices=REVIEWER_OPTIONS, widget=forms.RadioSelect)
+    people = ReviewersField(
+        User.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"invalid_choice": "One of these people does not review here."},
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**53,
+        required=False,
+        help_text="What chance decides here is decided the same way by the same seed.",
+    )
+
+    def __init__(self, data: QueryDict | None, *, evaluation: Evaluation, people: Any, name: str = "") -> None:
+        initial = {
+            "name": name,
+            "strategy": SelectionMethod.RANDOM,
+            "size": 50,
+            "random_percent": DEFAULT_RANDOM_PERCENT,
+            "reviews_wanted": evaluation.reviews_wanted,
+            "who": FROM_DEFAULT_QUEUE,
+            "seed": 0,
+        }
+        super().__init__(data, initial=initial)
+        self.fields["people"].queryset = people  # type: ignore[attr-defined]
+
+    def strategies(self) -> Iterator[dict[str, object]]:
+        """The choices with what each finds, and whether estimates may use what it picks."""
+        chosen = self["strategy"].value()
+        for value, (name, finds) in STRATEGY_TEXTS.items():
+            yield {
+                "value": value,
+                "name": name,
+                "finds": finds,
+                "is_chosen": chosen == value,
+                "is_drawn": value in RANDOM_SELECTION,
+            }
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if not self.errors and given["who"] != FROM_DEFAULT_QUEUE and not given["people"]:
+            self.add_error("people", "Choose at least one person, or have everyone take them from the pool.")
+        if not self.errors and given["strategy"] == SelectionMethod.STRATIFIED and not given["strata"]:
+            self.add_error("strata", "Choose what the groups are.")
+        return given
+
+    def options(self) -> dict[str, Any]:
+        """What the round is to be, by the names that `make_round` has for it."""
+        given, people = self.cleaned_data, list(self.cleaned_data["people"])
+        by_name = given["who"] != FROM_DEFAULT_QUEUE
+        return {
+            "name": given["name"],
+            **self.drawing(given),
+            "seed": given["seed"] or 0,
+            "people": people if by_name else [],
+            "by_name": by_name,
+        }
+
+    def picking(self) -> dict[str, Any] | None:
+        """What decides which comparisons it holds; None while one of these fields cannot be read."""
+        if not self.is_bound:
+            given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
+        elif self.errors.keys() & {"strategy", "strata", "size", "random_percent", "reviews_wanted", "who"}:
+            return None
+        else:
+            given = self.cleaned_data
+        return self.drawing(given)
+
+    def drawing(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        strategy, share = SelectionMethod(given["strategy"]), given.get("random_percent")
+        each = given["who"] == EACH and given.get("people")
+        return {
+            "strategy": strategy,
+            "strata": StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
+            "size": given.get("size") or MAX_QUEUE_SIZE,
+            "random_percent": FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
+            "reviews_wanted": len(given["people"]) if each else given["reviews_wanted"],
+        }

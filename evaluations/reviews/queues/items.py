@@ -1,0 +1,160 @@
+"""The items of the default queue: one for each comparison and rubric version."""
+
+from typing import Final
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Least
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.files import ImportState
+from evaluations.models.bulk import refresh_statistics
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.queues import Assignment, Bookmark, Queue, QueueItem
+from evaluations.models.transactions import pause_after_transaction
+from evaluations.reviews.queues.sql import (
+    INSERT_MISSING_ITEMS,
+    SELECT_UNASSIGNED_REVIEWS,
+    assign_reviews,
+    read_queue_stock,
+    set_reviews_wanted,
+)
+
+# Rows of one statement and one transaction: a few hundredths of a second on SQLite.
+ITEMS_PER_TRANSACTION: Final = 1_000
+
+
+def ensure_queue_is_filled(evaluation: Evaluation) -> None:
+    """Fill the default queue and apply the number of reviews; nearly always one short query."""
+    stock = read_queue_stock(evaluation)
+    if stock is None or not stock.is_full:
+        fill_default_queue(evaluation)
+        stock = read_queue_stock(evaluation)
+    if stock is not None and stock.wanted != evaluation.reviews_wanted:
+        apply_reviews_wanted(evaluation)
+
+
+def fill_default_queue(evaluation: Evaluation) -> int:
+    """Create the missing items, and assignments for reviews made outside the queue."""
+    queue = get_evaluation_queue(evaluation)
+    if queue is None:
+        return 0
+    comparisons = Comparison.all_rows.filter(evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
+    seen = {
+        "imports": evaluation.imports.filter(state=ImportState.DONE).count(),
+        "last_comparison": comparisons.last() or 0,
+    }
+    made = after = 0
+    while stretch := list(comparisons.filter(pk__gt=after)[:ITEMS_PER_TRANSACTION]):
+        made += insert_missing_items(queue, evaluation, after, stretch[-1])
+        after = stretch[-1]
+    placed = assign_past_reviews(queue, evaluation)
+    if made + placed >= ITEMS_PER_TRANSACTION:
+        refresh_statistics(QueueItem, Assignment)
+    items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id).count()
+    Queue.objects.filter(pk=queue.pk).update(items=items, **seen)
+    return made
+
+
+def get_evaluation_queue(evaluation: Evaluation) -> Queue | None:
+    """The default queue of the current rubric version; None without a rubric."""
+    version = evaluation.review_rubric_id
+    return get_default_queue(version, evaluation.reviews_wanted) if version else None
+
+
+def get_default_queue(version_id: int, wanted: int) -> Queue:
+    return Queue.objects.get_or_create(rubric_version_id=version_id, defaults={"wanted": wanted})[0]
+
+
+def lock_queue(queue: Queue) -> Queue:
+    return Queue.objects.select_for_update().get(pk=queue.pk)
+
+
+def lock_queue_and_bookmarks(queue: Queue) -> Queue:
+    """The queue, locked: until the transaction ends nobody takes a slot of it, in any queue."""
+    locked = lock_queue(queue)
+    Bookmark.objects.filter(rubric_version=queue.rubric_version_id).update(reached=F("reached"))
+    return locked
+
+
+def insert_missing_items(queue: Queue, evaluation: Evaluation, after: int, upto: int) -> int:
+    """Insert the missing items of a range of comparisons, then move every bookmark back to the first new one."""
+    version, between = queue.rubric_version_id, (evaluation.pk, after, upto)
+    known = QueueItem.objects.filter(
+        rubric_version=version, comparison__gt=after, comparison__lte=upto, comparison__evaluation=evaluation
+    )
+    comparisons = Comparison.objects.filter(evaluation=evaluation, pk__gt=after, pk__lte=upto)
+    if known.count() >= comparisons.count():
+        return 0
+    with pause_after_transaction(), transaction.atomic():
+        wanted = lock_queue(queue).wanted
+        moment = connection.ops.adapt_datetimefield_value(timezone.now())
+        with connection.cursor() as cursor:
+            cursor.execute(INSERT_MISSING_ITEMS, [moment, version, wanted, *between, version])
+            made = int(cursor.rowcount)
+        undrawn = QueueItem.objects.filter(rubric_version=version, drawn=False).order_by("position")
+        first = undrawn.values_list("position", flat=True).first()
+        move_bookmarks_back(version, first if first is not None else 0)
+    return made
+
+
+def move_bookmarks_back(version_id: int, position: int) -> None:
+    """Move every bookmark back to this position. All are updated, so that none moves meanwhile."""
+    everybody = Bookmark.objects.filter(rubric_version=version_id, round__isnull=True)
+    everybody.update(reached=Least(F("reached"), position))
+
+
+def assign_past_reviews(queue: Queue, evaluation: Evaluation) -> int:
+    """Create assignments for reviews that have none. Returns their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_UNASSIGNED_REVIEWS, [queue.rubric_version_id])
+        unplaced = [pk for (pk,) in cursor.fetchall()]
+    for start in range(0, len(unplaced), ITEMS_PER_TRANSACTION // 4):
+        with pause_after_transaction(), transaction.atomic():
+            lock_queue(queue)
+            some = unplaced[start : start + ITEMS_PER_TRANSACTION // 4]
+            assign_reviews(queue.rubric_version_id, some)
+            # What they drew at random counts for estimates from now on, other people's reviews of it too.
+            record_event("placed reviews", queue, user=None, evaluation=evaluation, after={"reviews": len(some)})
+    return len(unplaced)
+
+
+def get_or_create_item(version_id: int, comparison: Comparison) -> QueueItem:
+    """The item of a comparison that a reviewer opened by hand, created if the queue is not filled yet."""
+    items = QueueItem.objects.filter(rubric_version=version_id, comparison=comparison)
+    known = items.first()
+    if known is not None:
+        return known
+    queue = get_default_queue(version_id, comparison.evaluation.reviews_wanted)
+    position = Comparison.objects.values_list("shuffle", flat=True).get(pk=comparison.pk)
+    with transaction.atomic():
+        queue = lock_queue(queue)
+        move_bookmarks_back(version_id, position)
+        return QueueItem.objects.get_or_create(
+            rubric_version_id=version_id,
+            comparison=comparison,
+            defaults={"position": position, "wanted": queue.wanted},
+        )[0]
+
+
+def apply_reviews_wanted(evaluation: Evaluation) -> None:
+    """Apply the evaluation's number of reviews to every item outside open queues."""
+    queue = get_evaluation_queue(evaluation)
+    if queue is None:
+        return
+    wanted, version = evaluation.reviews_wanted, queue.rubric_version_id
+    positions: QuerySet[QueueItem, int] = QueueItem.objects.filter(rubric_version=version).order_by("position")  # type: ignore[assignment]
+    after = -1
+    while stretch := list(
+        positions.filter(position__gt=after).values_list("position", flat=True)[:ITEMS_PER_TRANSACTION]
+    ):
+        with pause_after_transaction(), transaction.atomic():
+            lock_queue(queue)
+            move_bookmarks_back(version, stretch[0])
+            set_reviews_wanted(
+                wanted, "rubric_version_id = %s AND position > %s AND position <= %s", version, after, stretch[-1]
+            )
+        after = stretch[-1]
+    Queue.objects.filter(pk=queue.pk).update(wanted=wanted)

@@ -1,0 +1,133 @@
+"""API schemas of queues and calibrations."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import PersonOut, RowId, StrictIn
+from evaluations.domain.reviews import QueueKind, SelectionMethod, StratifyBy
+
+# ---- rounds --------------------------------------------------------------------------------
+
+
+class QueueOut(Schema):
+    id: int
+    name: str
+    kind: QueueKind
+    strategy: SelectionMethod
+    random_percent: int
+    reviews_wanted: int
+    by_name: bool
+    is_closed: bool
+    is_outdated: bool
+    comparisons: int
+    reviews: int
+    people: int
+    created_at: datetime
+
+
+class DefaultQueueOut(Schema):
+    comparisons: int
+    drawn: int
+    reviews: int
+    wanted: int
+
+
+class QueuePage(Schema):
+    items: list[QueueOut]
+    next: str | None
+    pool: DefaultQueueOut
+
+
+class ReviewerWorkOut(Schema):
+    name: str
+    done: int
+    given: int
+    open: int
+    skipped: int
+    median_seconds: float | None
+
+
+class QueueDetailOut(QueueOut):
+    work: list[ReviewerWorkOut]
+
+
+class QueueItemOut(Schema):
+    comparison: int
+    place: int
+    picked_by: SelectionMethod
+    probability: float | None
+    done: list[str]
+    waiting: list[str]
+
+
+class QueueItemPage(Schema):
+    items: list[QueueItemOut]
+    next: str | None
+
+
+class QueueIn(StrictIn):
+    """``who``: pool (everyone), split (divided among the people) or each (everyone selected reviews all)."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    strategy: SelectionMethod = SelectionMethod.RANDOM
+    strata: StratifyBy | None = None
+    size: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    random_percent: Annotated[int, Field(ge=0, le=100)] | None = None
+    reviews_wanted: Annotated[int, Field(ge=1, le=100)] = 1
+    who: Literal["pool", "split", "each"] = "pool"
+    people: Annotated[list[RowId], Field(max_length=500)] = Field(default_factory=list)
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+
+class QueuePreviewOut(Schema):
+    matching: int
+    at_random: int
+    by_strategy: int
+
+
+class CalibrationIn(StrictIn):
+    """Either how many are to be drawn, or which ones."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)] = "Calibration"
+    size: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    comparisons: Annotated[list[RowId], Field(max_length=1_000)] = Field(default_factory=list)
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+
+class ReviewersIn(StrictIn):
+    people: Annotated[list[RowId], Field(min_length=1, max_length=500)]
+
+
+class AssignedOut(Schema):
+    given: int
+
+
+class AspectAgreementOut(Schema):
+    aspect: str
+    compared: int
+    agreed: int
+
+
+class CalibrationOut(Schema):
+    """Your own result, once the calibration is finished."""
+
+    done: int
+    total: int
+    is_finished: bool
+    skipped: int
+    agreements: list[AspectAgreementOut]
+
+
+class CalibrationMemberOut(Schema):
+    person: PersonOut
+    done: int
+    total: int
+    agreements: list[AspectAgreementOut]
+
+
+class CalibrationPage(Schema):
+    mine: CalibrationOut
+    items: list[CalibrationMemberOut] = Field(description="everyone's, for those who see all")
+    next: str | None

@@ -1,0 +1,416 @@
+"""Progress of queues and reviewers."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Greatest, Least
+
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stage, choice_from_scores
+from evaluations.domain.reviews import (
+    RANDOM_SELECTION,
+    SAVED_REVIEW_STATES,
+    AssignmentState,
+    QueueKind,
+    ReviewState,
+    SelectionMethod,
+)
+from evaluations.domain.roles import RaterKind
+from evaluations.domain.rubrics import AspectSpec
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Assignment, Pick, QueueItem, Round
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Review, Score, Verdict
+
+# Comparison → aspect → choice as stored.
+KnownLabels = Mapping[int, Mapping[str, Choice]]
+
+
+def get_known_labels(comparisons: Collection[int]) -> KnownLabels:
+    """Comparison → aspect → choice: the resolution, else what all gold verdicts agree on."""
+    told: dict[int, dict[str, set[Choice]]] = defaultdict(lambda: defaultdict(set))
+    gold = Verdict.objects.filter(comparison__in=comparisons, rater__kind=RaterKind.GOLD)
+    for pk, key, choice in gold.values_list("comparison", "aspect__key", "choice"):
+        told[pk][key].add(Choice(choice))
+    settled = Adjudication.objects.filter(comparison__in=comparisons)
+    for pk, key, choice in settled.values_list("comparison", "aspect__key", "choice"):
+        told[pk][key] = {Choice(choice)}
+    return {pk: {key: min(said) for key, said in by_key.items() if len(said) == 1} for pk, by_key in told.items()}
+
+
+# A skipped one is met too: nobody is kept from work by a comparison that they cannot decide.
+MET_STATES: Final = (*SAVED_REVIEW_STATES, ReviewState.SKIPPED)
+
+
+@dataclass(frozen=True)
+class CalibrationProgress:
+    """A rater's progress in a calibration. ``is_news``: finished, with the result not opened yet.
+
+    ``place``: which of its comparisons lies before the person; None where it is none of them.
+    """
+
+    round: Round
+    done: int
+    total: int
+    is_news: bool = False
+    place: int | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.done >= self.total
+
+
+@dataclass(frozen=True)
+class CalibrationAgreement:
+    """On one aspect: the number of known labels compared, and of those agreed with."""
+
+    aspect: AspectSpec
+    compared: int
+    agreed: int
+
+    @property
+    def share(self) -> float | None:
+        return self.agreed / self.compared if self.compared else None
+
+
+@dataclass(frozen=True)
+class CalibrationDifference:
+    """A choice that differs from the known label, both in terms of A and B as stored."""
+
+    comparison: Comparison
+    review: Review
+    aspect: AspectSpec
+    chosen: Choice
+    known: Choice
+
+    @property
+    def chosen_as_seen(self) -> Choice:
+        return self.as_seen(self.chosen)
+
+    @property
+    def known_as_seen(self) -> Choice:
+        return self.as_seen(self.known)
+
+    def as_seen(self, choice: Choice) -> Choice:
+        """In terms of the person's own left and right."""
+        return FLIPPED_CHOICES[choice] if self.review.shown == ShownOrder.SWAPPED else choice
+
+
+@dataclass(frozen=True)
+class CalibrationResult:
+    standing: CalibrationProgress
+    agreements: tuple[CalibrationAgreement, ...]
+    differences: tuple[CalibrationDifference, ...]
+    skipped: int
+
+    @property
+    def overall(self) -> CalibrationAgreement | None:
+        """All aspects together; None where nothing could be compared."""
+        compared = sum(one.compared for one in self.agreements)
+        agreed = sum(one.agreed for one in self.agreements)
+        return CalibrationAgreement(AspectSpec("", "All aspects", ""), compared, agreed) if compared else None
+
+
+def get_open_calibrations(evaluation: Evaluation) -> "QuerySet[Round]":
+    """The open calibrations of the current rubric version."""
+    rounds: QuerySet[Round] = Round.objects.filter(
+        evaluation=evaluation,
+        rubric_version=evaluation.review_rubric_id,
+        kind=QueueKind.CALIBRATION,
+        closed_at__isnull=True,
+    )
+    return rounds.order_by("pk")
+
+
+# ---- the result
+
+
+def get_calibration_result(made: Round, rater: Rater) -> CalibrationResult:
+    """The rater's first choices compared with the known labels, for a finished calibration."""
+    return get_calibration_results(made, [rater])[rater.pk]
+
+
+def get_calibration_results(made: Round, raters: Collection[Rater]) -> Mapping[int, CalibrationResult]:
+    """Rater id → result; as many queries for one person as for fifty."""
+    aspects = made.rubric_version.spec().aspects
+    picked = list(made.picks.order_by("place").values_list("item__comparison", flat=True))
+    known = get_known_labels(picked)
+    reviews = Review.objects.filter(
+        rater__in=raters, rubric_version=made.rubric_version_id, comparison__in=picked, state__in=MET_STATES
+    ).select_related("comparison__query")
+    by_rater: dict[int, list[Review]] = defaultdict(list)
+    for review in sorted(reviews, key=lambda review: picked.index(review.comparison_id)):
+        by_rater[review.rater_id].append(review)
+    chosen = get_first_choices(reviews, aspects)
+    return {
+        rater.pk: build_calibration_result(
+            CalibrationProgress(made, len(by_rater[rater.pk]), len(picked)), by_rater[rater.pk], aspects, known, chosen
+        )
+        for rater in raters
+    }
+
+
+def build_calibration_result(
+    standing: CalibrationProgress,
+    reviews: list[Review],
+    aspects: tuple[AspectSpec, ...],
+    known: KnownLabels,
+    chosen: KnownLabels,
+) -> CalibrationResult:
+    pairs = [
+        (review, aspect, chosen[review.pk][aspect.key], known[review.comparison_id][aspect.key])
+        for review in reviews
+        for aspect in aspects
+        if aspect.key in chosen.get(review.pk, {}) and aspect.key in known.get(review.comparison_id, {})
+    ]
+    agreements = tuple(
+        count_calibration_agreement(aspect, [pair[2:] for pair in pairs if pair[1] is aspect]) for aspect in aspects
+    )
+    differences = tuple(
+        CalibrationDifference(review.comparison, review, aspect, mine, label)
+        for review, aspect, mine, label in pairs
+        if mine != label
+    )
+    skipped = sum(review.state == ReviewState.SKIPPED for review in reviews)
+    return CalibrationResult(standing, agreements, differences, skipped)
+
+
+def count_calibration_agreement(aspect: AspectSpec, pairs: Collection[tuple[Choice, Choice]]) -> CalibrationAgreement:
+    return CalibrationAgreement(aspect, len(pairs), sum(mine == label for mine, label in pairs))
+
+
+def get_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) -> KnownLabels:
+    """Review → aspect → choice as stored; from scores it is derived with the aspect's margin."""
+    ids = [review.pk for review in reviews]
+    told: dict[int, dict[str, Choice]] = defaultdict(dict)
+    first = Q(review__in=ids, stage=Stage.FIRST)
+    for pk, key, choice in Verdict.objects.filter(first).values_list("review", "aspect__key", "choice"):
+        told[pk][key] = Choice(choice)
+    scores: dict[tuple[int, int, str], float] = {}
+    for pk, response, key, value in Score.objects.filter(first).values_list(
+        "review", "response", "aspect__key", "value"
+    ):
+        scores[pk, response, key] = value
+    for review in reviews if scores else ():
+        for aspect in aspects:
+            sides = (review.comparison.response_a_id, review.comparison.response_b_id)
+            a, b = (scores.get((review.pk, side, aspect.key)) for side in sides)
+            if (derived := choice_from_scores(a, b, aspect.tie_margin)) is not None:
+                told[review.pk][aspect.key] = derived
+    return told
+
+
+@dataclass(frozen=True)
+class DefaultQueueProgress:
+    """The default queue. ``drawn`` comparisons are the random sample that estimates use.
+
+    ``calibrating``: in an open calibration. Everybody meets them there, and takes no place: until it
+    is closed no more reviews of them are wanted than there are.
+    """
+
+    comparisons: int
+    drawn: int
+    reviews: int
+    wanted: int
+    calibrating: int = 0
+
+
+@dataclass(frozen=True)
+class QueueProgress:
+    """``reviews`` counts at most the reviews wanted of each comparison; ``drawn`` those drawn at random.
+
+    ``calibrating`` of its comparisons are in an open calibration, which keeps so many reviews ``waiting``.
+    """
+
+    round: Round
+    comparisons: int = 0
+    drawn: int = 0
+    reviews: int = 0
+    people: int = 0
+    calibrating: int = 0
+    waiting: int = 0
+
+    @property
+    def wanted(self) -> int:
+        return self.comparisons * self.round.reviews_wanted - self.waiting
+
+    @property
+    def is_calibration(self) -> bool:
+        return self.round.kind == QueueKind.CALIBRATION
+
+
+@dataclass(frozen=True)
+class ReviewerWork:
+    """One reviewer's work on the current rubric version, or within a queue.
+
+    ``reasons``: why they skipped, each with how often, the most frequent first.
+    """
+
+    name: str
+    done: int = 0
+    given: int = 0
+    open: int = 0
+    skipped: int = 0
+    median_seconds: float | None = None
+    reasons: tuple[tuple[str, int], ...] = ()
+
+
+def get_default_queue_progress(evaluation: Evaluation) -> DefaultQueueProgress:
+    """The default queue's progress; comparisons without an item count as wanted."""
+    version = evaluation.review_rubric_id
+    comparisons = Comparison.objects.filter(evaluation=evaluation).count()
+    items = QueueItem.objects.filter(rubric_version=version, comparison__evaluation=evaluation)
+    told = items.aggregate(
+        known=Count("pk"), drawn=Count("pk", filter=Q(drawn=True)), wanted=Coalesce(Sum("wanted"), 0)
+    )
+    reviews = get_saved_reviews(version).filter(comparison__evaluation=evaluation).count()
+    unknown = max(comparisons - told["known"], 0)
+    wanted = told["wanted"] + unknown * evaluation.reviews_wanted
+    missing = Greatest(F("wanted") - F("taken"), 0)
+    kept = items.filter(pk__in=get_items_in_calibration()).aggregate(
+        items=Count("pk"), missing=Coalesce(Sum(missing), 0)
+    )
+    return DefaultQueueProgress(comparisons, told["drawn"], reviews, wanted - kept["missing"], kept["items"])
+
+
+def get_items_in_calibration() -> "QuerySet[Pick, int]":
+    """The items that an open calibration holds."""
+    held = Pick.objects.filter(round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+    return held.values_list("item", flat=True)
+
+
+def count_assigned_to(evaluation: Evaluation, rater: Rater | None) -> int:
+    """The number of comparisons assigned to this rater and not reviewed yet."""
+    if rater is None:
+        return 0
+    version = evaluation.review_rubric_id
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.NAMED, item__rubric_version=version).count()
+
+
+def get_saved_reviews(version_id: int | None) -> "QuerySet[Review]":
+    """Saved reviews by this rubric version, without calibration."""
+    saved: QuerySet[Review] = Review.objects.filter(rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
+    return saved.exclude(picked_by=SelectionMethod.CALIBRATION)
+
+
+def get_queue_progress(rounds: Collection[Round]) -> Mapping[int, QueueProgress]:
+    """Queue id → progress, in four queries for any number of queues."""
+    picks = Pick.objects.filter(round__in=rounds).order_by("round").values_list("round")
+    counted = picks.annotate(size=Count("pk"), drawn=Count("pk", filter=is_random_pick()))
+    sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
+    done = dict(picks.annotate(done=Sum(count_pick_reviews())))
+    missing = Sum(F("round__reviews_wanted") - count_pick_reviews())
+    held = picks.filter(item__in=get_items_in_calibration()).annotate(size=Count("pk"), missing=missing)
+    kept = {number: (comparisons, reviews) for number, comparisons, reviews in held}
+    people = dict(
+        Assignment.objects.filter(pick__round__in=rounds)
+        .values("pick__round")
+        .annotate(people=Count("rater", distinct=True))
+        .values_list("pick__round", "people")
+    )
+    return {
+        one.pk: QueueProgress(
+            one,
+            *sizes.get(one.pk, (0, 0)),
+            done.get(one.pk) or 0,
+            people.get(one.pk, 0),
+            *kept.get(one.pk, (0, 0)),
+        )
+        for one in rounds
+    }
+
+
+def is_random_pick() -> Q:
+    return Q(picked_by__in=[word.value for word in RANDOM_SELECTION])
+
+
+def count_pick_reviews() -> Least:
+    """Completed reviews of a pick, by anyone, up to the number that the queue wants."""
+    done = Assignment.objects.filter(item=OuterRef("item"), state=AssignmentState.DONE)
+    counted = done.exclude(picked_by=SelectionMethod.CALIBRATION).order_by().values("item").annotate(number=Count("pk"))
+    number = Subquery(counted.values("number"), output_field=IntegerField())
+    return Least(Coalesce(number, 0), F("round__reviews_wanted"), output_field=IntegerField())
+
+
+def get_queue_work(made: Round) -> Sequence[ReviewerWork]:
+    """Work of each reviewer in the queue, largest first."""
+    states = (AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD, AssignmentState.SKIPPED)
+    given = Assignment.objects.filter(pick__round=made).values_list("rater__name")
+    counted = given.annotate(**{state: Count("pk", filter=Q(state=state)) for state in states})
+    found = [ReviewerWork(*row) for row in counted]
+    return sorted(found, key=lambda work: (-work.done - work.given, work.name))
+
+
+def get_reviewer_work(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, ReviewerWork]:
+    """Rater id → work, with the median time of a review."""
+    mine = Q(rater__in=raters)
+    seconds: dict[int, list[int]] = defaultdict(list)
+    saved = get_saved_reviews(evaluation.review_rubric_id).filter(mine)
+    for rater, spent in saved.values_list("rater", "active_ms"):
+        seconds[rater].append(spent)
+    given = Assignment.objects.filter(
+        mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.NAMED
+    )
+    waiting = dict(given.values_list("rater").annotate(Count("pk")))
+    reasons = count_skip_reasons(evaluation, raters)
+    return {
+        rater.pk: ReviewerWork(
+            rater.name,
+            len(seconds[rater.pk]),
+            waiting.get(rater.pk, 0),
+            skipped=sum(number for _, number in reasons[rater.pk]),
+            median_seconds=get_median_seconds(seconds[rater.pk]),
+            reasons=tuple(reasons[rater.pk]),
+        )
+        for rater in raters
+    }
+
+
+def count_skip_reasons(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, list[tuple[str, int]]]:
+    """Rater id → reasons of skips that were not reviewed since, with counts."""
+    skipped = Review.objects.filter(
+        rater__in=raters, rubric_version=evaluation.review_rubric_id, state=ReviewState.SKIPPED
+    )
+    counted = skipped.values_list("rater", "skip_reason").annotate(number=Count("pk"))
+    reasons: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for rater, reason, number in counted.order_by("-number", "skip_reason"):
+        reasons[rater].append((reason, number))
+    return reasons
+
+
+def get_median_seconds(milliseconds: Collection[int]) -> float | None:
+    """The median of the measured times; without JavaScript none is measured."""
+    measured = [one for one in milliseconds if one]
+    return median(measured) / 1000 if measured else None
+
+
+@dataclass(frozen=True)
+class PickStatus:
+    """One comparison of a queue: who has reviewed it, and who is assigned to it."""
+
+    pick: Pick
+    done: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+def get_pick_statuses(picks: Sequence[Pick]) -> list[PickStatus]:
+    """The status of a page of picks, in one query."""
+    states: dict[tuple[int, bool], list[str]] = defaultdict(list)
+    known = Assignment.objects.filter(
+        item__in=[pick.item_id for pick in picks],
+        state__in=(AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD),
+    )
+    for item, state, name in known.order_by("rater__name").values_list("item", "state", "rater__name"):
+        states[item, state == AssignmentState.DONE].append(name)
+    return [PickStatus(pick, tuple(states[pick.item_id, True]), tuple(states[pick.item_id, False])) for pick in picks]
+
+
+def describe_assigned(given: int, people: Sequence[User]) -> str:
+    """A sentence: how many comparisons were assigned to whom."""
+    names = ", ".join(map(str, people))
+    return f"{given} comparison{'' if given == 1 else 's'} given to {names}: they meet them next."

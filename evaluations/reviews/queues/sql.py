@@ -1,0 +1,395 @@
+"""SQL of the queue: its statements with the functions that run them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connection
+from django.utils import timezone
+
+from evaluations.domain.reviews import QueueKind, StratifyBy
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Bookmark, Pick, QueueItem
+
+
+@dataclass(frozen=True)
+class QueueStock:
+    """The queue's number of items, the reviews wanted of each, and whether every comparison has one."""
+
+    items: int
+    wanted: int
+    is_full: bool
+
+
+# Comparisons of an import show when it is done, and not before: while one is being stored the newest
+# comparison is no sign of anything.
+SELECT_STOCK: Final = """
+SELECT q.items, q.wanted, q.imports, q.last_comparison, e.reviews_wanted,
+  (SELECT COUNT(*) FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'done'),
+  CASE WHEN EXISTS (SELECT 1 FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'storing')
+    THEN q.last_comparison
+    ELSE (SELECT MAX(c.id) FROM evaluations_comparison c WHERE c.evaluation_id = e.id) END
+FROM evaluations_evaluation e JOIN evaluations_queue q ON q.rubric_version_id = %s
+WHERE e.id = %s
+"""
+
+INSERT_MISSING_ITEMS: Final = """
+INSERT INTO evaluations_queueitem (created_at, rubric_version_id, comparison_id, position, wanted, taken, drawn)
+SELECT %s, %s, c.id, c.shuffle, %s, 0, FALSE
+FROM evaluations_comparison c LEFT JOIN evaluations_import i ON i.id = c.source_import_id
+WHERE c.evaluation_id = %s AND c.id > %s AND c.id <= %s AND (c.source_import_id IS NULL OR i.state = 'done')
+  AND NOT EXISTS (SELECT 1 FROM evaluations_queueitem q WHERE q.rubric_version_id = %s AND q.comparison_id = c.id)
+"""
+
+UPDATE_REVIEWS_WANTED: Final = """
+UPDATE evaluations_queueitem SET wanted = COALESCE((
+  SELECT MAX(r.reviews_wanted) FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
+  WHERE p.item_id = evaluations_queueitem.id AND r.kind = 'review' AND r.closed_at IS NULL), %s)
+WHERE """
+
+# Saved or skipped reviews that came past the queue: from before it was there, or from an example.
+SELECT_UNASSIGNED_REVIEWS: Final = """
+SELECT r.id FROM evaluations_review r
+JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
+WHERE r.rubric_version_id = %s AND r.source_import_id IS NULL AND r.state IN ('first', 'final', 'skipped')
+  AND NOT EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = r.rater_id)
+"""
+
+INSERT_ASSIGNMENTS_OF_REVIEWS: Final = """
+INSERT INTO evaluations_assignment (created_at, item_id, rater_id, picked_by, probability, state)
+SELECT %s, i.id, r.rater_id, r.picked_by, r.probability, CASE r.state WHEN 'skipped' THEN 'skipped' ELSE 'done' END
+FROM evaluations_review r
+JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
+WHERE r.id IN ({marks})
+  AND NOT EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = r.rater_id)
+"""
+
+# Calibration takes no place: everybody is to be able to do it.
+UPDATE_SLOTS_TAKEN: Final = """
+UPDATE evaluations_queueitem SET taken = (
+  SELECT COUNT(*) FROM evaluations_assignment a WHERE a.item_id = evaluations_queueitem.id
+    AND a.state IN ('held', 'named', 'done') AND a.picked_by <> 'calibration')
+WHERE """
+
+UPDATE_ITEMS_DRAWN_BY_REVIEWS: Final = """
+UPDATE evaluations_queueitem SET drawn = TRUE WHERE rubric_version_id = %s AND comparison_id IN (
+  SELECT comparison_id FROM evaluations_review WHERE picked_by = 'random' AND id IN ({marks}))
+"""
+
+UPDATE_BOOKMARKS_DONE: Final = """
+UPDATE evaluations_bookmark SET done = (SELECT COUNT(*) FROM evaluations_review r
+  WHERE r.rater_id = evaluations_bookmark.rater_id AND r.rubric_version_id = evaluations_bookmark.rubric_version_id
+    AND r.state IN ('first', 'final'))
+WHERE rubric_version_id = %s AND round_id IS NULL
+  AND rater_id IN (SELECT rater_id FROM evaluations_review WHERE id IN ({marks}))
+"""
+
+
+def read_queue_stock(evaluation: Evaluation) -> QueueStock | None:
+    """The stock; None without a queue. Refreshes the evaluation's number of reviews."""
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_STOCK, [evaluation.review_rubric_id, evaluation.pk])
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    items, wanted, imports, last, evaluation.reviews_wanted, imports_now, last_now = found
+    return QueueStock(items, wanted, (imports, last) == (imports_now, last_now or 0))
+
+
+def assign_reviews(version_id: int, reviews: Sequence[int]) -> None:
+    marks = ", ".join(["%s"] * len(reviews))
+    moment = connection.ops.adapt_datetimefield_value(timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(UPDATE_BOOKMARKS_DONE.format(marks=marks), [version_id, *reviews])
+        cursor.execute(INSERT_ASSIGNMENTS_OF_REVIEWS.format(marks=marks), [moment, *reviews])
+        cursor.execute(UPDATE_ITEMS_DRAWN_BY_REVIEWS.format(marks=marks), [version_id, *reviews])
+    placed = f"comparison_id IN (SELECT comparison_id FROM evaluations_review WHERE id IN ({marks}))"
+    recount_slots_taken(f"rubric_version_id = %s AND {placed}", version_id, *reviews)
+
+
+def recount_slots_taken(where: str, *values: Any) -> None:
+    """Recount the slots taken of these items. Needs the queue lock.
+
+    A place that is being taken at this moment is waited for first: the count would not see it.
+    """
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"SELECT id FROM evaluations_queueitem WHERE {where} ORDER BY id FOR UPDATE", values)
+        cursor.execute(UPDATE_SLOTS_TAKEN + where, values)
+
+
+def set_reviews_wanted(wanted: int, where: str, *values: Any) -> None:
+    """Set the reviews wanted of these items: what open queues want, else ``wanted``. Needs the queue lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(UPDATE_REVIEWS_WANTED + where, [wanted, *values])
+
+
+# Those who have passed that place and never met the item: they may want it now.
+UPDATE_BOOKMARKS_PASSED: Final = """
+UPDATE evaluations_bookmark SET reached = %s
+WHERE {where} AND reached > %s AND NOT EXISTS (
+  SELECT 1 FROM evaluations_assignment a WHERE a.item_id = %s AND a.rater_id = evaluations_bookmark.rater_id)
+"""
+
+# The same for every first save: nearly always none.
+SELECT_CALIBRATION_PICK: Final = """
+SELECT p.* FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
+WHERE p.item_id = %s AND r.kind = 'calibration' AND r.closed_at IS NULL ORDER BY p.id LIMIT 1
+"""
+
+
+def get_calibration_pick(item: QueueItem) -> Pick | None:
+    """The item's pick in an open calibration; None if it has none."""
+    return next(iter(Pick.objects.raw(SELECT_CALIBRATION_PICK, [item.pk])), None)
+
+
+def move_passed_bookmarks_back(item: QueueItem) -> None:
+    """Move bookmarks beyond an item back before its slot opens. Needs the queue lock."""
+    rounds = Pick.objects.filter(item=item, round__closed_at__isnull=True, round__kind=QueueKind.REVIEW)
+    with connection.cursor() as cursor:
+        values = [item.position, item.rubric_version_id, item.position, item.pk]
+        cursor.execute(UPDATE_BOOKMARKS_PASSED.format(where="rubric_version_id = %s AND round_id IS NULL"), values)
+        for round_id, place in rounds.values_list("round_id", "place"):
+            cursor.execute(UPDATE_BOOKMARKS_PASSED.format(where="round_id = %s"), [place, round_id, place, item.pk])
+
+
+# ---- bookmarks -----------------------------------------------------------------------------
+
+SELECT_BOOKMARK: Final = (
+    "SELECT * FROM evaluations_bookmark WHERE rater_id = %s AND rubric_version_id = %s AND round_id IS NULL"
+)
+
+SELECT_REACHED: Final = "SELECT reached FROM evaluations_bookmark WHERE id = %s"
+
+
+def lock_bookmark(bookmark: Bookmark) -> int:
+    """The bookmark's position, locked until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_REACHED + (" FOR UPDATE" if connection.vendor == "postgresql" else ""), [bookmark.pk])
+        return int(cursor.fetchone()[0])
+
+
+OFFERS_AT_ONCE: Final = 8
+
+OPEN_TO_RATER: Final = """
+i.taken < i.wanted
+AND NOT EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = %s)
+"""
+
+SELECT_DEFAULT_QUEUE_OFFERS: Final = f"""
+SELECT i.id, i.comparison_id, i.position, NULL, 'random', NULL FROM evaluations_queueitem i
+WHERE i.rubric_version_id = %s AND i.position >= %s AND {OPEN_TO_RATER}
+ORDER BY i.position LIMIT %s
+"""
+
+SELECT_QUEUE_OFFERS: Final = f"""
+SELECT i.id, i.comparison_id, p.place, p.id, p.picked_by, p.probability FROM evaluations_pick p
+JOIN evaluations_queueitem i ON i.id = p.item_id
+WHERE p.round_id = %s AND p.place >= %s AND {OPEN_TO_RATER}
+ORDER BY p.place LIMIT %s
+"""
+
+# Calibration takes no place: full or not, everybody meets it.
+SELECT_CALIBRATION_OFFERS: Final = SELECT_QUEUE_OFFERS.replace("i.taken < i.wanted", "0 = 0")
+
+TAKE_SLOT: Final = "UPDATE evaluations_queueitem SET taken = taken + 1 WHERE id = %s AND taken < wanted"
+
+TAKE_UNLOCKED_SLOT: Final = TAKE_SLOT.replace(
+    "%s", "(SELECT id FROM evaluations_queueitem WHERE id = %s AND taken < wanted FOR UPDATE SKIP LOCKED)"
+)
+
+INSERT_RESERVATION: Final = """
+INSERT INTO evaluations_assignment
+  (created_at, item_id, rater_id, pick_id, picked_by, probability, state, held_until)
+VALUES (%s, %s, %s, %s, %s, %s, 'held', %s)
+"""
+
+UPDATE_BOOKMARK: Final = "UPDATE evaluations_bookmark SET reached = %s WHERE id = %s"
+
+UPDATE_BOOKMARK_DRAWN: Final = "UPDATE evaluations_bookmark SET reached = %s, drawn_at = %s WHERE id = %s"
+
+# Its turn in the random order has come. What lies before it and is full, or was met by this person
+# another way, is passed over: its turn has come too.
+SELECT_PASSED_ITEMS: Final = """
+SELECT i.id FROM evaluations_queueitem i
+WHERE i.rubric_version_id = %s AND NOT i.drawn AND i.position < %s AND (i.taken >= i.wanted
+  OR EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = %s))
+"""
+
+UPDATE_ITEMS_REACHED: Final = (
+    f"UPDATE evaluations_queueitem SET drawn = TRUE WHERE (id IN ({SELECT_PASSED_ITEMS}) OR id = %s) AND NOT drawn"
+)
+
+# PostgreSQL reads the whole table for an OR, and for how many it expects; of an array it looks each up.
+UPDATE_UNLOCKED_ITEMS_REACHED: Final = f"""
+UPDATE evaluations_queueitem SET drawn = TRUE
+WHERE id = ANY(ARRAY({SELECT_PASSED_ITEMS} FOR UPDATE OF i SKIP LOCKED) || %s::bigint) AND NOT drawn
+"""
+
+
+@dataclass(frozen=True)
+class NextRequest:
+    """A rater's request for the next comparison. ``besides``: those that the page has already."""
+
+    evaluation: Evaluation
+    rater: Rater
+    version_id: int
+    besides: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class SlotOffer:
+    """An item that is open to a rater, and how it was picked. ``place`` orders the offers."""
+
+    item_id: int
+    comparison_id: int
+    place: int
+    pick_id: int | None
+    picked_by: str
+    probability: float | None
+
+
+def select_offers(seat: NextRequest, statement: str, among: int, start: int) -> list[SlotOffer]:
+    """The next few that are open to this person, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [among, start, seat.rater.pk, OFFERS_AT_ONCE])
+        return [SlotOffer(*row) for row in cursor.fetchall()]
+
+
+def take_offered_slot(offer: SlotOffer, may_wait: bool) -> bool:
+    """Take the slot if one is open: the conditional update is the lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE_SLOT if may_wait else TAKE_UNLOCKED_SLOT, [offer.item_id])
+        return bool(cursor.rowcount)
+
+
+def mark_items_reached(seat: NextRequest, offer: SlotOffer) -> bool:
+    """Mark the items that the random order has reached. True if any was new."""
+    statement = UPDATE_UNLOCKED_ITEMS_REACHED if connection.vendor == "postgresql" else UPDATE_ITEMS_REACHED
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [seat.version_id, offer.place, seat.rater.pk, offer.item_id])
+        return bool(cursor.rowcount)
+
+
+def advance_bookmark(bookmark: Bookmark, reached: int, came_to: int, *, has_drawn: bool = False) -> None:
+    """Move the bookmark to the first open item, or to the end."""
+    with connection.cursor() as cursor:
+        if has_drawn:
+            now = connection.ops.adapt_datetimefield_value(timezone.now())
+            cursor.execute(UPDATE_BOOKMARK_DRAWN, [came_to, now, bookmark.pk])
+        elif came_to != reached:
+            cursor.execute(UPDATE_BOOKMARK, [came_to, bookmark.pk])
+
+
+SELECT_OWN_COUNTS: Final = """
+SELECT
+  (SELECT done FROM evaluations_bookmark WHERE rater_id = %s AND rubric_version_id = %s AND round_id IS NULL),
+  (SELECT COUNT(*) FROM evaluations_review WHERE rater_id = %s AND rubric_version_id = %s AND state = 'skipped')
+"""
+
+SELECT_BEGUN_REVIEWS: Final = """
+SELECT r.comparison_id, a.id FROM evaluations_review r
+LEFT JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
+LEFT JOIN evaluations_assignment a ON a.item_id = i.id AND a.rater_id = r.rater_id
+WHERE r.rater_id = %s AND r.rubric_version_id = %s AND r.state IN ('draft', 'first')
+ORDER BY r.created_at
+"""
+
+# Held before named, as the words sort, and the oldest first: an index has them in this order.
+SELECT_ASSIGNED: Final = """
+SELECT a.id, i.comparison_id FROM evaluations_assignment a JOIN evaluations_queueitem i ON i.id = a.item_id
+WHERE a.rater_id = %s AND a.state IN ('held', 'named') AND i.rubric_version_id = %s
+ORDER BY a.state, a.id LIMIT %s
+"""
+
+SELECT_OPEN_QUEUES: Final = """
+SELECT * FROM evaluations_round WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT by_name ORDER BY id
+"""
+
+# ---- the way back --------------------------------------------------------------------------
+
+
+# What leads back to a review, and undoes it.
+SELECT_EARLIER_REVIEW: Final = """
+SELECT id, comparison_id, version, state, finished_at FROM evaluations_review
+WHERE rater_id = %s AND rubric_version_id = %s AND finished_at IS NOT NULL{before} ORDER BY finished_at DESC LIMIT 1
+"""
+
+# Whether it can still give a round what it wants: it wants more reviews than are taken, and no open
+# round has it.
+SELECT_FREE_ITEMS: Final = """
+SELECT i.comparison_id, i.id FROM evaluations_queueitem i
+WHERE i.rubric_version_id = %s AND i.taken < %s AND NOT EXISTS (
+  SELECT 1 FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
+  WHERE p.item_id = i.id AND r.kind = 'review' AND r.closed_at IS NULL)
+ORDER BY i.position
+"""
+
+# ---- deterministic strategies --------------------------------------------------------------
+
+NO_TEST_CALL: Final = "(call_id IS NULL OR call_id NOT IN (SELECT id FROM evaluations_call WHERE is_test))"
+
+# What one judge says of one aspect: its orders where they agree, else a tie; two words for “no side” are one.
+SELECT_CONSOLIDATED: Final = (
+    """
+SELECT comparison_id, aspect_id, rater_id,
+  CASE WHEN MIN(choice) = MAX(choice) THEN MIN(choice) ELSE 'tie' END AS choice,
+  MIN(CASE choice WHEN 'both_bad' THEN 'tie' ELSE choice END) AS least,
+  MAX(CASE choice WHEN 'both_bad' THEN 'tie' ELSE choice END) AS most
+FROM evaluations_verdict WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND """
+    + NO_TEST_CALL
+    + """
+GROUP BY comparison_id, aspect_id, rater_id
+"""
+)
+
+SELECT_FLIPPED: Final = (
+    "SELECT comparison_id, COUNT(*) FROM (" + SELECT_CONSOLIDATED + ") AS told WHERE least <> most GROUP BY 1"
+)
+
+SELECT_DIFFERING: Final = (
+    "SELECT DISTINCT comparison_id FROM ("
+    "SELECT comparison_id, aspect_id FROM (" + SELECT_CONSOLIDATED + ") AS told "
+    "GROUP BY comparison_id, aspect_id HAVING MIN(choice) <> MAX(choice)) AS differing"
+)
+
+# A is 1, tie a half, B is 0: what lies near a half over both orders is what a judge could not tell.
+SELECT_UNSURE: Final = (
+    """
+SELECT comparison_id, AVG(distance) FROM (
+  SELECT comparison_id, ABS(AVG(weighted) - 0.5) AS distance FROM evaluations_verdict
+  WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND weighted IS NOT NULL AND """
+    + NO_TEST_CALL
+    + """
+  GROUP BY comparison_id, aspect_id, rater_id) AS told
+GROUP BY comparison_id
+"""
+)
+
+# ---- strata --------------------------------------------------------------------------------
+
+SELECT_STRATA: Final = """
+SELECT i.id, {stratum}, i.drawn OR EXISTS (
+    SELECT 1 FROM evaluations_pick p WHERE p.item_id = i.id AND p.picked_by = 'stratified')
+FROM evaluations_queueitem i JOIN evaluations_comparison c ON c.id = i.comparison_id {joins}
+WHERE i.rubric_version_id = %s ORDER BY i.position
+"""
+
+STRATUM_COLUMNS: Final = {
+    StratifyBy.CATEGORY: {"stratum": "q.category", "joins": "JOIN evaluations_query q ON q.id = c.query_id"},
+    StratifyBy.CANDIDATE_PAIR: {
+        "stratum": "CAST(a.candidate_id AS VARCHAR(20)) || ':' || CAST(b.candidate_id AS VARCHAR(20))",
+        "joins": "JOIN evaluations_response a ON a.id = c.response_a_id "
+        "JOIN evaluations_response b ON b.id = c.response_b_id",
+    },
+}
+
+# ---- how far a person is
+
+
+# The same for every page of review: nearly always none.
+SELECT_OPEN_CALIBRATIONS: Final = """
+SELECT * FROM evaluations_round
+WHERE rubric_version_id = %s AND kind = 'calibration' AND closed_at IS NULL ORDER BY id
+"""

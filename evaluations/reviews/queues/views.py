@@ -1,0 +1,273 @@
+"""The pages of queues and calibrations."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import RANDOM_SELECTION, QueueKind
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Round
+from evaluations.models.users import Membership, User
+from evaluations.reviews.queues.calibration import (
+    create_calibration,
+    find_comparisons_with_known_labels,
+    record_calibration_result_seen,
+)
+from evaluations.reviews.queues.forms import MAX_QUEUE_SIZE, CalibrationForm, QueueForm
+from evaluations.reviews.queues.selectors import (
+    CalibrationResult,
+    describe_assigned,
+    get_calibration_result,
+    get_calibration_results,
+    get_default_queue_progress,
+    get_pick_statuses,
+    get_queue_progress,
+    get_queue_work,
+)
+from evaluations.reviews.queues.services import (
+    assign_queue_to_reviewers,
+    close_queue,
+    create_queue,
+    preview_queue,
+    reopen_queue,
+)
+from evaluations.web.forms import ReviewersForm
+from evaluations.web.pagination import Page, paginate
+from evaluations.web.refusals import show_refusal
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One person of the owner's table. ``result`` is None for whom has not begun."""
+
+    member: Membership
+    rater: Rater | None
+    result: CalibrationResult | None
+
+
+@never_cache
+@require_safe
+def calibration_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The user's own result once it is finished; with ``?person=…`` another's, for those who see all."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug)
+    sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
+    made = get_object_or_404(Round.objects.select_related("rubric_version__rubric"), evaluation=evaluation, pk=pk)
+    if made.kind != QueueKind.CALIBRATION:
+        return redirect("round", slug, pk)
+    made.evaluation = evaluation
+    mine = get_own_calibration_result(made, user)
+    if mine.standing.is_finished:
+        record_calibration_result_seen(made, user)
+    person = get_requested_rater(request, made) if sees_all else None
+    page = paginate(request, get_reviewing_members(made)) if sees_all else None
+    context = {
+        "page": "rounds" if sees_all else "review",
+        "evaluation": evaluation,
+        "round": made,
+        "result": get_calibration_result(made, person) if person else mine,
+        "person": person,
+        "aspects": made.rubric_version.spec().aspects,
+        "page_of_rows": page,
+        "rows": build_calibration_rows(made, page) if page else [],
+    }
+    return render(request, "calibration/calibration.html", context)
+
+
+def get_own_calibration_result(made: Round, user: User) -> CalibrationResult:
+    rater = Rater.objects.filter(evaluation=made.evaluation, user=user).first()
+    return get_calibration_result(made, rater or Rater(pk=0))
+
+
+def get_requested_rater(request: HttpRequest, made: Round) -> Rater | None:
+    given = request.GET.get("person", "")
+    if not given:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        raise Http404
+    return get_object_or_404(Rater, evaluation=made.evaluation, user__isnull=False, pk=int(given))
+
+
+def get_reviewing_members(made: Round) -> "QuerySet[Membership]":
+    members = Membership.objects.filter(evaluation=made.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
+    return members.select_related("user")
+
+
+def build_calibration_rows(made: Round, page: Page[Membership]) -> list[CalibrationRow]:
+    users = [member.user_id for member in page.rows]
+    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=made.evaluation, user__in=users)}
+    told = get_calibration_results(made, list(raters.values()))
+    return [
+        CalibrationRow(member, rater, told[rater.pk] if rater and told[rater.pk].standing.done else None)
+        for member in page.rows
+        for rater in [raters.get(member.user_id)]
+    ]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def calibration_create(request: HttpRequest, slug: str) -> HttpResponse:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    known = find_comparisons_with_known_labels(evaluation).count()
+    form = CalibrationForm(request.POST or None, initial={"size": min(8, known) or None})
+    if form.is_valid() and (made := create_calibration_by_form(form, evaluation, user)):
+        messages.success(request, f"“{made.name}” is open: everyone who reviews here meets it first.")
+        return redirect("round", slug, made.pk)
+    context = {"page": "rounds", "evaluation": evaluation, "form": form, "known": known}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "calibration_new/calibration_new.html", context, status=status)
+
+
+def create_calibration_by_form(form: CalibrationForm, evaluation: Evaluation, user: User) -> Round | None:
+    try:
+        return create_calibration(evaluation, user=user, **form.cleaned_data)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+PICK_COLUMNS = (
+    "round",
+    "place",
+    "picked_by",
+    "probability",
+    "item__comparison__query__text",
+    "item__comparison__evaluation",
+)
+
+
+@require_safe
+def queue_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    made = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
+    picks = made.picks.select_related("round", "item__comparison__query").only(*PICK_COLUMNS)
+    page = paginate(request, picks)
+    context = {
+        "page": "rounds",
+        "evaluation": made.evaluation,
+        "round": made,
+        "progress": get_queue_progress([made])[made.pk],
+        "work": get_queue_work(made),
+        "page_of_rows": page,
+        "rows": get_pick_statuses(page.rows),
+        "people": list_reviewers(made.evaluation) if is_allowed(user, Action.MANAGE, made.evaluation) else [],
+    }
+    return render(request, "round/round.html", context)
+
+
+@require_POST
+def queue_assign(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Assign the queue's comparisons to these reviewers."""
+    user = cast(User, request.user)
+    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    form = ReviewersForm(request.POST, people=list_reviewers(made.evaluation))
+    with show_refusal(request):
+        people = form.chosen()
+        messages.success(request, describe_assigned(assign_queue_to_reviewers(made, people, user), people))
+    return redirect("round", slug, pk)
+
+
+@require_POST
+def queue_close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    with show_refusal(request):
+        close_queue(made, user)
+        messages.success(request, f"“{made.name}” is closed: nobody is led to it any more. Every review stays.")
+    return redirect("round", slug, pk)
+
+
+@require_POST
+def queue_reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = cast(User, request.user)
+    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    with show_refusal(request):
+        reopen_queue(made, user)
+        messages.success(request, f"“{made.name}” is open again.")
+    return redirect("round", slug, pk)
+
+
+def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Round:
+    evaluation = require_evaluation(user, slug, action)
+    made = get_object_or_404(
+        Round.objects.select_related("user", "rubric_version__rubric"), evaluation=evaluation, pk=pk
+    )
+    made.evaluation = evaluation
+    return made
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue_create(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form with a preview; query parameters preview other settings."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    given = request.POST if request.method == "POST" else request.GET
+    form = QueueForm(
+        given or None, evaluation=evaluation, people=list_reviewers(evaluation), name=suggest_queue_name(evaluation)
+    )
+    if request.method == "POST" and form.is_valid() and (made := create_queue_by_form(form, evaluation, user)):
+        messages.success(request, f"“{made.name}” is open.")
+        return redirect("round", slug, made.pk)
+    return render_queue_form(request, evaluation, form, status=422 if request.method == "POST" else 200)
+
+
+def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) -> Round | None:
+    try:
+        return create_queue(evaluation, user=user, **form.options())
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+def render_queue_form(request: HttpRequest, evaluation: Evaluation, form: QueueForm, status: int = 200) -> HttpResponse:
+    context = {"page": "rounds", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, form)}
+    only_preview = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    template = "round_new/_preview.html" if only_preview else "round_new/round_new.html"
+    return render(request, template, context, status=status)
+
+
+def build_preview_context(evaluation: Evaluation, form: QueueForm) -> dict[str, Any]:
+    """What would be picked, or in one sentence why nothing can be."""
+    options = form.picking()
+    if options is None:
+        return {"problem": "This cannot be previewed yet: look at the fields above."}
+    try:
+        ahead = preview_queue(evaluation, **options)
+    except InputRefused as refused:
+        return {"problem": str(refused)}
+    total = ahead.at_random + ahead.by_strategy
+    is_drawn = options["strategy"] in RANDOM_SELECTION
+    is_short = is_drawn and total < options["size"] < MAX_QUEUE_SIZE
+    return {"preview": ahead, "total": total, "is_drawn": is_drawn, "is_short": is_short}
+
+
+def suggest_queue_name(evaluation: Evaluation) -> str:
+    """“Round 3” where there are two; the person may call it anything."""
+    taken = set(Round.objects.filter(evaluation=evaluation).values_list("name", flat=True))
+    return next(name for number in range(1, len(taken) + 2) if (name := f"Round {number}") not in taken)
+
+
+@require_safe
+def queue_list(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
+    made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    page = paginate(request, made, newest_first=True)
+    told = get_queue_progress(page.rows)
+    context = {
+        "page": "rounds",
+        "evaluation": evaluation,
+        "page_of_rows": page,
+        "rows": [told[one.pk] for one in page.rows],
+        "pool": get_default_queue_progress(evaluation),
+    }
+    return render(request, "rounds/rounds.html", context)

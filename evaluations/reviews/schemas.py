@@ -1,0 +1,168 @@
+"""API schemas of reviews."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Field, Schema
+
+from evaluations.api.schemas import AspectKey, MessageOut, NoteText, RowId, StrictIn, VersionNumber
+from evaluations.domain.choices import Choice
+from evaluations.domain.reviews import DifferenceReason, ReviewState
+
+ScoreValue = Annotated[float, Field(ge=-1e12, le=1e12)]
+
+# ---- one comparison ------------------------------------------------------------------------
+
+
+class ScorePairOut(Schema):
+    """The scores of both responses; A is the first that you see."""
+
+    a: float
+    b: float
+
+
+class ReviewProgressOut(Schema):
+    total: int
+    done: int
+    skipped: int
+
+
+class NextComparisonOut(Schema):
+    """What you are to review next; ``comparison`` is null where nothing waits for you."""
+
+    comparison: int | None
+    result_of_calibration: int | None = Field(description="a round whose result you are to look at first")
+    progress: ReviewProgressOut
+
+
+class JudgeChoiceOut(Schema):
+    choice: Choice
+    inconsistent: bool
+    orders: int
+    rationale: str
+    remark: str
+    scores: ScorePairOut | None
+
+
+class SheetLineOut(Schema):
+    """One aspect as you see it: A is the first response."""
+
+    aspect: str
+    name: str
+    definition: str
+    choices: list[Choice] = Field(description="what may be chosen; empty where responses are scored")
+    scale: list[float | None] | None = Field(description="lowest, highest and step, where responses are scored")
+    first: Choice | ScorePairOut | None
+    final: Choice | ScorePairOut | None
+    note: str
+    reason: str
+    judge: JudgeChoiceOut | None = Field(description="null while its choices must not be seen")
+
+
+class SpanOut(Schema):
+    id: int
+    side: Literal["a", "b"]
+    turn: int
+    start: int
+    end: int
+    quote: str
+    comment: str
+    aspect: str | None
+
+
+class DraftOut(Schema):
+    fields: dict[str, str]
+    kept_at: datetime
+    number: int
+
+
+class ReviewOut(Schema):
+    """One comparison as you may see it now. Each step names the ``version`` that it was made from."""
+
+    comparison: int
+    rubric_version: int
+    stage: Literal["choose", "confirm", "done"]
+    state: ReviewState | None
+    version: int
+    comes_back: bool = Field(description="the judge has answered since: look again, or leave it as it is")
+    query: list[MessageOut]
+    context: str | None
+    reference: str | None
+    a: list[MessageOut]
+    b: list[MessageOut]
+    aspects: list[SheetLineOut]
+    note: str
+    judge_rationales: list[str]
+    draft: DraftOut | None
+    spans: list[SpanOut]
+
+
+class StepIn(StrictIn):
+    """``rubric_version``: pass the version that you saw, and a step after a rubric change is refused."""
+
+    version: VersionNumber
+    rubric_version: RowId | None = None
+    active_ms: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
+class ScorePairIn(StrictIn):
+    a: ScoreValue
+    b: ScoreValue
+
+
+class FirstChoicesIn(StepIn):
+    choices: dict[AspectKey, Choice | ScorePairIn] = Field(
+        examples=[{"helpfulness": "A", "clarity": "tie"}], description="by aspect; two scores where it has a scale"
+    )
+    note: NoteText = ""
+
+
+class FinalChoicesIn(FirstChoicesIn):
+    notes: dict[AspectKey, NoteText] = Field(default_factory=dict)
+    reasons: dict[AspectKey, DifferenceReason] = Field(default_factory=dict)
+
+
+class SkipIn(StepIn):
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class DraftIn(StepIn):
+    """Fields as the page names them, such as ``choice_clarity`` and ``note``."""
+
+    fields: Annotated[dict[AspectKey, NoteText], Field(max_length=200)]
+    number: VersionNumber = Field(0, description="of the draft that you have seen last")
+
+
+class SpanIn(StrictIn):
+    """Without a position the quote is searched for."""
+
+    side: Literal["a", "b"]
+    quote: Annotated[str, Field(max_length=20_000)] = ""
+    turn: Annotated[int, Field(ge=0, le=32_767)] | None = None
+    start: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    end: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    comment: NoteText = ""
+    aspect: Annotated[str, Field(max_length=60)] = ""
+
+
+class SpanPatch(StrictIn):
+    comment: NoteText = ""
+    aspect: Annotated[str, Field(max_length=60)] = ""
+
+
+class SpanList(Schema):
+    items: list[SpanOut]
+
+
+class ResponseDiffOut(Schema):
+    """The turns as HTML: ``del`` and ``ins`` mark the words that differ."""
+
+    a: list[str]
+    b: list[str]
+    refusal: str
+
+
+class NextComparisonQuery(Schema):
+    besides: Annotated[
+        list[RowId], Field(max_length=50, description="comparisons that you have before you already")
+    ] = []

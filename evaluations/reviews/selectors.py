@@ -1,0 +1,125 @@
+"""Facts about reviewing that other features read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import connection
+from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.judges import JudgeKind
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal
+from evaluations.judge_prompts.baseline_rules import TEXT_BLIND_RULES
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.judges import Rater
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review, Span
+from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, SELECT_OWN_COUNTS, read_queue_stock
+
+
+@dataclass(frozen=True)
+class ReviewProgress:
+    total: int
+    done: int
+    skipped: int
+
+
+def get_review_progress(evaluation: Evaluation, rater: Rater | None) -> ReviewProgress:
+    """The rater's progress, from stored counters."""
+    stock = read_queue_stock(evaluation)
+    is_known = stock is not None and stock.is_full
+    total = stock.items if stock and is_known else Comparison.objects.filter(evaluation=evaluation).count()
+    if rater is None:
+        return ReviewProgress(total, 0, 0)
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_OWN_COUNTS, [rater.pk, evaluation.review_rubric_id] * 2)
+        done, skipped_by_me = cursor.fetchone()
+    if done is None:
+        done = get_reviews_of(evaluation, rater).filter(state__in=SAVED_REVIEW_STATES).count()
+    return ReviewProgress(total, done, skipped_by_me)
+
+
+def get_reviews_of(evaluation: Evaluation, rater: Rater | None) -> QuerySet[Review]:
+    """This person's reviews by the rubric in force."""
+    reviews: QuerySet[Review] = Review.objects.filter(rubric_version=evaluation.review_rubric_id)
+    return reviews.filter(rater=rater) if rater else reviews.none()
+
+
+def get_earlier_review(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> Review | None:
+    """Saved or skipped: the one finished before this; from a comparison that is not finished, the one finished last."""
+    if rater is None:
+        return None
+    finished_at = review.finished_at if review else None
+    before = [connection.ops.adapt_datetimefield_value(finished_at)] if finished_at else []
+    statement = SELECT_EARLIER_REVIEW.format(before=" AND finished_at < %s" if before else "")
+    return next(iter(Review.objects.raw(statement, [rater.pk, evaluation.review_rubric_id, *before])), None)
+
+
+Side = TypeVar("Side")
+
+
+def draw_bit(what: str, user: User, comparison: Comparison) -> bool:
+    """A keyed random bit, independent for every purpose, user and comparison."""
+    mac = salted_hmac(f"judgeweb.{what}", f"{user.pk}:{comparison.pk}", algorithm="sha256")
+    return bool(mac.digest()[0] & 1)
+
+
+def get_order_shown(user: User, comparison: Comparison) -> ShownOrder:
+    """Which response this user sees on the left."""
+    return ShownOrder.SWAPPED if draw_bit("order", user, comparison) else ShownOrder.AS_STORED
+
+
+def put_in_order_shown(user: User, comparison: Comparison, responses: Sequence[Side]) -> Sequence[Side]:
+    """What belongs to response A and to response B, the left one first: for a person who may not see the names yet.
+
+    A is always the candidate whose name sorts first, so one side that is known gives away that of other comparisons.
+    """
+    return responses[::-1] if get_order_shown(user, comparison) == ShownOrder.SWAPPED else responses
+
+
+def is_judge_shown_first(evaluation: Evaluation, user: User, comparison: Comparison) -> bool:
+    """Whether the user sees the judge's choices before choosing. Rules that read no text are shown later."""
+    if evaluation.reveal not in (Reveal.SHOWN, Reveal.RANDOMISED):
+        return False
+    judge = evaluation.shown_judge
+    if judge is None or (judge.kind == JudgeKind.RULE and judge.model in TEXT_BLIND_RULES):
+        return False
+    return evaluation.reveal == Reveal.SHOWN or draw_bit("reveal", user, comparison)
+
+
+def get_saved_spans(comparison: Comparison) -> list[Span]:
+    """Highlights in saved reviews, in text order."""
+    saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
+    return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))
+
+
+@dataclass(frozen=True)
+class EarlierGuidelines:
+    """An earlier version of the guidelines."""
+
+    text: str
+    replaced_at: datetime
+    replaced_by: User | None
+
+
+def get_unseen_guidelines_change(evaluation: Evaluation, rater: Rater | None) -> datetime | None:
+    """When the guidelines changed, if the rater has finished no review since but some before."""
+    changed = evaluation.guidelines_changed_at
+    if changed is None or rater is None:
+        return None
+    mine = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id, finished_at__isnull=False)
+    last = mine.order_by("-finished_at").values_list("finished_at", flat=True).first()
+    return changed if last is not None and last < changed else None
+
+
+def get_earlier_guidelines(evaluation: Evaluation, most: int = 20) -> Sequence[EarlierGuidelines]:
+    """Earlier versions of the guidelines, newest first, from the events."""
+    changes = Event.objects.filter(
+        evaluation=evaluation, object_type="evaluation", verb="changed", before__has_key="guidelines"
+    )
+    said = changes.select_related("user").order_by("-pk")[:most]
+    return [EarlierGuidelines(event.before["guidelines"], event.created_at, event.user) for event in said]

@@ -1,0 +1,371 @@
+"""The steps of a review: save, confirm, skip, undo, reopen."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from django.db.models import F
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.choices import ShownOrder, Stage
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal, ReviewState, SelectionMethod
+from evaluations.domain.rubrics import RubricSpec
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.transactions import transaction_in_turn
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review
+from evaluations.reviews.answers import (
+    Answers,
+    ReviewAnswers,
+    TextByAspect,
+    build_field_values,
+    delete_answers,
+    drop_empty_texts,
+    read_answers,
+    refuse_unknown_reasons,
+    store_answers,
+    swap_answer,
+    validate_answers,
+)
+from evaluations.reviews.drafts import build_draft, reset_draft_time
+from evaluations.reviews.queues import reservations
+from evaluations.reviews.queues.calibration import has_seen_known_label
+from evaluations.reviews.queues.reservations import restore_reservation, skip_assignment
+from evaluations.reviews.raters import get_or_create_rater
+from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
+from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge
+from evaluations.rubrics.services import freeze_version
+from evaluations.verdicts.label_counts import update_labels
+from evaluations.visibility import was_revealed
+
+# One step takes at most this long: a page left open overnight is not a night of work.
+MAX_STEP_MS: Final = 30 * 60 * 1000
+
+
+class EnteredStep(NamedTuple):
+    """The input of one step."""
+
+    choices: Answers
+    note: str
+    notes: TextByAspect = MappingProxyType({})
+    reasons: TextByAspect = MappingProxyType({})
+
+
+class ReviewChangedElsewhere(InputRefused):
+    """The review changed since the page was made; nothing of the step was stored."""
+
+
+def advance_review(review: Review, version: int, *, active_ms: int = 0, **columns: Any) -> None:
+    """Update the review if its version is still what the user saw: the conditional update is the lock."""
+    spent = F("active_ms") + min(max(active_ms, 0), MAX_STEP_MS)
+    columns = {"draft": {}, "draft_tab": "", **columns}
+    moved = Review.objects.filter(pk=review.pk, version=version).update(version=version + 1, active_ms=spent, **columns)
+    if not moved:
+        raise ReviewChangedElsewhere("This review was changed elsewhere, in another tab perhaps. Yours was not stored.")
+    review.refresh_from_db(fields=["version", "active_ms", *columns])
+    Rater.objects.filter(pk=review.rater_id).update(verdicts_changed_at=timezone.now())
+
+
+def reopen_review(
+    review: Review,
+    version: int,
+    said: ReviewAnswers,
+    tab: str,
+    *,
+    keeps_first: bool,
+    active_ms: int = 0,
+    instead: Mapping[str, str] | None = None,
+    **columns: Any,
+) -> None:
+    """Reopen the review before its final or first choices; the answers become the draft."""
+    fields = instead or build_field_values(said.final, said.notes, said.reasons)
+    columns["draft"] = build_draft(fields) if fields else review.draft
+    columns |= {"draft_tab": tab, "draft_number": F("draft_number") + 1, "finished_at": None}
+    if keeps_first:
+        advance_review(review, version, state=ReviewState.FIRST, active_ms=active_ms, **columns)
+        delete_answers(review, Stage.FINAL)
+    else:
+        columns |= {"first_saved_at": None, "skip_reason": "", "awaits_judge": False, "judge": None}
+        restore_reservation(review)
+        advance_review(review, version, state=ReviewState.DRAFT, active_ms=active_ms, **columns)
+        delete_answers(review)
+    if said.final:
+        update_labels([review.comparison_id])
+
+
+def is_repeated_step(review: Review, version: int, tab: str) -> bool:
+    """Whether this page took the step already, and the response was lost."""
+    reopened = review.state in (ReviewState.DRAFT, ReviewState.FIRST)
+    return bool(tab) and reopened and review.draft_tab == tab and review.version == version + 1
+
+
+def accept_repeat_or_refuse(review: Review, stored: EnteredStep, sent: EnteredStep) -> Review:
+    """The review, if the step repeats what is stored; anything else is refused."""
+    if stored == sent:
+        return review
+    raise ReviewChangedElsewhere(
+        "You saved this comparison before, with other choices or words. Those are shown; yours now were not stored."
+    )
+
+
+def refuse_unless_awaiting_judge(review: Review) -> None:
+    if not is_awaiting_judge(review):
+        raise ReviewChangedElsewhere("This review does not wait for the judge any more. Nothing was changed.")
+
+
+def get_judge_exposure(user: User, review: Review, spec: RubricSpec, *, calibrates: bool) -> dict[str, bool]:
+    """How the judge relates to this review at its first save.
+
+    ``first``: it was decided that the judge stands there from the start; ``seen``: and it did, for it
+    had answered. ``waits``: its choices are revealed now. ``awaited``: they will be, once it has answered.
+    """
+    evaluation = review.comparison.evaluation
+    if calibrates or evaluation.shown_judge_id is None or evaluation.reveal == Reveal.NEVER:
+        return dict.fromkeys(("first", "seen", "waits", "awaited"), False)
+    first = is_judge_shown_first(evaluation, user, review.comparison)
+    answered = get_answer_for_review(review, spec) is not None
+    return {"first": first, "seen": first and answered, "waits": not first and answered, "awaited": not answered}
+
+
+def get_answer_for_review(review: Review, spec: RubricSpec) -> object:
+    aspects = {aspect.key for aspect in spec.aspects}
+    judge = get_judge_shown_to(review, review.comparison.evaluation)
+    return get_judge_answer(judge, review.comparison, aspects, ShownOrder(review.shown))
+
+
+def has_reviewed_before(review: Review) -> bool:
+    """Whether the rater reviewed the comparison by an earlier rubric version."""
+    earlier = Review.objects.filter(
+        rater=review.rater_id, comparison=review.comparison_id, state__in=SAVED_REVIEW_STATES
+    )
+    return earlier.exclude(pk=review.pk).exists()
+
+
+# ---- the record
+
+
+def describe_review(
+    review: Review,
+    choices: Answers,
+    note: str = "",
+    notes: TextByAspect | None = None,
+    reasons: TextByAspect | None = None,
+) -> dict[str, Any]:
+    """The answers as the event stores them, in terms of A and B as stored."""
+    shown = ShownOrder(review.shown)
+    words = {"note": note, "notes": drop_empty_texts(notes or {}), "reasons": drop_empty_texts(reasons or {})}
+    return {
+        "state": review.state,
+        "shown": shown,
+        "choices": {key: swap_answer(given, shown) for key, given in choices.items()},
+        **{name: said for name, said in words.items() if said},
+    }
+
+
+def record_review_step(verb: str, review: Review, user: User, **states: Any) -> None:
+    record_event(verb, review, user=user, evaluation=review.comparison.evaluation, **states)
+
+
+def get_review_rubric(evaluation: Evaluation) -> RubricVersion:
+    """The rubric version used for reviews; refused if there is none or the evaluation is archived."""
+    if evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing can be reviewed in it until it is brought back.")
+    if evaluation.review_rubric is None:
+        raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+    return evaluation.review_rubric
+
+
+@transaction_in_turn()
+def save_first_choices(
+    user: User,
+    comparison: Comparison,
+    *,
+    choices: Answers,
+    version: int,
+    seen_verdicts: bool = False,
+    note: str = "",
+    active_ms: int = 0,
+) -> Review:
+    """Store the first choices. They are final at once unless a judge is to be revealed."""
+    review = get_or_create_review(user, comparison)
+    spec = review.rubric_version.spec()
+    choices = validate_answers(spec, choices)
+    if review.state in SAVED_REVIEW_STATES:
+        stored_first = EnteredStep(read_answers(review, spec.kind).first, review.note)
+        return accept_repeat_or_refuse(review, stored_first, EnteredStep(choices, note))
+    picked = reservations.complete_assignment(review)
+    judge = get_judge_exposure(user, review, spec, calibrates=picked.picked_by == SelectionMethod.CALIBRATION)
+    now = timezone.now()
+    advance_review(
+        review,
+        version,
+        state=ReviewState.FIRST if judge["waits"] else ReviewState.FINAL,
+        blind=not (seen_verdicts or judge["seen"] or has_reviewed_before(review)),
+        judge_first=judge["first"],
+        reveal=comparison.evaluation.reveal,
+        judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
+        awaits_judge=judge["awaited"],
+        picked_by=picked.picked_by,
+        round=picked.round,
+        probability=picked.probability,
+        first_saved_at=now,
+        finished_at=None if judge["waits"] else now,
+        note=note,
+        skip_reason="",
+        active_ms=active_ms,
+    )
+    is_final = review.state == ReviewState.FINAL
+    store_answers(review, choices, *((Stage.FIRST, Stage.FINAL) if is_final else (Stage.FIRST,)))
+    if is_final:
+        update_labels([comparison.pk])
+    record_review_step(
+        "saved first choices", review, user, after={**describe_review(review, choices, note), "blind": review.blind}
+    )
+    return review
+
+
+@transaction_in_turn()
+def save_final_choices(
+    user: User,
+    comparison: Comparison,
+    *,
+    choices: Answers,
+    notes: TextByAspect,
+    version: int,
+    reasons: TextByAspect | None = None,
+    note: str = "",
+    active_ms: int = 0,
+) -> Review:
+    """Store the final choices, made in sight of the judge's. The first ones stay as they are."""
+    review = get_or_create_review(user, comparison)
+    spec = review.rubric_version.spec()
+    choices = validate_answers(spec, choices)
+    refuse_unknown_reasons(reasons or {})
+    if review.state == ReviewState.FINAL:
+        said = read_answers(review, spec.kind)
+        stored_final = EnteredStep(said.final, review.note, said.notes, said.reasons)
+        return accept_repeat_or_refuse(
+            review, stored_final, EnteredStep(choices, note, drop_empty_texts(notes), drop_empty_texts(reasons or {}))
+        )
+    if review.state != ReviewState.FIRST:
+        raise ReviewChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
+    awaits = review.awaits_judge and get_answer_for_review(review, spec) is None
+    advance_review(
+        review,
+        version,
+        state=ReviewState.FINAL,
+        finished_at=timezone.now(),
+        awaits_judge=awaits,
+        judge=review.judge_id if awaits else get_judge_shown_to(review, comparison.evaluation),
+        note=note,
+        active_ms=active_ms,
+    )
+    store_answers(review, choices, Stage.FINAL, notes=notes, reasons=reasons)
+    update_labels([comparison.pk])
+    record_review_step(
+        "saved final choices", review, user, after=describe_review(review, choices, note, notes, reasons)
+    )
+    return review
+
+
+@transaction_in_turn()
+def skip_comparison(user: User, comparison: Comparison, *, reason: str, version: int, active_ms: int = 0) -> Review:
+    """Skip the comparison: it comes back, with its draft, when nothing else is left."""
+    review = get_or_create_review(user, comparison)
+    if review.state == ReviewState.SKIPPED and version < review.version:
+        return review
+    if review.state in SAVED_REVIEW_STATES:
+        raise ReviewChangedElsewhere("You have saved choices here already, so it was not skipped. Undo them first.")
+    now = timezone.now()
+    skip_assignment(review)
+    advance_review(
+        review,
+        version,
+        state=ReviewState.SKIPPED,
+        finished_at=now,
+        skip_reason=reason,
+        active_ms=active_ms,
+        draft=reset_draft_time(review.draft),
+    )
+    record_review_step("skipped", review, user, after={"reason": reason})
+    return review
+
+
+@transaction_in_turn()
+def undo_last_step(
+    user: User,
+    review: Review,
+    *,
+    version: int,
+    seen_verdicts: bool = False,
+    tab: str = "",
+    active_ms: int = 0,
+    instead: Mapping[str, str] | None = None,
+) -> Review:
+    """Undo the last step; its answers, or the fields ``instead``, become the draft.
+
+    Once others' choices were seen, that can only be the final ones.
+    """
+    if is_repeated_step(review, version, tab):
+        return review
+    if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
+        raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
+    known = review.state == ReviewState.FINAL and has_seen_known_label(user, review)
+    if known and review.picked_by == SelectionMethod.CALIBRATION:
+        raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
+    keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)
+    said = read_answers(review, review.rubric_version.spec().kind)
+    before = {
+        **describe_review(review, said.final, review.note, said.notes, said.reasons),
+        "reason": review.skip_reason,
+    }
+    reopen_review(review, version, said, tab, keeps_first=keeps_first, active_ms=active_ms, instead=instead)
+    record_review_step("undid", review, user, before=before, after={"state": review.state})
+    return review
+
+
+@transaction_in_turn()
+def reopen_for_judge(user: User, review: Review, *, version: int, tab: str = "") -> Review:
+    """Reopen a review whose judge has answered since, to confirm the choices."""
+    if is_repeated_step(review, version, tab):
+        return review
+    refuse_unless_awaiting_judge(review)
+    spec = review.rubric_version.spec()
+    if get_answer_for_review(review, spec) is None:
+        raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
+    said = read_answers(review, spec.kind)
+    judge = get_judge_shown_to(review, review.comparison.evaluation)
+    reopen_review(review, version, said, tab, keeps_first=True, awaits_judge=False, judge=judge)
+    before = describe_review(review, said.final, review.note, said.notes, said.reasons)
+    record_review_step("looked again", review, user, before=before, after={"state": review.state})
+    return review
+
+
+@transaction_in_turn()
+def keep_without_judge(user: User, review: Review, *, version: int) -> Review:
+    """Keep choices that became final without the judge."""
+    if review.state == ReviewState.FINAL and not review.awaits_judge and version < review.version:
+        return review
+    refuse_unless_awaiting_judge(review)
+    advance_review(review, version, awaits_judge=False)
+    record_review_step("left as it is", review, user)
+    return review
+
+
+def get_or_create_review(user: User, comparison: Comparison) -> Review:
+    """The user's review of the comparison; a new one stores the order that they were shown."""
+    rubric = get_review_rubric(comparison.evaluation)
+    freeze_version(rubric)
+    review, _ = Review.objects.select_related("rater").get_or_create(
+        rater=get_or_create_rater(user, comparison.evaluation),
+        comparison=comparison,
+        rubric_version=rubric,
+        defaults={"shown": get_order_shown(user, comparison), "state": ReviewState.DRAFT},
+    )
+    review.comparison, review.rubric_version = comparison, rubric
+    return review

@@ -1,0 +1,308 @@
+"""Everything one reviewer may see of one comparison at this moment."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from django.db.models import Exists, OuterRef
+
+from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState, SelectionMethod
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.queues import Assignment, Pick, QueueItem
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Call
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review, Verdict
+from evaluations.reviews.answers import (
+    Answer,
+    ReviewAnswers,
+    ScorePair,
+    get_choice_of_answer,
+    read_answers,
+    swap_choice,
+)
+from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
+from evaluations.verdicts.judge_verdicts import (
+    ScoreDerivation,
+    derive_score_choices,
+    load_judge_choices,
+    scoring_raters,
+)
+from evaluations.visibility import was_revealed
+
+
+@dataclass(frozen=True)
+class JudgeChoice:
+    """``choice`` is as shown. ``orders``: the number of orders of the responses that the judge saw.
+
+    ``remark``: what must be said of a choice that the judge did not give itself; ``scores``: what it gave instead.
+    """
+
+    choice: Choice
+    inconsistent: bool
+    orders: int
+    rationale: str
+    remark: str = ""
+    scores: ScorePair | None = None
+
+
+@dataclass(frozen=True)
+class JudgeRationale:
+    """A judge's rationale. ``turned``: its A is the reviewer's B.
+
+    ``about``: the one response that they are on, as the person sees it.
+    """
+
+    text: str
+    turned: bool
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class JudgeAnswer:
+    judge: Judge
+    choices: Mapping[str, JudgeChoice]
+    rationales: tuple[JudgeRationale, ...]
+
+
+def get_judge_shown_to(review: Review | None, evaluation: Evaluation) -> int | None:
+    """The judge whose choices are for this review: fixed with its first save, unless they are still awaited."""
+    if review is None or review.state not in SAVED_REVIEW_STATES or review.awaits_judge:
+        return evaluation.shown_judge_id
+    return review.judge_id
+
+
+def get_judge_answer(
+    judge: int | None, comparison: Comparison, aspects: Collection[str], shown: ShownOrder
+) -> JudgeAnswer | None:
+    """The judge's choices on these aspects; None if it has answered none of them."""
+    if judge is None:
+        return None
+    rater = Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge).first()
+    if rater is None or rater.judge is None:
+        return None
+    if rater.judge.is_pointwise:
+        return build_scored_answer(rater, rater.judge, comparison, aspects, shown)
+    sides = {comparison.pk: (comparison.response_a_id, comparison.response_b_id)}
+    derived = derive_score_choices(scoring_raters([rater]), sides).get(rater.pk, {}).get(comparison.pk, {})
+    told = load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
+    answered = {key: folded for key, folded in told.items() if key in aspects}
+    if not answered:
+        return None
+    verdicts = list(Verdict.objects.filter(rater=rater, comparison=comparison).select_related("call", "aspect"))
+    choices = {
+        key: JudgeChoice(
+            swap_choice(folded.choice, shown),
+            folded.inconsistent,
+            count_orders([verdict for verdict in verdicts if verdict.aspect.key == key]),
+            next((verdict.rationale for verdict in verdicts if verdict.aspect.key == key and verdict.rationale), ""),
+        )
+        for key, folded in answered.items()
+    }
+    choices |= {key: build_derived_choice(one, shown) for key, one in derived.items() if key in answered}
+    return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown))
+
+
+def limit_before_first_save(answer: JudgeAnswer) -> JudgeAnswer:
+    """The judge's answer before the first save: without rationales from a single order.
+
+    They tell which response the judge read first, and in a run of one order that is always A, or always B. Those that
+    came with imported verdicts may tell it too.
+    """
+    turned = [one.turned for one in answer.rationales if not one.about]
+    written = answer.rationales if turned.count(True) == turned.count(False) else ()
+    choices = {key: replace(one, rationale="") for key, one in answer.choices.items()}
+    return replace(answer, choices=choices, rationales=written)
+
+
+def build_scored_answer(
+    rater: Rater, judge: Judge, comparison: Comparison, aspects: Collection[str], shown: ShownOrder
+) -> JudgeAnswer | None:
+    """The choices that the judge's scores of both responses make."""
+    sides = (comparison.response_a_id, comparison.response_b_id)
+    told = derive_score_choices([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
+    choices = {key: build_derived_choice(one, shown) for key, one in told.items() if key in aspects}
+    if not choices:
+        return None
+    calls = Call.objects.filter(judge=judge, response__in=sides).exclude(rationale="").order_by("sample", "pk")
+    as_seen = sides[::-1] if shown == ShownOrder.SWAPPED else sides
+    written = [(as_seen.index(call.response_id or 0), call.rationale) for call in calls]
+    return JudgeAnswer(
+        judge, choices, tuple(JudgeRationale(text, False, "AB"[place]) for place, text in sorted(written))
+    )
+
+
+def build_derived_choice(one: ScoreDerivation, shown: ShownOrder) -> JudgeChoice:
+    return JudgeChoice(
+        swap_choice(one.choice, shown), False, 0, "", describe_derivation(one, shown), get_scores_as_shown(one, shown)
+    )
+
+
+def describe_derivation(derived: ScoreDerivation, shown: ShownOrder) -> str:
+    scores = get_scores_as_shown(derived, shown)
+    return f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
+
+
+def get_scores_as_shown(derived: ScoreDerivation, shown: ShownOrder) -> ScorePair:
+    scores = (derived.score_a, derived.score_b)
+    return ScorePair(*(scores[::-1] if shown == ShownOrder.SWAPPED else scores))
+
+
+def count_orders(verdicts: Collection[Verdict]) -> int:
+    orders = {verdict.shown for verdict in verdicts}
+    return 2 if ShownOrder.FOLDED in orders else len(orders)
+
+
+def collect_rationales(verdicts: Collection[Verdict], shown: ShownOrder) -> tuple[JudgeRationale, ...]:
+    """What the judge wrote in each call; first those in the order that the person sees."""
+    written = {
+        verdict.call_id: JudgeRationale(verdict.call.rationale, is_other_order(ShownOrder(verdict.call.shown), shown))
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.pk)
+        if verdict.call and verdict.call.rationale
+    }
+    return tuple(sorted(written.values(), key=lambda rationale: rationale.turned))
+
+
+def is_other_order(judged: ShownOrder, shown: ShownOrder) -> bool:
+    return {judged, shown} == {ShownOrder.AS_STORED, ShownOrder.SWAPPED}
+
+
+@dataclass(frozen=True)
+class SheetLine:
+    """One aspect as the reviewer sees it: A is on the left."""
+
+    asked: AspectSpec
+    first: Answer | None
+    final: Answer | None
+    note: str
+    reason: str
+    judge: JudgeChoice | None
+
+    @property
+    def first_choice(self) -> Choice | None:
+        """What was chosen at first, or what the first scores say."""
+        return None if self.first is None else get_choice_of_answer(self.asked, self.first)
+
+    @property
+    def final_choice(self) -> Choice | None:
+        return None if self.final is None else get_choice_of_answer(self.asked, self.final)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the judge chose otherwise than the person at first."""
+        return self.judge is not None and self.first is not None and self.judge.choice != self.first_choice
+
+
+@dataclass(frozen=True)
+class ReviewSheet:
+    """The sheet. ``judge`` is None while its choices are hidden, and if it made none.
+
+    ``may_reveal``: after the first save the judge's choices appear, if it has answered by then.
+    ``comes_back``: the judge has answered since what was chosen became final without it.
+    """
+
+    comparison: Comparison
+    left: Response
+    right: Response
+    kind: RubricKind
+    review: Review | None
+    lines: tuple[SheetLine, ...]
+    judge: JudgeAnswer | None
+    may_reveal: bool = False
+    comes_back: bool = False
+
+    @property
+    def stage(self) -> Literal["choose", "confirm", "done"]:
+        if self.review is None or self.review.state not in SAVED_REVIEW_STATES:
+            return "choose"
+        return "confirm" if self.review.state == ReviewState.FIRST else "done"
+
+    @property
+    def is_pointwise(self) -> bool:
+        return self.kind == RubricKind.POINTWISE
+
+    @property
+    def version(self) -> int:
+        return self.review.version if self.review else 0
+
+    @property
+    def after_save(self) -> Literal["reveal", "next"]:
+        """What saving leads to: the same comparison with the judge's choices, or the next one."""
+        return "reveal" if self.stage == "choose" and self.may_reveal else "next"
+
+    @property
+    def differing(self) -> int:
+        return sum(line.differs for line in self.lines)
+
+
+def build_sheet(
+    user: User, comparison: Comparison, rubric: RubricVersion, rater: Rater | None, spec: RubricSpec | None = None
+) -> ReviewSheet:
+    """The comparison as this user may see it now. Reads only. ``spec``: the rubric's, if already read."""
+    review = Review.objects.filter(rater=rater, comparison=comparison, rubric_version=rubric).first() if rater else None
+    if review is not None:
+        review.comparison = comparison
+    shown = ShownOrder(review.shown) if review else get_order_shown(user, comparison)
+    spec = spec or rubric.spec()
+    sides = (comparison.response_a, comparison.response_b)
+    left, right = reversed(sides) if shown == ShownOrder.SWAPPED else sides
+    told = None
+    if is_judge_visible(user, comparison, review, rater) or is_awaiting_judge(review):
+        told = get_judge_answer(
+            get_judge_shown_to(review, comparison.evaluation),
+            comparison,
+            {aspect.key for aspect in spec.aspects},
+            shown,
+        )
+    comes_back = is_awaiting_judge(review) and told is not None
+    judge = None if is_awaiting_judge(review) else told
+    if judge is not None and (review is None or review.state not in SAVED_REVIEW_STATES):
+        judge = limit_before_first_save(judge)
+    reveals = is_judge_to_be_revealed(comparison.evaluation, user, comparison)
+    rows = tuple(build_sheet_lines(spec, review, judge))
+    return ReviewSheet(comparison, left, right, spec.kind, review, rows, judge, reveals, comes_back)
+
+
+def build_sheet_lines(spec: RubricSpec, review: Review | None, judge: JudgeAnswer | None) -> Iterator[SheetLine]:
+    said = read_answers(review, spec.kind) if review and review.state in SAVED_REVIEW_STATES else ReviewAnswers()
+    told: Mapping[str, JudgeChoice] = judge.choices if judge else {}
+    for asked in spec.aspects:
+        key = asked.key
+        words = (said.notes.get(key, ""), said.reasons.get(key, ""))
+        yield SheetLine(asked, said.first.get(key), said.final.get(key), *words, told.get(key))
+
+
+def is_judge_visible(user: User, comparison: Comparison, review: Review | None, rater: Rater | None) -> bool:
+    """Whether the judge is visible now: what the first save fixed holds, except that NEVER always hides."""
+    evaluation = comparison.evaluation
+    if evaluation.reveal == Reveal.NEVER:
+        return False
+    if review is not None and review.state in SAVED_REVIEW_STATES:
+        return review.picked_by != SelectionMethod.CALIBRATION and was_revealed(review)
+    return is_judge_shown_first(evaluation, user, comparison) and not is_in_calibration(rater, comparison)
+
+
+def is_judge_to_be_revealed(evaluation: Evaluation, user: User, comparison: Comparison) -> bool:
+    """Whether the judge is revealed after the first save."""
+    if evaluation.shown_judge_id is None or evaluation.reveal == Reveal.NEVER:
+        return False
+    return not is_judge_shown_first(evaluation, user, comparison)
+
+
+def is_in_calibration(rater: Rater | None, comparison: Comparison) -> bool:
+    """Whether the comparison is in a calibration: its labels are known, so no judge is shown."""
+    items = QueueItem.objects.filter(comparison=comparison, rubric_version=comparison.evaluation.review_rubric_id)
+    met = Assignment.objects.filter(item=OuterRef("pk"), rater=rater, picked_by=SelectionMethod.CALIBRATION)
+    posed = Pick.objects.filter(item=OuterRef("pk"), round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+    return items.filter(Exists(met) | Exists(posed)).exists()
+
+
+def is_awaiting_judge(review: Review | None) -> bool:
+    """Whether the review is to be shown the judge's choices once there are any."""
+    if review is None or review.comparison.evaluation.reveal == Reveal.NEVER:
+        return False
+    return review.awaits_judge and review.state == ReviewState.FINAL

@@ -1,0 +1,146 @@
+"""Passages of a response that a reviewer highlights."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review, Span
+from evaluations.rendered_texts import render_texts
+from evaluations.rendering.plain_text import text_content
+
+MAX_QUOTE_LENGTH: Final = 2_000
+MAX_SPAN_COMMENT_LENGTH: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage. ``start`` and ``end`` count characters of the turn as shown."""
+
+    turn: int
+    start: int
+    end: int
+    quote: str
+
+
+@transaction.atomic
+def create_span(
+    review: Review,
+    response: Response,
+    turn: int | None,
+    start: int | None,
+    end: int | None,
+    quote: str,
+    comment: str,
+    aspect: str,
+    user: User,
+) -> Span:
+    """Store a highlighted passage; a repeat returns the same row.
+
+    Without its place it is looked for: who has no mouse or script gives the words alone.
+    """
+    if response.pk not in (review.comparison.response_a_id, review.comparison.response_b_id):
+        raise InputRefused("That response is not part of this comparison.")
+    refuse_too_long_span(quote, comment)
+    place = vars(locate_passage(response, turn, start, end, quote))
+    said: dict[str, Any] = {"aspect": get_span_aspect(review, aspect), "comment": comment}
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two sent at once the second sees the first
+    span, is_new = Span.objects.get_or_create(review=review, response=response, **place, **said)
+    if is_new:
+        record_span_change("marked a passage", span, user, after=describe_span(span))
+    return span
+
+
+@transaction.atomic
+def change_span(span: Span, comment: str, aspect: str, user: User) -> None:
+    """Change the comment or the aspect of a highlight."""
+    refuse_too_long_span(span.quote, comment)
+    before = describe_span(span)
+    span.comment, span.aspect = comment, get_span_aspect(span.review, aspect)
+    span.save(update_fields=["comment", "aspect"])
+    record_span_change("changed a comment on a passage", span, user, before=before, after=describe_span(span))
+
+
+@transaction.atomic
+def delete_span(span: Span, user: User) -> None:
+    record_span_change("unmarked a passage", span, user, before=describe_span(span))
+    span.delete()
+
+
+def get_own_spans(comparison: Comparison, rater: Rater | None) -> list[Span]:
+    """The rater's highlights by text position: ordering by response would reveal which is A."""
+    if rater is None:
+        return []
+    own = Span.objects.filter(review__comparison=comparison, review__rater=rater)
+    return list(own.select_related("aspect").order_by("turn", "start", "pk"))
+
+
+def locate_passage(response: Response, turn: int | None, start: int | None, end: int | None, quote: str) -> Passage:
+    """The passage that the quote and position mean; InputRefused if there is none."""
+    wanted = quote.split()
+    if not wanted:
+        raise InputRefused("Nothing was marked: select some words of a response, or write down which are meant.")
+    if turn is not None and not 0 <= turn < len(response.messages):
+        raise InputRefused(f"Nothing was marked: this response has no turn {turn + 1}.")
+    if start is not None and end is not None and start >= end:
+        raise InputRefused("Nothing was marked: the passage ends before it begins.")
+    places = [turn] if turn is not None else range(len(response.messages))
+    texts = {place: get_turn_text(response, place) for place in places}
+    if turn is not None and start is not None and end is not None and texts[turn][start:end].split() == wanted:
+        return Passage(turn, start, min(end, len(texts[turn])), texts[turn][start:end])
+    found = [one for place, text in texts.items() for one in find_occurrences(place, text, wanted)]
+    if not found:
+        raise InputRefused("Nothing was marked: those words do not stand in this response. Copy them as shown.")
+    return min(found, key=lambda one: abs(one.start - (start or 0)) if turn is not None else 0)
+
+
+def find_occurrences(turn: int, text: str, wanted: list[str]) -> Iterator[Passage]:
+    """Every occurrence of these words, with any white space between them."""
+    for match in re.finditer(r"\s+".join(map(re.escape, wanted)), text):
+        yield Passage(turn, match.start(), match.end(), match.group())
+
+
+def get_turn_text(response: Response, turn: int) -> str:
+    content = response.messages[turn]["content"]
+    return text_content(render_texts([content])[content])
+
+
+def refuse_too_long_span(quote: str, comment: str) -> None:
+    if len(quote) > MAX_QUOTE_LENGTH:
+        raise InputRefused(f"Nothing was marked: a passage has at most {MAX_QUOTE_LENGTH:,} characters. Mark a part.")
+    if len(comment) > MAX_SPAN_COMMENT_LENGTH:
+        raise InputRefused(f"Nothing was stored: a comment has at most {MAX_SPAN_COMMENT_LENGTH:,} characters.")
+
+
+def get_span_aspect(review: Review, key: str) -> Aspect | None:
+    if not key:
+        return None
+    aspect = Aspect.objects.filter(asked_in__version=review.rubric_version, key=key).first()
+    if aspect is None:
+        raise InputRefused(f"Nothing was stored: the rubric does not ask about “{key}”.")
+    return aspect
+
+
+def describe_span(span: Span) -> dict[str, Any]:
+    return {
+        "comparison": span.review.comparison_id,
+        "response": span.response_id,
+        "turn": span.turn,
+        "start": span.start,
+        "end": span.end,
+        "quote": span.quote,
+        "comment": span.comment,
+        "aspect": span.aspect.key if span.aspect else None,
+    }
+
+
+def record_span_change(verb: str, span: Span, user: User, **states: Any) -> None:
+    record_event(verb, span, user=user, evaluation=span.review.comparison.evaluation, **states)

@@ -1,0 +1,158 @@
+"""The layout of prompt, responses and their word diff on the review page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile, zip_longest
+from typing import Final
+
+from django.utils.safestring import SafeString, mark_safe
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.texts import Message
+from evaluations.models.comparisons import Response
+from evaluations.models.verdicts import Span
+from evaluations.rendered_texts import RenderedTexts, Turn, build_turns, get_rendered_text, name_speaker
+from evaluations.rendering.text_length import TextLength, measure_text
+from evaluations.rendering.word_diff import diff_words
+from evaluations.reviews.sheet import ReviewSheet
+
+# Longer responses open collapsed. Enough that what is shown then is always full.
+LONG_RESPONSE_CHARACTERS: Final = 4_000
+
+LONG_RESPONSE_LINES: Final = 80
+
+# What is far from sight in longer ones is laid out when it comes near: the page opens at once.
+HUGE_RESPONSE_CHARACTERS: Final = 20_000
+
+# Turns before the last question: longer than this together, they open collapsed.
+LONG_HISTORY_CHARACTERS: Final = 1_500
+
+
+@dataclass(frozen=True)
+class ResponseTexts:
+    """One response as shown. ``turns`` omits those that both responses begin with."""
+
+    letter: str
+    turns: tuple[Turn, ...]
+    measure: TextLength
+    is_long: bool
+    spans: tuple[Span, ...]
+
+    @property
+    def key(self) -> str:
+        return self.letter.lower()
+
+    @property
+    def is_huge(self) -> bool:
+        return self.measure.characters > HUGE_RESPONSE_CHARACTERS
+
+
+@dataclass(frozen=True)
+class ReviewTexts:
+    """``earlier``: the turns before the last question, which both responses share."""
+
+    earlier: tuple[Turn, ...]
+    asked: tuple[Turn, ...]
+    earlier_characters: int
+    sides: tuple[ResponseTexts, ResponseTexts]
+    context: SafeString
+    reference: SafeString
+    guidelines: SafeString
+
+    @property
+    def has_long_side(self) -> bool:
+        return any(side.is_long for side in self.sides)
+
+    @property
+    def has_long_history(self) -> bool:
+        return self.earlier_characters > LONG_HISTORY_CHARACTERS
+
+
+def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[Span]) -> ReviewTexts:
+    """All texts of the page. ``html`` has every text of the comparison, and the guidelines."""
+    query = sheet.comparison.query
+    shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
+    history = [*query.messages, *sheet.left.messages[:shared]]
+    last = max((place for place, turn in enumerate(history) if turn["role"] == "user"), default=0)
+    beside = (query.context or "", query.reference or "", sheet.comparison.evaluation.guidelines)
+    context, reference, guidelines = (get_rendered_text(html, text) for text in beside)
+    turns = build_turns(history, html)
+    return ReviewTexts(
+        earlier=turns[:last],
+        asked=turns[last:],
+        earlier_characters=sum(map(len, get_contents(history[:last]))),
+        sides=(
+            build_response_texts("A", sheet.left, shared, html, spans),
+            build_response_texts("B", sheet.right, shared, html, spans),
+        ),
+        context=context,
+        reference=reference,
+        guidelines=guidelines,
+    )
+
+
+def count_shared_turns(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """How many turns both begin with; the last turn of each is always its own."""
+    pairs = zip(one[:-1], other[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def build_response_texts(
+    letter: str, response: Response, shared: int, html: RenderedTexts, spans: Sequence[Span]
+) -> ResponseTexts:
+    own = response.messages[shared:]
+    words = get_contents(own)
+    return ResponseTexts(
+        letter,
+        build_turns(own, html, first=shared),
+        measure=measure_text("".join(words)),
+        is_long=is_long_response(words),
+        spans=tuple(span for span in spans if span.response_id == response.pk),
+    )
+
+
+def is_long_response(texts: Sequence[str]) -> bool:
+    return (
+        sum(map(len, texts)) > LONG_RESPONSE_CHARACTERS or sum(text.count("\n") for text in texts) > LONG_RESPONSE_LINES
+    )
+
+
+def drop_shared_turns(left: Sequence[Message], right: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The turns of both responses after their common beginning."""
+    shared = count_shared_turns(left, right)
+    return left[shared:], right[shared:]
+
+
+def get_contents(messages: Sequence[Message]) -> list[str]:
+    return [message["content"] for message in messages]
+
+
+@dataclass(frozen=True)
+class ResponseDiff:
+    """The marked turns of A and B, or the reason why they were not compared."""
+
+    a: tuple[Turn, ...] = ()
+    b: tuple[Turn, ...] = ()
+    refusal: str = ""
+
+
+def diff_responses(sheet: ReviewSheet) -> ResponseDiff:
+    left, right = drop_shared_turns(sheet.left.messages, sheet.right.messages)
+    try:
+        pairs = [diff_words(get_content(one), get_content(other)) for one, other in zip_longest(left, right)]
+    except InputRefused as refusal:
+        return ResponseDiff(refusal=str(refusal))
+    ones, others = ([pair[side] for pair in pairs] for side in (0, 1))
+    return ResponseDiff(build_diff_turns(left, ones), build_diff_turns(right, others))
+
+
+def build_diff_turns(messages: Sequence[Message], html: Sequence[str]) -> tuple[Turn, ...]:
+    """Turns from marked HTML, which is safe: ``word_diff`` escapes the text."""
+    return tuple(
+        Turn(number, name_speaker(message, messages), mark_safe(words))
+        for number, (message, words) in enumerate(zip(messages, html, strict=False))
+    )
+
+
+def get_content(message: Message | None) -> str:
+    return message["content"] if message else ""

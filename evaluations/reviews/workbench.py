@@ -1,0 +1,322 @@
+"""The context and the responses that all views of the review page share."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, cast
+
+from django import forms
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.gzip import gzip_page
+from django_htmx.http import HttpResponseClientRedirect, push_url, reswap, retarget
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.reviews import ReviewState
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review
+from evaluations.rendered_texts import iter_comparison_texts, render_texts
+from evaluations.reviews.choice_panel import (
+    FieldValues,
+    build_panel_rows,
+    compare_texts_with_stored,
+    compare_with_stored,
+)
+from evaluations.reviews.drafts import read_draft, read_draft_of_earlier_version
+from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
+from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
+from evaluations.reviews.queues.next_comparison import reserve_next_comparison
+from evaluations.reviews.raters import find_rater_of_user, get_or_create_rater
+from evaluations.reviews.selectors import get_earlier_review, get_review_progress, get_unseen_guidelines_change
+from evaluations.reviews.services import get_review_rubric
+from evaluations.reviews.sheet import ReviewSheet, build_sheet
+from evaluations.reviews.spans import get_own_spans
+from evaluations.reviews.texts import build_review_texts, diff_responses
+from evaluations.visibility import has_seen_verdicts
+
+PANEL_TEMPLATE = "review/_panel.html"  # the part of the page that a step changes
+
+PERSON_HEADER = "X-Person"  # the header in which the page says whose it is
+
+
+@dataclass(frozen=True)
+class ReviewContext:
+    """One user before one comparison. ``seated``: their rater row, if it existed at the start."""
+
+    request: HttpRequest
+    user: User
+    evaluation: Evaluation
+    rubric: RubricVersion
+    spec: RubricSpec
+    comparison: Comparison
+    seated: Rater | None
+
+    @property
+    def address(self) -> str:
+        return reverse("review_comparison", args=[self.evaluation.slug, self.comparison.pk])
+
+    @property
+    def aspects(self) -> tuple[AspectSpec, ...]:
+        return self.spec.aspects
+
+    @property
+    def rater(self) -> Rater | None:
+        """A first step has made one of who was none before."""
+        return self.seated or find_rater_of_user(self.user, self.evaluation)
+
+    def seen_verdicts(self) -> bool:
+        return has_seen_verdicts(self.user, self.comparison)
+
+
+def with_review_context(
+    view: Callable[[ReviewContext], HttpResponse],
+) -> Callable[[HttpRequest, str, int], HttpResponse]:
+    """Pass the view its review context; explain if nothing can be reviewed."""
+
+    @gzip_page  # texts make most of the page; Django pads what it compresses, and tokens differ with every answer
+    @wraps(view)
+    def guarded(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+        if is_page_of_other_person(request):
+            return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
+        try:
+            desk = load_review_context(request, slug, pk)
+        except InputRefused as refusal:
+            return refuse_closed_review(request, slug, refusal)
+        return view(desk)
+
+    return guarded
+
+
+def refuse_closed_review(request: HttpRequest, slug: str, refusal: InputRefused) -> HttpResponse:
+    """The response when nothing can be reviewed; a step is refused, so that it does not look stored."""
+    if request.method != "POST":
+        return redirect("review", slug)
+    words = f"{refusal} Nothing was stored."
+    if is_fragment(request):
+        return JsonResponse({"message": words}, status=422)
+    evaluation = require_evaluation(cast(User, request.user), slug, Action.REVIEW)
+    context = {"page": "review", "evaluation": evaluation, "reason": words}
+    return render(request, "review/nothing.html", context, status=422)
+
+
+def is_page_of_other_person(request: HttpRequest) -> bool:
+    """Whether the page was made for another user, whose input must not be stored here."""
+    return request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk)
+
+
+def load_review_context(request: HttpRequest, slug: str, pk: int) -> ReviewContext:
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.REVIEW)
+    rubric = get_review_rubric(evaluation)
+    return build_review_context(request, evaluation, rubric, find_rater_of_user(user, evaluation), pk)
+
+
+def build_review_context(
+    request: HttpRequest, evaluation: Evaluation, rubric: RubricVersion, seated: Rater | None, pk: int
+) -> ReviewContext:
+    """The context for a user whose permission is already checked."""
+    with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
+    comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
+    comparison.evaluation = evaluation
+    return ReviewContext(request, cast(User, request.user), evaluation, rubric, rubric.spec(), comparison, seated)
+
+
+def open_next_comparison(request: HttpRequest, evaluation: Evaluation, rubric: RubricVersion) -> HttpResponse | None:
+    """The next comparison, as a redirect or in place; None if none is left."""
+    rater = get_or_create_rater(cast(User, request.user), evaluation)
+    if result := open_calibration_result(request, evaluation, rater):
+        return result
+    pk = reserve_next_comparison(evaluation, rater)
+    if pk is None:
+        return None
+    if not is_fragment(request):
+        return redirect("review_comparison", evaluation.slug, pk)
+    desk = build_review_context(request, evaluation, rubric, rater, pk)
+    answer = push_url(render_workbench(desk), desk.address)
+    return reswap(retarget(answer, "#workbench"), cast(Any, "outerHTML show:window:top"))
+
+
+def open_calibration_result(request: HttpRequest, evaluation: Evaluation, rater: Rater) -> HttpResponse | None:
+    """A redirect to the result of a calibration that the rater has just finished; else None."""
+    calibrated = find_unseen_calibration(evaluation, rater)
+    if calibrated is None:
+        return None
+    address = reverse("calibration", args=[evaluation.slug, calibrated.pk])
+    return HttpResponseClientRedirect(address) if is_fragment(request) else redirect(address)
+
+
+def render_workbench(
+    desk: ReviewContext,
+    template: str = "",
+    *,
+    sheet: ReviewSheet | None = None,
+    kept: FieldValues | None = None,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    """The comparison as a page, or the fragment that was requested.
+
+    ``kept``: what was sent and could not be stored, for its fields.
+    """
+    sheet = sheet or load_sheet(desk)
+    template = template or ("review/_workbench.html" if is_fragment(desk.request) else "review/review.html")
+    html = render_texts(iter_page_texts(sheet, template))
+    context = {**build_panel_context(desk, sheet, kept), "html": html}
+    if template != PANEL_TEMPLATE:
+        context |= build_texts_context(desk, sheet, html)
+    return add_review_headers(render(desk.request, template, {**context, **more}, status=status), sheet.review)
+
+
+def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, Any]:
+    review, rater = sheet.review, desk.rater
+    before = None if review else read_draft_of_earlier_version(rater, desk.comparison, desk.rubric)
+    draft = None if sheet.stage == "done" else read_draft(review) or before
+    fields = kept if kept is not None else (draft.fields if draft else {})
+    earlier = get_earlier_review(desk.evaluation, rater, review)
+    undoable = review if is_undoable_review(review) else (earlier if sheet.stage == "choose" else None)
+    return {
+        "page": "review",
+        "evaluation": desk.evaluation,
+        "comparison": desk.comparison,
+        "rubric": desk.rubric,
+        "query": desk.comparison.query,
+        "sheet": sheet,
+        "rows": list(build_panel_rows(sheet, fields)),
+        "reasons": REASON_CHOICES,
+        "note": fields.get("note", review.note if review else ""),
+        "draft": draft,
+        "is_from_before": before is not None,
+        "progress": get_review_progress(desk.evaluation, rater),
+        "earlier": earlier,
+        "undoable": undoable,
+    }
+
+
+def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, Any]:
+    """Template context of the texts and the rater's highlights."""
+    return {
+        "calibration": get_calibration_progress(desk.evaluation, desk.rater, desk.comparison),
+        "guidelines_changed": get_unseen_guidelines_change(desk.evaluation, desk.rater),
+        "texts": build_review_texts(sheet, html, get_own_spans(desk.comparison, desk.rater) if sheet.review else []),
+        "diff": diff_responses(sheet) if desk.request.GET.get("diff") else None,
+        "aspects": desk.aspects,
+    }
+
+
+def iter_page_texts(sheet: ReviewSheet, template: str) -> Iterator[str]:
+    """What is shown as Markdown: on the panel alone only what the judge wrote."""
+    if template != PANEL_TEMPLATE:
+        yield from iter_comparison_texts(sheet.comparison)
+        yield sheet.comparison.evaluation.guidelines
+    if sheet.judge:
+        yield from (rationale.text for rationale in sheet.judge.rationales)
+
+
+def load_sheet(desk: ReviewContext) -> ReviewSheet:
+    return build_sheet(desk.user, desk.comparison, desk.rubric, desk.rater, desk.spec)
+
+
+def is_undoable_review(review: Review | None) -> bool:
+    return review is not None and review.state in (ReviewState.FINAL, ReviewState.SKIPPED)
+
+
+def add_review_headers(answer: HttpResponse, review: Review | None) -> HttpResponse:
+    """The state and version of the review, for a script that does not read the page."""
+    answer["X-Review-State"] = review.state if review else ""
+    answer["X-Review-Version"] = str(review.version if review else 0)
+    return answer
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether a script requests a fragment; on history restore htmx requests the whole page."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return (bool(htmx) and not htmx.history_restore_request) or has_next_page(request)
+
+
+def has_next_page(request: HttpRequest) -> bool:
+    """Whether the script has the next comparison already, and only asks how the step went."""
+    return request.POST.get("then") == "ahead"
+
+
+RUBRIC_CHANGED = "The rubric was changed while this page was open: look at its questions again. Nothing was stored."
+
+
+def get_own_review_or_404(desk: ReviewContext) -> Review:
+    mine = Review.objects.select_related("rater").filter(rater__user=desk.user, rubric_version=desk.rubric)
+    review = get_object_or_404(mine, comparison=desk.comparison)
+    review.comparison, review.rubric_version = desk.comparison, desk.rubric
+    return review
+
+
+def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, Any]:
+    """The cleaned step, if its page showed the current rubric version."""
+    form.is_valid()
+    if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
+        raise InputRefused(RUBRIC_CHANGED)
+    return clean_or_refuse_step(form)
+
+
+def clean_or_refuse_step(form: forms.Form) -> dict[str, Any]:
+    """The cleaned fields; InputRefused with the first error in words."""
+    if form.is_valid():
+        return form.cleaned_data
+    name, faults = next(iter(form.errors.items()))
+    said = form.fields[name].label or name.replace("_", " ")
+    raise InputRefused(f"Nothing was stored: {said}: {faults[0]}")
+
+
+def respond_after_save(desk: ReviewContext, review: Review, *, leads_on: bool) -> HttpResponse:
+    """The next comparison, or this one with a new panel."""
+    if leads_on and has_next_page(desk.request):
+        result = open_calibration_result(desk.request, desk.evaluation, review.rater)
+        return add_review_headers(result or HttpResponse(status=204), review)
+    if leads_on:
+        return open_next_comparison(desk.request, desk.evaluation, desk.rubric) or redirect(
+            "review", desk.evaluation.slug
+        )
+    return render_workbench(desk, PANEL_TEMPLATE) if is_fragment(desk.request) else redirect(desk.address)
+
+
+def render_refusal(
+    desk: ReviewContext, refusal: InputRefused, form: ChoicesForm | None = None, stage: str | None = None
+) -> HttpResponse:
+    """The page as stored now, with the reason and the input that was refused.
+
+    That stands in its fields where it can still be saved from them, else beside what is stored.
+    """
+    sheet = load_sheet(desk)
+    context: dict[str, Any] = {"refusal": str(refusal)}
+    kept = form.entered() if form is not None else None
+    if kept is not None and sheet.stage not in ("choose", stage):
+        context |= {
+            "versions": compare_with_stored(sheet, kept),
+            "apply": build_overwrite_step(desk, sheet.stage, kept),
+        }
+        kept = None
+    elif kept is not None and stage != sheet.stage == "choose":
+        context["versions"] = compare_texts_with_stored(sheet, kept)  # there are no fields for it any more
+    if not is_fragment(desk.request):
+        return render_workbench(desk, sheet=sheet, kept=kept, status=422, **context)
+    return retarget(
+        reswap(render_workbench(desk, PANEL_TEMPLATE, sheet=sheet, kept=kept, status=422, **context), "outerHTML"),
+        "#panel",
+    )
+
+
+def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, Any]:
+    """The step that replaces the stored answers by those entered: confirm, or undo first."""
+    confirms = stage == "confirm"
+    step = "review_confirm" if confirms else "review_undo"
+    return {
+        "address": reverse(step, args=[desk.evaluation.slug, desk.comparison.pk]),
+        "confirms": confirms,
+        "fields": [(name, value) for name, value in fields.items() if value],
+    }

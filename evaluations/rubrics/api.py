@@ -1,0 +1,227 @@
+"""API operations on rubrics and their versions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count, Max
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Schema
+
+from evaluations.access import Action, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.problems import FieldError, Problem
+from evaluations.api.serializers import serialize_messages
+from evaluations.domain.choices import Choice
+from evaluations.domain.roles import Scope
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.models.rubrics import Rubric
+from evaluations.rubrics.drafts import find_prompt_drafts, preview_rubric
+from evaluations.rubrics.schemas import (
+    AspectIn,
+    AspectOut,
+    BuiltinRubricIn,
+    PastedPromptIn,
+    PromptDraftList,
+    PromptDraftOut,
+    PromptPreviewOut,
+    RubricDetailOut,
+    RubricIn,
+    RubricOut,
+    RubricPage,
+    RubricSpecIn,
+    RubricSpecOut,
+    RubricVersionIn,
+    RubricVersionOut,
+)
+from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
+
+operations = OperationRouter(tags=["rubrics"])
+SCALE_FIELDS = ("scale_min", "scale_max", "scale_step")
+
+
+class RubricVersionQuery(Schema):
+    version: int | None = Field(None, ge=1, le=2**31 - 1, description="the number of a version; none: the newest")
+
+
+@operations.get_one("/evaluations/{slug:slug}/rubrics", Scope.READ, RubricPage)
+def list_rubrics(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> RubricPage:
+    evaluation = require_evaluation(token_user(request), slug)
+    counted: Any = Rubric.objects.filter(evaluation=evaluation).annotate(
+        newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
+    )
+    rows, more = paginate_by_cursor(paging, counted)
+    items = [
+        RubricOut(
+            id=row.pk,
+            name=row.name,
+            kind=RubricKind(row.kind),
+            origin=RubricOrigin(row.origin),
+            newest=row.newest,
+            judges=row.judges,
+        )
+        for row in rows
+    ]
+    return RubricPage(items=items, next=more)
+
+
+@operations.get_one("/evaluations/{slug:slug}/rubrics/{int:pk}", Scope.READ, RubricDetailOut)
+def get_rubric(request: HttpRequest, slug: str, pk: int, asked: Query[RubricVersionQuery]) -> RubricDetailOut:
+    """Its versions, and one of them word for word."""
+    evaluation = require_evaluation(token_user(request), slug)
+    return serialize_rubric(get_object_or_404(Rubric, evaluation=evaluation, pk=pk), asked.version)
+
+
+@operations.make("/evaluations/{slug:slug}/rubrics", Scope.WRITE, RubricDetailOut)
+def write_rubric(request: HttpRequest, slug: str, body: RubricIn) -> RubricDetailOut:
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    spec = parse_spec(body.spec)
+    made = create_rubric(evaluation, name=body.name, spec=spec, origin=RubricOrigin.OWN, user=user)
+    return serialize_rubric(made.rubric, None)
+
+
+@operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
+def begin_builtin_rubric(request: HttpRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
+    """One in our own words: six-aspect, qa-pairwise, summary-rating or reference-metric."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    return serialize_rubric(create_builtin_rubric(evaluation, **body.model_dump(), user=user).rubric, None)
+
+
+@operations.make("/evaluations/{slug:slug}/rubrics/{int:pk}/versions", Scope.WRITE, RubricDetailOut)
+def write_version(request: HttpRequest, slug: str, pk: int, body: RubricVersionIn) -> RubricDetailOut:
+    """The next version; what was judged by the earlier ones stays theirs."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    if rubric.origin == RubricOrigin.IMPORTED:  # it only names what a file held
+        raise Http404
+    for_reviews = body.for_reviews and rubric.kind == RubricKind.PAIRWISE
+    made = create_next_version(rubric, parse_spec(body.spec), user=user, for_reviews=for_reviews)
+    return serialize_rubric(rubric, made.number)
+
+
+@operations.do("/evaluations/{slug:slug}/rubrics/drafts", Scope.WRITE, PromptDraftList)
+def read_prompts(request: HttpRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
+    """The prompts of a pasted text, each as the rubric that it seems to be. Nothing is stored."""
+    require_evaluation(token_user(request), slug, Action.MANAGE)
+    found = [
+        PromptDraftOut(
+            name=draft.prompt.name,
+            placeholders=list(draft.placeholders),
+            unknown=draft.unknown,
+            spec=serialize_spec(draft.spec),
+        )
+        for draft in find_prompt_drafts(body.text)
+    ]
+    return PromptDraftList(items=found)
+
+
+@operations.do("/evaluations/{slug:slug}/rubrics/look", Scope.WRITE, PromptPreviewOut)
+def look_at_rubric(request: HttpRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
+    """What a judge would be sent by it. Nothing is stored."""
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    seen = preview_rubric(evaluation, parse_spec(body))
+    return PromptPreviewOut(
+        messages=serialize_messages(seen.preview.messages) if seen.preview else [],
+        reply_schema=seen.preview.schema if seen.preview else "",
+        problem=seen.problem,
+    )
+
+
+def serialize_rubric(rubric: Rubric, number: int | None) -> RubricDetailOut:
+    counted: Any = rubric.versions.annotate(judges_made=Count("judges")).order_by("-number")
+    versions = list(counted)
+    shown = next((one for one in versions if number in (None, one.number)), None)
+    if shown is None:
+        raise Http404
+    return RubricDetailOut(
+        id=rubric.pk,
+        name=rubric.name,
+        kind=RubricKind(rubric.kind),
+        origin=RubricOrigin(rubric.origin),
+        versions=[
+            RubricVersionOut(
+                id=one.pk,
+                number=one.number,
+                is_frozen=one.frozen_at is not None,
+                judges=one.judges_made,
+                created_at=one.created_at,
+            )
+            for one in versions
+        ],
+        version=shown.number,
+        spec=serialize_spec(shown.spec()),
+    )
+
+
+def serialize_spec(spec: RubricSpec) -> RubricSpecOut:
+    return RubricSpecOut(
+        kind=spec.kind,
+        instructions=spec.instructions,
+        aspects=[serialize_aspect(one) for one in spec.aspects],
+        output_order=list(spec.output_order),
+        placeholders=dict(spec.placeholders),
+        answer_format=spec.answer_format,
+        few_shot=[dict(one) for one in spec.few_shot],
+        rationale_key=spec.rationale_key,
+        choices_key=spec.choices_key,
+    )
+
+
+def serialize_aspect(one: AspectSpec) -> AspectOut:
+    return AspectOut(
+        key=one.key,
+        name=one.name,
+        definition=one.definition,
+        offers_tie=one.offers_tie,
+        offers_both_bad=one.offers_both_bad,
+        labels=dict(one.labels),
+        scale_min=one.scale_min,
+        scale_max=one.scale_max,
+        scale_step=one.scale_step,
+        scale_labels=dict(one.scale_labels),
+        tie_margin=one.tie_margin,
+        reply_key=one.reply_key,
+    )
+
+
+# ---- what a program wrote ------------------------------------------------------------------
+
+
+def parse_spec(sent: RubricSpecIn) -> RubricSpec:
+    """The rubric as services have it; what the editor of the page would not take is refused here, too."""
+    keys = [one.key for one in sent.aspects]
+    order = sent.output_order or keys
+    if len(set(keys)) < len(keys):
+        refuse_spec("aspects", "An aspect is asked once: two of these have the same key.")
+    if sorted(order) != sorted(keys):
+        refuse_spec("output_order", "The order of the reply names every aspect once, and no other.")
+    for place, aspect in enumerate(sent.aspects):
+        refuse_aspect_of_other_kind(place, aspect, sent.kind)
+    told = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
+    return RubricSpec(
+        **told,
+        aspects=tuple(AspectSpec(**one.model_dump()) for one in sent.aspects),
+        output_order=tuple(order),
+        few_shot=tuple(sent.few_shot),
+    )
+
+
+def refuse_aspect_of_other_kind(place: int, aspect: AspectIn, kind: RubricKind) -> None:
+    where = f"aspects.{place}"
+    unknown = sorted(set(aspect.labels) - set(Choice))
+    if unknown:
+        refuse_spec(f"{where}.labels", f"“{unknown[0][:40]}” is no choice: there are {', '.join(Choice)}.")
+    given: Mapping[str, Any] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
+    if kind == RubricKind.PAIRWISE and any(value is not None for value in given.values()):
+        refuse_spec(where, "A pairwise aspect has no scale.")
+    if kind == RubricKind.POINTWISE and (aspect.scale_min is None or aspect.scale_max is None):
+        refuse_spec(where, "An aspect that is scored needs the lowest and the highest score.")
+
+
+def refuse_spec(where: str, message: str) -> None:
+    raise Problem("invalid", f"{message} Nothing was stored.", faults=[FieldError(f"body.spec.{where}", message)])

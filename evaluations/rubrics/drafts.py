@@ -1,0 +1,100 @@
+"""A rubric in the making, with a preview of the prompt that it would send."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import ReplyShape
+from evaluations.domain.rubrics import RubricKind, RubricSpec
+from evaluations.judge_prompts.page_boilerplate import Boilerplate, find_boilerplate, remove_boilerplate
+from evaluations.judge_prompts.pasted_prompts import (
+    PastedPrompt,
+    find_pasted_prompts,
+    find_python_prompts,
+    guess_rubric,
+)
+from evaluations.judge_prompts.placeholders import find_placeholders, find_unmapped_placeholders
+from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
+from evaluations.judge_prompts.rubric_checks import refuse_slow_pattern, refuse_unusable_rubric
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judged_texts import comparison_texts
+from evaluations.models.judges import Judge
+from evaluations.replies.reply_format import wants_text, wants_two_steps
+from evaluations.rubrics.selectors import missing_placeholder_warnings, use_known_aspect_names
+
+
+@dataclass(frozen=True)
+class RubricPreview:
+    """What would be sent about ``comparison``, None for a made-up one; or why nothing can be.
+
+    ``warnings`` name what the evaluation's data has and the prompt leaves out.
+    """
+
+    preview: PromptPreview | None = None
+    comparison: Comparison | None = None
+    problem: str = ""
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class PromptDraft:
+    """A prompt of a pasted document, the rubric that it seems to be, and every placeholder that stands in it."""
+
+    prompt: PastedPrompt
+    spec: RubricSpec
+    placeholders: Sequence[str]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The placeholders whose name does not say what they stand for."""
+        return find_unmapped_placeholders(self.spec.instructions, self.spec.placeholders)
+
+    @property
+    def form_was_added(self) -> bool:
+        return self.spec.instructions != self.prompt.text
+
+
+def find_prompt_drafts(document: str) -> list[PromptDraft]:
+    prompts = find_pasted_prompts(document)
+    return [PromptDraft(prompt, guess_rubric(prompt), find_placeholders(prompt.text)) for prompt in prompts]
+
+
+def document_boilerplate(document: str) -> list[Boilerplate]:
+    """What seems to come from the page round a prompt; nothing where prompts are taken out of Python code anyway."""
+    return [] if find_python_prompts(document) else find_boilerplate(document)
+
+
+def clean_document(document: str) -> str:
+    """The document without what ``document_boilerplate`` finds in it."""
+    return document if find_python_prompts(document) else remove_boilerplate(document)
+
+
+def apply_placeholder_fields(evaluation: Evaluation, draft: PromptDraft, fields: Mapping[str, str]) -> RubricSpec:
+    """The rubric with what a person says its placeholders stand for, its aspects called as they are here."""
+    return use_known_aspect_names(evaluation, guess_rubric(draft.prompt, fields))
+
+
+def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:
+    """The prompt that this wording makes of the comparison that people meet first."""
+    try:
+        refuse_unusable_rubric(spec)
+        refuse_slow_pattern(spec)
+    except InputRefused as refused:
+        return RubricPreview(problem=str(refused))
+    comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
+    comparison = comparisons.order_by("shuffle", "pk").first()
+    pair = comparison_texts(comparison) if comparison else SAMPLE_PAIR
+    texts = pair if spec.kind == RubricKind.PAIRWISE else first_response_texts(pair)
+    shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
+    requests = preview_prompt(
+        spec, texts, ShownOrder.AS_STORED, fence_key_in_use(evaluation), shape, two_steps=wants_two_steps(spec)
+    )
+    return RubricPreview(requests, comparison, warnings=missing_placeholder_warnings(evaluation, spec))
+
+
+def fence_key_in_use(evaluation: Evaluation) -> str:
+    """The fence key of the evaluation's judges; before there is one its delimiters are only like theirs."""
+    judges = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="")
+    return judges.order_by("pk").values_list("fence_key", flat=True).first() or "draft"

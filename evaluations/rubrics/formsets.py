@@ -1,0 +1,297 @@
+"""The lists of aspects and worked examples in the rubric editor."""
+
+from collections.abc import Mapping
+from math import isfinite, nan
+from typing import Any, Final, cast
+
+from django import forms
+from django.utils.text import slugify
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
+from evaluations.web.forms import KeyValueField, MultilineField
+
+ROW_MOVES: Final = {"up": -1, "down": 1}
+
+FormRows = list[dict[str, Any]]
+
+
+def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: int) -> FormRows:
+    """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; an odd step changes nothing."""
+    word, _, given = step.partition(" ")
+    place = int(given) if given.isdecimal() else -1
+    if word == "add" and len(rows) < most:
+        return [*rows, dict(new)]
+    if word == "remove" and 0 <= place < len(rows):
+        return rows[:place] + rows[place + 1 :]
+    other = place + ROW_MOVES.get(word, 0)
+    if 0 <= place < len(rows) and 0 <= other < len(rows):
+        rows[place], rows[other] = rows[other], rows[place]
+    return rows
+
+
+def read_typed_rows(data: Mapping[str, Any], form: type[forms.Form], prefix: str, most: int) -> FormRows:
+    """The typed values of a list, not yet validated."""
+    total = str(data.get(f"{prefix}-TOTAL_FORMS"))
+    count = min(int(total), most) if total.isdecimal() and len(total) < 9 else 0
+    return [{name: data.get(f"{prefix}-{row}-{name}", "") for name in form.base_fields} for row in range(count)]
+
+
+MAX_ASPECTS: Final = 40
+
+CODE_ATTRS: Final = {"class": "mono", "spellcheck": "false", "autocapitalize": "none", "autocomplete": "off"}
+
+
+class AspectForm(forms.Form):
+    name = forms.CharField(max_length=80)
+    key = forms.SlugField(
+        max_length=60,
+        required=False,
+        help_text="Its name in files and in the judge’s answer. Left empty, it is made from the name.",
+        widget=forms.TextInput(attrs=CODE_ATTRS),
+    )
+    definition = MultilineField(rows=2, required=False)
+    reply_place = forms.IntegerField(
+        label="Place in the judge’s answer", min_value=1, max_value=MAX_ASPECTS, required=False
+    )
+    reply_key = forms.CharField(
+        label="Name in the judge’s answer",
+        max_length=60,
+        required=False,
+        help_text="Only where it differs from the key.",
+        widget=forms.TextInput(attrs=CODE_ATTRS),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if not given.get("key") and given.get("name"):
+            given["key"] = slugify(given["name"])[:60].replace("-", "_")
+            if not given["key"]:
+                self.add_error("key", "No key can be made from this name: write one in plain letters.")
+        return given
+
+    def spec(self) -> AspectSpec:
+        asked = {name: value for name, value in self.cleaned_data.items() if name != "reply_place"}
+        return AspectSpec(**asked)
+
+
+class PairAspectForm(AspectForm):
+    offers_tie = forms.BooleanField(label="may be a tie", required=False, initial=True)
+    offers_both_bad = forms.BooleanField(label="may be “both bad”", required=False)
+    labels = KeyValueField(
+        separator=";",
+        label="Labels in the judge’s answer",
+        max_length=300,
+        required=False,
+        help_text="Only where they differ, such as “tie = SAME”. Part them by semicolons.",
+        widget=forms.TextInput(attrs=CODE_ATTRS),
+    )
+
+    def clean_labels(self) -> dict[str, str]:
+        labels: dict[str, str] = self.cleaned_data["labels"]
+        unknown = sorted(set(labels) - set(Choice))
+        if unknown:
+            raise forms.ValidationError(f"“{unknown[0]}” is no choice: there are {', '.join(Choice)}.")
+        return labels
+
+
+class ScoreAspectForm(AspectForm):
+    scale_min = forms.FloatField(label="Lowest score")
+    scale_max = forms.FloatField(label="Highest score")
+    scale_step = forms.FloatField(
+        label="Step", required=False, help_text="1 for whole numbers only. Empty: every number between the ends."
+    )
+    tie_margin = forms.FloatField(
+        label="Tie within",
+        min_value=0,
+        initial=0,
+        help_text="Two responses whose scores differ by at most this much count as a tie.",
+    )
+    scale_labels = KeyValueField(
+        label="What the scores mean",
+        required=False,
+        help_text="A score or a range a line, such as “5 = very good” or “0.1 - 0.3 = misses the point”.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class AspectFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's own has no parameters when it runs
+    forms: list[AspectForm]
+
+    def clean(self) -> None:
+        keys = [form.cleaned_data["key"] for form in self.forms if form.cleaned_data.get("key")]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise forms.ValidationError(f"“{twice[0]}” stands here twice: an aspect is asked once.")
+        if not self.forms:
+            raise forms.ValidationError("A rubric asks about one aspect at least: add one.")
+
+    def output_order(self) -> tuple[str, ...]:
+        """Keys as the answer has them. Equal or missing places keep the order of the page."""
+        in_reply = sorted(self.forms, key=lambda form: form.cleaned_data["reply_place"] or MAX_ASPECTS)
+        return tuple(form.cleaned_data["key"] for form in in_reply)
+
+
+ASPECT_FORMS: Final[Mapping[RubricKind, type[AspectForm]]] = {
+    RubricKind.PAIRWISE: PairAspectForm,
+    RubricKind.POINTWISE: ScoreAspectForm,
+}
+
+ASPECT_FORMSETS: Final = {
+    kind: cast(
+        "type[AspectFormSet]",
+        forms.formset_factory(form, formset=AspectFormSet, extra=0, max_num=MAX_ASPECTS, validate_max=True),
+    )
+    for kind, form in ASPECT_FORMS.items()
+}
+
+
+def new_aspect_values(count: int) -> dict[str, Any]:
+    return {"offers_tie": True, "scale_min": 1, "scale_max": 5, "scale_step": 1, "tie_margin": 0} | {
+        "reply_place": count + 1
+    }
+
+
+def initial_aspect_values(spec: RubricSpec) -> FormRows:
+    fields = ASPECT_FORMS[spec.kind].base_fields
+    return [
+        {name: trim_decimal(getattr(aspect, name)) for name in fields if name != "reply_place"}
+        | {"reply_place": spec.output_order.index(aspect.key) + 1}
+        for aspect in spec.aspects
+    ]
+
+
+def trim_decimal(value: Any) -> Any:
+    """Whole numbers without “.0”."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+MAX_EXAMPLES: Final = 20
+
+EXAMPLE_PREFIX: Final = "example"
+
+
+class ExampleForm(forms.Form):
+    """``one`` and ``many`` are what an example calls its verdict: on a single aspect, and by the keys of several."""
+
+    one: str
+    many: str
+
+    input = MultilineField(label="Query", rows=2)
+    context = MultilineField(rows=2, required=False)
+    expected_output = MultilineField(label="Reference answer", rows=2, required=False)
+
+    def given(self) -> dict[str, Any]:
+        """What was filled in, as the version keeps it."""
+        filled = {name: value for name, value in self.cleaned_data.items() if value and name != "verdict"}
+        verdicts: dict[str, Any] = {key: self.value_of(said) for key, said in self.cleaned_data["verdict"].items()}
+        return filled | ({self.one: verdicts[""]} if "" in verdicts else {self.many: verdicts})
+
+    def clean_verdict(self) -> dict[str, str]:
+        verdicts: dict[str, str] = self.cleaned_data["verdict"]
+        for said in verdicts.values():
+            self.value_of(said)
+        return verdicts
+
+    def value_of(self, said: str) -> Any:
+        """The verdict as the version keeps it, from what was typed."""
+        return said
+
+
+class VerdictField(KeyValueField):
+    """A verdict alone, under an empty key, or one for each aspect: “clarity = A”, a line each."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}), **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        alone = isinstance(value, Mapping) and value.get("")
+        return alone or super().prepare_value(value)
+
+    def clean(self, value: Any) -> dict[str, str]:
+        text = str(value or "").strip()
+        return {"": text} if text and "=" not in text else super().clean(value)
+
+
+class PairExampleForm(ExampleForm):
+    one, many = "choice", "choices"
+
+    output_a = MultilineField(label="Response A", rows=3)
+    output_b = MultilineField(label="Response B", rows=3)
+    reasoning = MultilineField(label="The judge’s reasons", rows=2, required=False)
+    verdict = VerdictField(
+        label="The judge’s verdict",
+        help_text="A, tie or B. Where several aspects are asked, one a line, such as “clarity = A”.",
+    )
+
+
+class ScoreExampleForm(ExampleForm):
+    one, many = "score", "scores"
+
+    output = MultilineField(label="Response", rows=3)
+    reasoning = MultilineField(label="The judge’s reasons", rows=2, required=False)
+    verdict = VerdictField(
+        label="The judge’s score",
+        help_text="A number. Where several aspects are asked, one a line, such as “clarity = 4”.",
+    )
+
+    def value_of(self, said: str) -> float:
+        try:
+            score = float(said)
+        except ValueError:
+            score = nan
+        if not isfinite(score):
+            raise forms.ValidationError(f"“{said}” is no number: write the score as one.")
+        return score
+
+
+class ExampleFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's own has no parameters when it runs
+    forms: list[ExampleForm]
+
+    def given(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(form.given() for form in self.forms)
+
+
+EXAMPLE_FORMS: Final[Mapping[RubricKind, type[ExampleForm]]] = {
+    RubricKind.PAIRWISE: PairExampleForm,
+    RubricKind.POINTWISE: ScoreExampleForm,
+}
+
+EXAMPLE_FORMSETS: Final = {
+    kind: cast(
+        "type[ExampleFormSet]",
+        forms.formset_factory(form, formset=ExampleFormSet, extra=0, max_num=MAX_EXAMPLES, validate_max=True),
+    )
+    for kind, form in EXAMPLE_FORMS.items()
+}
+
+
+def initial_example_values(spec: RubricSpec) -> FormRows:
+    return [{**example, "verdict": initial_example_verdicts(example, spec)} for example in spec.few_shot]
+
+
+def initial_example_verdicts(example: Mapping[str, Any], spec: RubricSpec) -> dict[str, Any]:
+    """As it is typed: alone under an empty key, or by the aspects in the order in which they are asked."""
+    form = EXAMPLE_FORMS[spec.kind]
+    if form.many not in example:
+        return {"": format_example_number(example.get(form.one, ""))}
+    given = example[form.many]
+    keys = dict.fromkeys((*(aspect.key for aspect in spec.aspects if aspect.key in given), *given))
+    return {key: format_example_number(given[key]) for key in keys}
+
+
+def format_example_number(value: Any) -> Any:
+    return f"{value:.10g}" if isinstance(value, int | float) else value
+
+
+def describe_examples(spec: RubricSpec) -> list[list[tuple[str, str]]]:
+    """What each example holds, under the names that its form has for it."""
+    form = EXAMPLE_FORMS[spec.kind]()
+    return [
+        [
+            (str(form[name].label), str(form.fields[name].prepare_value(row[name])))
+            for name in form.fields
+            if row.get(name)
+        ]
+        for row in initial_example_values(spec)
+    ]

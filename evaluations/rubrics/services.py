@@ -1,0 +1,180 @@
+"""Changes to rubrics and their versions."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import FIRST_LAYOUT, RubricOrigin, RubricSpec
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.judge_prompts.placeholders import is_template
+from evaluations.judge_prompts.rubric_checks import refuse_slow_pattern, refuse_unusable_rubric
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
+from evaluations.models.users import User
+from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_names
+
+FewShotExamples = Sequence[Mapping[str, Any]]
+
+# What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
+SPEC_DEFAULTS: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}
+ASPECT_DEFAULTS: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": "", "lower_is_better": False}
+
+
+@transaction.atomic
+def add_rubric(
+    evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
+) -> RubricVersion:
+    """A rubric with its first version. Aspects of a known key are shared, not made again."""
+    rubric = Rubric.objects.create(evaluation=evaluation, name=name, kind=spec.kind, origin=origin)
+    version = add_rubric_version(rubric, spec, number=1)
+    record_event("created", rubric, user=user, evaluation=evaluation, after={"name": name, "version": 1})
+    return version
+
+
+def create_rubric(
+    evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
+) -> RubricVersion:
+    """A rubric that a person asks for: a name of its own, and words that a judge can be asked with."""
+    name = name.strip()
+    if not 1 <= len(name) <= 120:
+        raise InputRefused("A rubric needs a name of at most 120 characters.")
+    if Rubric.objects.filter(evaluation=evaluation, name=name).exists():
+        raise InputRefused(f"There is a rubric “{name}” already: choose another name.")
+    refuse_unusable_rubric(spec)
+    refuse_slow_pattern(spec)
+    refuse_renamed_aspects(evaluation, spec)
+    return add_rubric(evaluation, name=name, spec=spec, origin=origin, user=user)
+
+
+def create_builtin_rubric(
+    evaluation: Evaluation,
+    *,
+    builtin: str,
+    name: str = "",
+    metric: str = "",
+    reason_key: str = "",
+    few_shot: FewShotExamples = (),
+    user: User | None,
+) -> RubricVersion:
+    """A rubric in our own words. A metric and its reason can have other names where there is a metric.
+
+    Without a name it is called as its metric, or as what it is. An aspect keeps the name that it
+    has in the evaluation. ``few_shot`` takes the place of the rubric's own examples.
+    """
+    metric, reason_key = metric.strip(), reason_key.strip()
+    spec = get_builtin_rubric(builtin, metric=metric, reason_key=reason_key)
+    spec = replace(use_known_aspect_names(evaluation, spec), few_shot=tuple(few_shot) or spec.few_shot)
+    return create_rubric(
+        evaluation, name=name.strip() or metric or builtin, spec=spec, origin=RubricOrigin.BUILTIN, user=user
+    )
+
+
+@transaction.atomic
+def create_next_version(
+    rubric: Rubric, spec: RubricSpec, *, user: User | None, for_reviews: bool = False
+) -> RubricVersion:
+    """An edit makes the next version; what was judged by the earlier ones stays theirs.
+
+    ``for_reviews``: people are asked by it from now on.
+    """
+    if spec.kind != rubric.kind:
+        raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
+    if rubric.origin != RubricOrigin.IMPORTED:  # that one is never put to a judge
+        refuse_unusable_rubric(spec)
+        refuse_slow_pattern(spec)
+    refuse_renamed_aspects(rubric.evaluation, spec)
+    rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
+    latest = rubric.versions.order_by("-number").first()
+    if latest is not None and latest.sha256 == hash_rubric(spec):
+        raise InputRefused(f"Nothing was changed: this is version {latest.number} of “{rubric.name}” word for word.")
+    number = latest.number + 1 if latest else 1
+    version = add_rubric_version(rubric, spec, number=number)
+    record_event("wrote version", rubric, user=user, evaluation=rubric.evaluation, after={"version": number})
+    if for_reviews:
+        change_evaluation(rubric.evaluation, {"review_rubric": version}, user=user)
+    return version
+
+
+def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
+    """An aspect is one row for all rubrics and raters: a new name would rename what others were asked."""
+    known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
+    for aspect in spec.aspects:
+        name = known.get(aspect.key, aspect.name)
+        if name != aspect.name:
+            raise InputRefused(
+                f"“{aspect.key}” is called “{name}” in this evaluation: keep that name, or give “{aspect.name}” a "
+                "key of its own."
+            )
+
+
+def add_rubric_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> RubricVersion:
+    """Write a version with its aspects, under a lock so that new aspects get different slots."""
+    lock_aspects(rubric.evaluation_id)
+    version = RubricVersion.objects.create(
+        rubric=rubric,
+        number=number,
+        instructions=spec.instructions,
+        placeholders=dict(spec.placeholders),
+        answer_format=spec.answer_format,
+        few_shot=[dict(example) for example in spec.few_shot],
+        rationale_key=spec.rationale_key,
+        choices_key=spec.choices_key,
+        layout=spec.layout,
+        sha256=hash_rubric(spec),
+    )
+    for position, asked in enumerate(spec.aspects):
+        aspect, _ = Aspect.objects.get_or_create(
+            evaluation=rubric.evaluation, key=asked.key, defaults={"name": asked.name}
+        )
+        RubricAspect.objects.create(
+            version=version,
+            aspect=aspect,
+            position=position,
+            output_position=spec.output_order.index(asked.key),
+            definition=asked.definition,
+            offers_tie=asked.offers_tie,
+            offers_both_bad=asked.offers_both_bad,
+            choice_labels=dict(asked.labels),
+            scale_min=asked.scale_min,
+            scale_max=asked.scale_max,
+            scale_step=asked.scale_step,
+            scale_labels=list(asked.scale_labels.items()),
+            tie_margin=asked.tie_margin,
+            reply_key=asked.reply_key,
+            lower_is_better=asked.lower_is_better,
+        )
+    return version
+
+
+def lock_aspects(evaluation_id: int) -> None:
+    """Lock the evaluation's aspect slots until the transaction ends."""
+    # Not as a key: rows that belong to the evaluation are still written meanwhile, and one of them by whoever waits.
+    evaluation = Evaluation.objects.select_for_update(no_key=True).filter(pk=evaluation_id)
+    list(evaluation.values_list("pk"))
+
+
+def freeze_version(version: RubricVersion) -> None:
+    """A version that was used never changes again."""
+    if version.frozen_at is not None:
+        return
+    RubricVersion.objects.filter(pk=version.pk, frozen_at__isnull=True).update(frozen_at=timezone.now())
+
+
+def hash_rubric(spec: RubricSpec) -> str:
+    """The SHA-256 of a rubric's content; equal content gives an equal hash."""
+    if is_template(spec.placeholders):
+        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt is in no layout
+    said = drop_defaults(asdict(spec), SPEC_DEFAULTS)
+    said["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in said["aspects"]]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def drop_defaults(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in defaults or value != defaults[name]}

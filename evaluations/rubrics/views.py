@@ -1,0 +1,351 @@
+"""Pages on which rubrics are read and written."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count, Max, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import CURRENT_LAYOUT, AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.evaluation_settings.selectors import get_rubric_change_impact
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.rubrics import Rubric, RubricVersion
+from evaluations.models.users import User
+from evaluations.rubrics.drafts import (
+    PromptDraft,
+    RubricPreview,
+    apply_placeholder_fields,
+    clean_document,
+    document_boilerplate,
+    find_prompt_drafts,
+    preview_rubric,
+)
+from evaluations.rubrics.forms import (
+    PREVIEW_STEP,
+    BuiltinForm,
+    PasteForm,
+    PlaceholderForm,
+    RubricEditor,
+    RubricNameForm,
+    bind_editor,
+    make_editor_for_spec,
+    rearrange_editor,
+)
+from evaluations.rubrics.formsets import describe_examples
+from evaluations.rubrics.selectors import get_current_builtin, missing_placeholder_warnings
+from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
+from evaluations.web.pagination import paginate
+
+
+def render_editor(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any],
+    editor: RubricEditor,
+    seen: RubricPreview | None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page, or the prompt alone where htmx asks what it looks like by now."""
+    asks_for_look = request.htmx and request.POST.get("step") == PREVIEW_STEP  # type: ignore[attr-defined]
+    template = "rubric_next/_look.html" if asks_for_look else template
+    return render(request, template, {**context, "page": "rubrics", "editor": editor, "look": seen}, status=status)
+
+
+def open_editor(request: HttpRequest, template: str, context: Mapping[str, Any], spec: RubricSpec) -> HttpResponse:
+    return render_editor(
+        request, template, context, make_editor_for_spec(spec), preview_rubric(context["evaluation"], spec)
+    )
+
+
+def answer_editor(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any],
+    kind: RubricKind,
+    write: Callable[[RubricSpec, RubricEditor], str],
+    about: forms.Form | None = None,
+) -> HttpResponse:
+    """Answer a POST of the editor: preview the prompt, rearrange a list, or save; ``write`` returns the next address.
+
+    ``about``: a form beside the editor that must be filled in as well.
+    """
+    step = request.POST.get("step")
+    if step is None:
+        return save_editor(request, template, context, bind_editor(kind, request.POST), write, about)
+    if step != PREVIEW_STEP:
+        return render_editor(request, template, context, rearrange_editor(kind, request.POST, step), None)
+    editor = bind_editor(kind, request.POST)
+    seen = preview_rubric(context["evaluation"], editor.spec()) if editor.is_valid() else None
+    return render_editor(request, template, context, editor, seen)
+
+
+def save_editor(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any],
+    editor: RubricEditor,
+    write: Callable[[RubricSpec, RubricEditor], str],
+    about: forms.Form | None,
+) -> HttpResponse:
+    if not editor.is_valid() & (about is None or about.is_valid()):
+        return render_editor(request, template, context, editor, None, status=422)
+    try:
+        return redirect(write(editor.spec(), editor))
+    except InputRefused as refused:
+        editor.version.add_error(None, str(refused))
+        return render_editor(
+            request, template, context, editor, preview_rubric(context["evaluation"], editor.spec()), status=422
+        )
+
+
+@require_safe
+def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug)
+    found = get_object_or_404(Rubric, evaluation=evaluation, pk=pk)
+    versions = list(list_versions(found))
+    version = choose_version(versions, request.GET.get("version", ""))
+    spec = version.spec()
+    answer, _, pattern = spec.answer_format.partition(":")
+    context = {
+        "page": "rubrics",
+        "evaluation": evaluation,
+        "rubric": found,
+        "versions": versions,
+        "version": version,
+        "spec": spec,
+        "answer": answer,
+        "pattern": pattern,
+        "examples": describe_examples(spec),
+        "judges": list(version.judges.current().order_by("name")),
+        "can_be_continued": can_have_next_version(found),
+        "warnings": missing_placeholder_warnings(evaluation, spec),
+        "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,
+    }
+    return render(request, "rubric/rubric.html", context)
+
+
+def list_versions(rubric: Rubric) -> QuerySet[RubricVersion]:
+    counted: QuerySet[RubricVersion] = rubric.versions.annotate(judges_made=Count("judges"))
+    return counted.order_by("-number")
+
+
+def choose_version(versions: list[RubricVersion], number: str) -> RubricVersion:
+    """The version of that number; without one the newest."""
+    for version in versions:
+        if not number or str(version.number) == number:
+            return version
+    raise Http404
+
+
+def can_have_next_version(rubric: Rubric) -> bool:
+    """An imported rubric only names what a file held."""
+    return rubric.origin != RubricOrigin.IMPORTED
+
+
+def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    found = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    if not can_have_next_version(found):
+        raise Http404
+    return found
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rubric_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The three ways; a POST takes the first."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    form = BuiltinForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and (version := create_builtin_from_form(form, evaluation, user)):
+        messages.success(request, f"“{version.rubric}” is here. Make a judge with it, or write a version of your own.")
+        return redirect("rubric", slug, version.rubric_id)
+    context = {"page": "rubrics", "evaluation": evaluation, "form": form, "paste": PasteForm()}
+    return render(request, "rubric_new/rubric_new.html", context, status=422 if form.is_bound else 200)
+
+
+def create_builtin_from_form(form: BuiltinForm, evaluation: Evaluation, user: User) -> RubricVersion | None:
+    try:
+        return create_builtin_rubric(evaluation, **form.cleaned_data, user=user)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
+
+
+NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rubric_next(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The form; a POST with a ``step`` changes its lists or looks at the prompt, any other writes the version.
+
+    ``?text=builtin`` begins with the current words of a built-in rubric instead of those of the latest version.
+    """
+    user = cast(User, request.user)
+    rubric = get_continuable_rubric_or_404(user, slug, pk)
+    latest = rubric.versions.order_by("-number")[0]
+    action = reverse("rubric_next", args=[slug, pk])
+    context = {
+        "evaluation": rubric.evaluation,
+        "rubric": rubric,
+        "action": action,
+        "ending": get_rubric_change_impact(rubric.evaluation),
+        "changes_layout": latest.layout != CURRENT_LAYOUT and not latest.placeholders,
+    }
+
+    def write(spec: RubricSpec, editor: RubricEditor) -> str:
+        for_reviews = editor.is_pairwise and editor.version.cleaned_data["for_reviews"]
+        version = create_next_version(rubric, spec, user=user, for_reviews=for_reviews)
+        messages.success(request, f"Version {version.number} is written. Make a judge with it to have it answered.")
+        return f"{reverse('rubric', args=[slug, pk])}?version={version.number}"
+
+    if request.method != "POST":
+        current = get_current_builtin(latest) if request.GET.get("text") == "builtin" else None
+        return open_editor(request, NEXT_VERSION_TEMPLATE, context, current or latest.spec())
+    return answer_editor(request, NEXT_VERSION_TEMPLATE, context, RubricKind(rubric.kind), write)
+
+
+FIRST_VERSION_TEMPLATE = "rubric_write/rubric_write.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
+    """The editor of a first version; ``kind`` says whether it compares or scores."""
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
+    if request.method != "POST":
+        return open_first_version(request, evaluation, make_blank_rubric(kind))
+    # A step of the editor is no time to ask for the name.
+    about = RubricNameForm(initial=request.POST.dict()) if "step" in request.POST else RubricNameForm(request.POST)
+
+    def write(spec: RubricSpec, editor: RubricEditor) -> str:
+        version = create_rubric(
+            evaluation, name=about.cleaned_data["name"], spec=spec, origin=RubricOrigin.OWN, user=user
+        )
+        messages.success(request, f"“{version.rubric}” is written. Make a judge with it to have it answered.")
+        return reverse("rubric", args=[slug, version.rubric_id])
+
+    return answer_editor(
+        request, FIRST_VERSION_TEMPLATE, first_version_context(evaluation, kind, about), kind, write, about
+    )
+
+
+def parse_rubric_kind(word: str) -> RubricKind:
+    """The rubric kind; pairwise by default."""
+    word = word or RubricKind.PAIRWISE
+    if word not in set(RubricKind):
+        raise Http404
+    return RubricKind(word)
+
+
+def open_first_version(request: HttpRequest, evaluation: Evaluation, spec: RubricSpec, name: str = "") -> HttpResponse:
+    about = RubricNameForm(initial={"kind": spec.kind, "name": name})
+    return open_editor(request, FIRST_VERSION_TEMPLATE, first_version_context(evaluation, spec.kind, about), spec)
+
+
+def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, Any]:
+    action = reverse("rubric_write", args=[evaluation.slug])
+    return {"evaluation": evaluation, "kind": kind, "about": about, "action": action}
+
+
+def make_blank_rubric(kind: RubricKind) -> RubricSpec:
+    """One aspect to begin with."""
+    aspect = AspectSpec("overall", "Overall", "")
+    if kind == RubricKind.POINTWISE:
+        aspect = replace(aspect, scale_min=1.0, scale_max=5.0, scale_step=1.0)
+    return RubricSpec(kind, "", (aspect,), (aspect.key,))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rubric_paste(request: HttpRequest, slug: str) -> HttpResponse:
+    """The text; then, one after the other, its prompts, their placeholders and the editor filled in with all of it.
+
+    ``clean`` in a POST removes what was recognized as the page round the prompt, and changes nothing else.
+    """
+    user = cast(User, request.user)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    if request.method != "POST":
+        return render_paste(request, evaluation, PasteForm())
+    cleans = "clean" in request.POST
+    data = request.POST.copy()
+    if cleans:
+        data["text"] = clean_document(data.get("text", ""))
+    form = PasteForm(data)
+    drafts = find_drafts(form)
+    if not drafts:
+        return render_paste(request, evaluation, form, status=422)
+    boilerplate = document_boilerplate(form.cleaned_data["text"])
+    draft = choose_draft(drafts, data.get("prompt", ""))
+    if draft is None:
+        return render_paste(request, evaluation, form, drafts=drafts, boilerplate=boilerplate)
+    mapping = make_placeholder_form(draft, data, is_sent="mapped" in data and not cleans)
+    if mapping.is_valid():
+        spec = apply_placeholder_fields(evaluation, draft, mapping.mapping())
+        return open_first_version(request, evaluation, spec, draft.prompt.name)
+    status = 422 if mapping.is_bound else 200
+    about = {
+        "draft": draft,
+        "mapping": mapping,
+        "place": drafts.index(draft),
+        "boilerplate": boilerplate,
+        "warnings": missing_placeholder_warnings(evaluation, draft.spec),
+    }
+    return render_paste(request, evaluation, form, status, **about)
+
+
+def make_placeholder_form(draft: PromptDraft, data: QueryDict, *, is_sent: bool) -> PlaceholderForm:
+    """The fields of the draft's placeholders; one that is not sent yet keeps what was chosen so far."""
+    if is_sent:
+        return PlaceholderForm(data, draft.placeholders, draft.spec.placeholders)
+    names = {one: data.get(f"placeholder_{place}", "") for place, one in enumerate(draft.placeholders)}
+    chosen = {one: field for one, field in names.items() if field}
+    return PlaceholderForm(None, draft.placeholders, {**draft.spec.placeholders, **chosen})
+
+
+def find_drafts(form: PasteForm) -> Sequence[PromptDraft]:
+    """The prompts of the pasted text; none if it is refused, with the error on the form."""
+    if not form.is_valid():
+        return ()
+    try:
+        return find_prompt_drafts(form.cleaned_data["text"])
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return ()
+
+
+def choose_draft(drafts: Sequence[PromptDraft], place: str) -> PromptDraft | None:
+    """The prompt at this position, or the only one."""
+    if len(drafts) == 1:
+        return drafts[0]
+    places = {str(number): draft for number, draft in enumerate(drafts)}
+    return places.get(place)
+
+
+def render_paste(
+    request: HttpRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: Any
+) -> HttpResponse:
+    context = {"page": "rubrics", "evaluation": evaluation, "form": form, **found}
+    return render(request, "rubric_paste/rubric_paste.html", context, status=status)
+
+
+@require_safe
+def rubrics(request: HttpRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(cast(User, request.user), slug)
+    counted = Rubric.objects.filter(evaluation=evaluation).annotate(
+        newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
+    )
+    context = {
+        "page": "rubrics",
+        "evaluation": evaluation,
+        "page_of_rows": paginate(request, counted),
+        "asked": Evaluation.objects.select_related("review_rubric").get(pk=evaluation.pk).review_rubric,
+    }
+    return render(request, "rubrics/rubrics.html", context)

@@ -1,0 +1,136 @@
+"""Agreement of people with judges and with each other by day, week, month or year."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.coding import IntArray
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.grouped_shares import group_entries, shares_by_group
+from evaluations.stats.judge_verdicts import Choices
+from evaluations.stats.polls import PersonVotes, match_judge_choices
+
+MOST_POINTS: Final = 60
+FEW: Final = 30
+FEW_VOTES: Final = f"Fewer than {FEW} votes: chance alone moves such a share a long way."
+WEEK: Final = 7
+MONDAY: Final = 3  # days from 1970-01-01, a Thursday, back to the beginning of its week
+
+NO_OTHER_VOTES: Final = "Nobody else voted on these comparisons."
+NO_VERDICT: Final = "The judge has no verdict on these comparisons."
+
+
+Numbering = Callable[[IntArray], IntArray]
+
+
+@dataclass(frozen=True)
+class TimelinePoint:
+    """Votes from ``start`` to ``end``, both included. ``people``: the share of other votes that are the same.
+
+    ``judges``: by name, how often the judge chose the same.
+    """
+
+    start: str
+    end: str
+    votes: int
+    people: Estimate
+    judges: dict[str, Estimate]
+    caution: str | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """``bucket``: day, week (from Monday), month or year; None where nobody voted. No point where no votes are."""
+
+    bucket: str | None
+    points: tuple[TimelinePoint, ...]
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Buckets of days. ``of``: the bucket of each entry. ``starts``: the first day of each, and of the one after."""
+
+    name: str
+    of: IntArray
+    starts: IntArray
+
+
+def agreement_timeline(found: PersonVotes, day: IntArray, judges: Mapping[str, Choices]) -> Timeline:
+    """``day``: of each vote as it came, in days since 1970-01-01. ``judges``: their choices on each item of the poll.
+
+    The buckets are the shortest of which there are up to 60. Intervals are Wilson's by cluster.
+    """
+    if not len(found):
+        return Timeline(None, ())
+    buckets = choose_buckets(day[found.cast])
+    entries = group_entries(buckets.of, len(buckets.starts) - 1, found.cluster)
+    people = shares_by_group(entries, found.alike, found.others_voted, NO_OTHER_VOTES)
+    of_judges = {
+        name: shares_by_group(entries, *match_judge_choices(judge, found), NO_VERDICT) for name, judge in judges.items()
+    }
+    votes = np.bincount(buckets.of, minlength=entries.groups).tolist()
+    return Timeline(
+        buckets.name,
+        tuple(
+            TimelinePoint(
+                start=iso_date(buckets.starts[at]),
+                end=iso_date(buckets.starts[at + 1] - 1),
+                votes=votes[at],
+                people=people[at],
+                judges={name: numbers[at] for name, numbers in of_judges.items()},
+                caution=FEW_VOTES if votes[at] < FEW else None,
+            )
+            for at in range(entries.groups)
+            if votes[at]
+        ),
+    )
+
+
+def iso_date(day: int) -> str:
+    return str(np.datetime64(int(day), "D"))
+
+
+def day_numbers(day: IntArray) -> IntArray:
+    return day
+
+
+def week_numbers(day: IntArray) -> IntArray:
+    return (day + MONDAY) // WEEK
+
+
+def week_starts(week: IntArray) -> IntArray:
+    return week * WEEK - MONDAY
+
+
+def calendar_numbering(unit: str) -> tuple[Numbering, Numbering]:
+    """Functions from days to months or years since 1970, and from these to their first day."""
+
+    def of_days(day: IntArray) -> IntArray:
+        return day.astype("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.int64)
+
+    def first_days(number: IntArray) -> IntArray:
+        return number.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(np.int64)
+
+    return of_days, first_days
+
+
+BUCKETS: Final[tuple[tuple[str, Numbering, Numbering], ...]] = (
+    ("day", day_numbers, day_numbers),
+    ("week", week_numbers, week_starts),
+    ("month", *calendar_numbering("M")),
+    ("year", *calendar_numbering("Y")),
+)
+
+
+def choose_buckets(day: IntArray) -> Buckets:
+    """The shortest buckets that give few enough points from the first day to the last, else the longest."""
+    found = (make_buckets(day, *one) for one in BUCKETS)
+    return next((one for one in found if len(one.starts) - 1 <= MOST_POINTS), make_buckets(day, *BUCKETS[-1]))
+
+
+def make_buckets(day: IntArray, name: str, of_days: Numbering, first_days: Numbering) -> Buckets:
+    bucket = of_days(day)
+    first, last = int(bucket.min()), int(bucket.max())
+    return Buckets(name, bucket - first, first_days(np.arange(first, last + 2)))

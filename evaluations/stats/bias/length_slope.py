@@ -1,0 +1,61 @@
+"""How the odds of being chosen grow with the length of a response."""
+
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.bias.strata import Strata, number_keys
+from evaluations.stats.bias.stratified_shares import linearised_interval
+from evaluations.stats.bias.traits import LengthTraits
+from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count
+from evaluations.stats.coding import MISSING, A, BoolArray, IntArray, Sides
+from evaluations.stats.confidence_intervals import (
+    LEAST_CLUSTERS,
+    LEAST_DISAGREEING,
+    UNBOUNDED,
+    why_counts_withhold_interval,
+)
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.logistic import cluster_scores, firth_logistic, robust_covariance
+
+NO_CHOICE: Final = "No side was chosen between responses of different lengths here."
+NO_SLOPE: Final = "The lengths of these responses settle no slope."
+
+
+def length_slope(lengths: LengthTraits, strata: Strata, item: IntArray, side: Sides) -> Estimate:
+    """b in log odds(A is chosen) = a + b · log(length of A ÷ length of B), by Firth's penalised logistic regression.
+
+    One ``item`` and ``side`` for each choice, whose clusters are those of undivided ``strata``. A length is characters
+    + 1; a takes up what speaks for A whatever its length. The interval is robust by cluster, with t.
+    """
+    unequal = lengths.longer[item] != MISSING
+    if not unequal.any():
+        return undefined_estimate(NO_CHOICE)
+    item, side = item[unequal], side[unequal]
+    row, won = lengths.ratio[item], side == A
+    design = np.column_stack([np.ones(len(lengths.log_ratios)), lengths.log_ratios])
+    fit = firth_logistic(design, count_per_row(row[won], design), count_per_row(row, design))
+    if not fit.converged:
+        return undefined_estimate(NO_SLOPE, len(item))
+    number = Estimate(float(fit.coefficients[1]), len(item))
+    clusters, cluster = number_keys(strata.group[unequal], int(strata.starts[-1]))
+    if why := explain_slope_withheld(cluster, side == lengths.longer[item], len(clusters)):
+        return number.without_interval(why)
+    scores = cluster_scores(fit, design, row, won.astype(np.float64), np.ones(len(item)), cluster)
+    return linearised_interval(number, len(clusters), float(robust_covariance(fit, scores)[1, 1]), UNBOUNDED)
+
+
+def count_per_row(row: IntArray, design: FloatArray) -> FloatArray:
+    return np.bincount(row, minlength=len(design)).astype(np.float64)
+
+
+def explain_slope_withheld(cluster: IntArray, chose_longer: BoolArray, clusters: int) -> str | None:
+    """Why there is no interval: few clusters, or so few against the rest that lengths all but separate the choices."""
+    effective = effective_cluster_count(np.bincount(cluster).astype(np.float64))
+    if effective < LEAST_CLUSTERS:
+        return why_counts_withhold_interval(effective, LEAST_DISAGREEING, clusters=clusters)
+    for what, of in (("longer", chose_longer), ("shorter", ~chose_longer)):
+        held = int(np.count_nonzero(np.bincount(cluster[of], minlength=1)))
+        if held < LEAST_DISAGREEING:
+            return f"The {what} response is chosen in {held:,} clusters alone: length all but settles the choice."
+    return None

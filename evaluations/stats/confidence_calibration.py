@@ -1,0 +1,183 @@
+"""Calibration of a judge's stated confidence: expected calibration error and Brier score.
+
+The judge's weight on A comes from the probabilities of its labels: A counts 1, a tie ½, B 0. People's majorities count
+the same.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.stats.bootstrap import RESAMPLES, SEED
+from evaluations.stats.cluster_totals import Clusters, FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.confidence_intervals import (
+    LEAST_CLUSTERS,
+    LEAST_DISAGREEING,
+    SHARE_BOUNDS,
+    Spread,
+    why_counts_withhold_interval,
+)
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.grouped_shares import group_entries, shares_by_group
+from evaluations.stats.judge_verdicts import Choices
+
+BINS: Final = 10  # of equal width
+WORTH: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5])  # of each choice, to A
+
+NO_WEIGHTS: Final = "The judge's replies came without probabilities of their labels."
+NOTHING_SHARED: Final = "No comparison has both a majority of people and probabilities of the judge."
+EMPTY_BIN: Final = "No comparison lies here."
+TOO_FEW: Final = f"An interval is given from {LEAST_CLUSTERS} clusters on."
+RULE: Final = f"{RESAMPLES:,} draws of the bins' noise by cluster"
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The comparisons on which the judge's weight on A is ``low`` or more and below ``high``; 1 is in the last."""
+
+    low: float
+    high: float
+    n: int
+    mean_weight: float | None
+    chosen_by_people: Estimate
+
+
+@dataclass(frozen=True)
+class ConfidenceCalibration:
+    """``brier_score`` = ``reliability`` − ``resolution`` + ``uncertainty``.
+
+    ``by_chance``: the calibration error that as many comparisons would show of a judge without any.
+    """
+
+    n: int
+    bins: tuple[CalibrationBin, ...]
+    calibration_error: Estimate
+    by_chance: float | None
+    brier_score: Estimate
+    reliability: float | None
+    resolution: float | None
+    uncertainty: float | None
+
+
+def mean_weights(item: IntArray, shown: IntArray, weighted: FloatArray, choice: Choices) -> FloatArray:
+    """A judge's weight on A for each item: the mean of its orders, each the mean of its samples.
+
+    The first three have one entry for each verdict. ``weighted``: NaN where it has none; then the item has none, for
+    one order alone leans towards a place. ``choice``: the judge's one verdict on each item; where it is MISSING there
+    is no weight either.
+    """
+    shape = len(choice), len(PACKED_ORDERS)
+    key = item * len(PACKED_ORDERS) + shown
+    samples = np.bincount(key, minlength=shape[0] * shape[1])
+    total = np.bincount(key, weighted, len(samples))
+    with np.errstate(all="ignore"):
+        of_order = np.where(samples > 0, total / samples, 0.0).reshape(shape)
+        found = of_order.sum(axis=1) / np.count_nonzero(samples.reshape(shape), axis=1)
+    return np.where(choice == MISSING, np.nan, found)
+
+
+def confidence_calibration(
+    weight: FloatArray, majority: Choices | IntArray, cluster: IntArray
+) -> ConfidenceCalibration:
+    """Calibration of the judge's weights on A (NaN where missing) against the majority of people, by item."""
+    weighed = ~np.isnan(weight)
+    kept = weighed & (majority != MISSING)
+    if not kept.any():
+        return undefined_calibration(NOTHING_SHARED if weighed.any() else NO_WEIGHTS)
+    weight, people = weight[kept], WORTH[majority[kept]]
+    place = np.minimum((weight * BINS).astype(np.int64), BINS - 1)
+    clusters = number_clusters(cluster[kept])
+    noise = bin_noise_draws(place, weight - people, clusters)
+    score = brier_score(weight - people, clusters)
+    return ConfidenceCalibration(
+        n=len(weight),
+        bins=calibration_bins(place, weight, people, clusters),
+        calibration_error=calibration_error(place, weight - people, noise),
+        by_chance=None if noise is None else float(np.abs(noise).sum(axis=1).mean()),
+        brier_score=score,
+        **murphy_decomposition(score, place, weight, people),
+    )
+
+
+def undefined_calibration(why: str) -> ConfidenceCalibration:
+    return ConfidenceCalibration(0, (), undefined_estimate(why), None, undefined_estimate(why), None, None, None)
+
+
+def calibration_bins(
+    place: IntArray, weight: FloatArray, people: FloatArray, clusters: Clusters
+) -> tuple[CalibrationBin, ...]:
+    counts = np.bincount(place, minlength=BINS).tolist()
+    weights = np.bincount(place, weight, BINS).tolist()
+    found = shares_by_group(group_entries(place, BINS, clusters.of), people, np.ones(len(place), dtype=bool), EMPTY_BIN)
+    return tuple(
+        CalibrationBin(at / BINS, (at + 1) / BINS, n, total / n if n else None, share)
+        for at, (n, total, share) in enumerate(zip(counts, weights, found, strict=True))
+    )
+
+
+# ---- calibration error ---------------------------------------------------------------------
+
+
+def calibration_error(place: IntArray, difference: FloatArray, noise: FloatArray | None) -> Estimate:
+    """Σ over bins of |mean weight − mean of people| · share of comparisons (Naeini, Cooper and Hauskrecht 2015).
+
+    Chance alone makes it more than 0. Its lower bound is the number less what noise alone adds up to in 97.5 % of
+    draws: it cannot be too high by more. The upper one is that of the basic bootstrap, which takes out the bias.
+    """
+    in_bins = np.bincount(place, difference, BINS) / len(place)
+    value = float(np.abs(in_bins).sum())
+    number = Estimate(value, len(place))
+    if noise is None:
+        return number.without_interval(TOO_FEW)
+    by_noise = float(np.quantile(np.abs(noise).sum(axis=1), 0.975))
+    lowest = float(np.quantile(np.abs(in_bins + noise).sum(axis=1), 0.025))
+    return number.within(max(value - by_noise, 0.0), max(value, 2 * value - lowest), RULE)
+
+
+def bin_noise_draws(place: IntArray, difference: FloatArray, clusters: Clusters) -> FloatArray | None:
+    """Draws of what the bins' parts of the calibration error are off by: draws × bins, normal with their covariance
+
+    by cluster. None where there are too few clusters.
+    """
+    if clusters.effective < LEAST_CLUSTERS:
+        return None
+    flat = np.bincount(clusters.of * BINS + place, difference, clusters.count * BINS)
+    by_cluster = flat.reshape(clusters.count, BINS) / len(place)
+    size = np.bincount(clusters.of) / len(place)
+    influence = by_cluster - by_cluster.sum(axis=0) * size[:, None]
+    spread, directions = np.linalg.eigh(influence.T @ influence * clusters.count / (clusters.count - 1))
+    drawn = np.random.default_rng(SEED).normal(size=(RESAMPLES, BINS))
+    return np.asarray(drawn * np.sqrt(np.maximum(spread, 0.0)) @ directions.T)
+
+
+# ---- Brier score ---------------------------------------------------------------------------
+
+
+def brier_score(difference: FloatArray, clusters: Clusters) -> Estimate:
+    """The mean squared difference of weight and people's choice (Brier 1950)."""
+    spread = Spread(sum_by_cluster(clusters, difference**2))
+    number = Estimate(float((difference**2).mean()), len(difference))
+    few = why_counts_withhold_interval(clusters.effective, LEAST_DISAGREEING, clusters=clusters.count)
+    return number.without_interval(few) if few else spread.interval(number, mean_square, SHARE_BOUNDS)
+
+
+def mean_square(totals: FloatArray) -> FloatArray:
+    return np.asarray(totals[..., 1] / totals[..., 0])
+
+
+def murphy_decomposition(score: Estimate, place: IntArray, weight: FloatArray, people: FloatArray) -> dict[str, float]:
+    """Murphy's decomposition (1973) over the bins.
+
+    What weights and choices do inside a bin counts for the resolution (Stephenson, Coelho and Jolliffe 2008), so that
+    reliability − resolution + uncertainty is the score itself.
+    """
+    assert score.value is not None
+    n = np.maximum(np.bincount(place, minlength=BINS), 1)
+    apart = np.bincount(place, weight - people, BINS) / n
+    reliability = float((n * apart**2).sum()) / len(place)
+    uncertainty = float(people.var())
+    resolution = reliability + uncertainty - score.value
+    return {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}

@@ -1,0 +1,348 @@
+"""95% confidence intervals by cluster: a bootstrap, a linearisation for many clusters, Wilson for few.
+
+A statistic is a function of totals, given as an array whose last axis holds them: (…, cells) → (…), NaN where it is
+undefined. The same function is evaluated at the observed totals, at resampled totals and, for its gradient, at slightly
+moved totals, so nothing is derived by hand. Several statistics of the same totals are one function
+(…, cells) → (…, numbers), which is as quick as one.
+
+Where a number is no function of a few totals, an entry's influence is its derivative by that entry's weight (Hampel
+1974; the infinitesimal jackknife of Jaeckel 1972). Influences sum to 0 and are summed by cluster.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import atanh, floor, sqrt, tanh
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.bootstrap import RESAMPLES, bca_accelerations, bca_bounds, resample_totals
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, Contributions, FloatArray
+from evaluations.stats.coding import BoolArray
+from evaluations.stats.distributions import Z_975, t_975
+from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
+
+Statistic = Callable[[FloatArray], FloatArray]
+
+GRADIENT_STEP: Final = (
+    1e-8  # of the slopes, as a share of the sum of all totals: small beside a cell that holds few of many
+)
+
+
+@dataclass(frozen=True)
+class StatisticWithGradient:
+    """A statistic with its values at some totals and its slopes there: cells × numbers, 0 where it has none."""
+
+    statistic: Statistic
+    values: FloatArray
+    slopes: FloatArray
+
+
+def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGradient:
+    """The slopes by central differences."""
+    step = GRADIENT_STEP * max(float(np.abs(totals).sum()), 1.0)
+    moves = np.eye(len(totals)) * step
+    with np.errstate(all="ignore"):
+        found = statistic(np.concatenate([totals[None], totals + moves, totals - moves]))
+        raised, lowered = found[1 : len(totals) + 1], found[len(totals) + 1 :]
+        slopes = (raised - lowered) / (2 * step)
+    return StatisticWithGradient(statistic, found[0], np.where(np.isfinite(slopes), slopes, 0.0))
+
+
+Bounds = tuple[float, float]
+
+BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
+
+LEAST_CLUSTERS: Final = 40  # effective ones
+
+ROUNDING: Final = 1e-9  # what sums of sizes lose
+
+NOISE: Final = 1e-8  # of a value: what slopes by differences leave behind where nothing varies
+
+LEAST_DISAGREEING: Final = 10
+
+CORRELATION_BOUNDS: Final[Bounds] = (-1.0, 1.0)
+
+SHARE_BOUNDS: Final[Bounds] = (0.0, 1.0)
+
+UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
+
+ONE_CLUSTER: Final = "An interval needs two clusters or more."
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How numbers made of these contributions vary. Draws are shared by all numbers, so differences are paired."""
+
+    contributions: Contributions | ClusterSums
+
+    @cached_property
+    def draws(self) -> FloatArray:
+        """The totals of RESAMPLES samples, each cluster taken a Poisson number of times: RESAMPLES × cells."""
+        return resample_totals(self.contributions.by_cluster(), whole=self.contributions.is_counted)
+
+    @cached_property
+    def effective(self) -> int:
+        """How many clusters of one size tell as much of a variance: a few large ones may decide it."""
+        found = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
+        return max(floor(found + ROUNDING), 2)
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.contributions.clusters <= BOOTSTRAP_UP_TO
+
+    def interval(self, number: Estimate, statistic: Statistic, bounds: Bounds = UNBOUNDED) -> Estimate:
+        """The number with its interval, or with the reason why it has none."""
+        return self.intervals([number], lambda totals: statistic(totals)[..., None], [bounds])[0]
+
+    def intervals(self, numbers: Sequence[Estimate], statistic: Statistic, bounds: Sequence[Bounds]) -> list[Estimate]:
+        """The same of several numbers of one statistic, (…, cells) → (…, numbers)."""
+        if all(number.value is None for number in numbers):
+            return list(numbers)
+        return self.around(numbers, differentiate(statistic, self.contributions.totals), bounds)
+
+    def around(
+        self, numbers: Sequence[Estimate], found: StatisticWithGradient, bounds: Sequence[Bounds]
+    ) -> list[Estimate]:
+        """The same where the statistic has been measured at the totals."""
+        if self.contributions.clusters < 2:
+            return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
+        return self.drawn(numbers, found) if self.is_drawn else self.linearised(numbers, found.slopes, bounds)
+
+    def hedged(
+        self,
+        numbers: Sequence[Estimate],
+        found: StatisticWithGradient,
+        bounds: Sequence[Bounds],
+        few: Sequence[str | None],
+        among: Sequence[BoolArray],
+    ) -> list[Estimate]:
+        """The same where ``few`` says of each number, or not, why there is too little for such an interval.
+
+        A share then has Wilson's, over the clusters that hold one of the cells that it is made of; anything else is
+        left with the reason. ``among``: these cells for each number.
+        """
+        within = self.around(numbers, found, bounds) if None in few else list(numbers)
+        variances = self.variances(found.slopes) if any(few) else np.zeros(len(numbers))
+        for k, (number, why) in enumerate(zip(numbers, few, strict=True)):
+            if why is not None and number.value is not None:
+                is_share = bounds[k] is SHARE_BOUNDS
+                within[k] = self.wilson(number, variances[k], among[k]) if is_share else number.without_interval(why)
+        return within
+
+    def wilson(self, number: Estimate, variance: float, among: BoolArray) -> Estimate:
+        """Over the clusters that hold one of these cells; ``variance`` counts all there are."""
+        all_of_them, clusters = self.contributions.clusters, self.contributions.clusters_with(among)
+        effective = self.contributions.effective_clusters(among)
+        return wilson_from_variance(
+            number, clusters, variance * bessel_factor(clusters) / bessel_factor(all_of_them), effective
+        )
+
+    def drawn(self, numbers: Sequence[Estimate], found: StatisticWithGradient) -> list[Estimate]:
+        """By resampled clusters."""
+        with np.errstate(all="ignore"):
+            resampled = found.statistic(self.draws)
+        ordered = np.sort(np.where(np.isfinite(resampled), resampled, np.nan).T, axis=1)  # NaN comes last
+        skewness = bca_accelerations(self.influences(found.slopes))
+        return [
+            number if number.value is None else self.within(number, number.value, ordered[k], float(skewness[k]))
+            for k, number in enumerate(numbers)
+        ]
+
+    def within(self, number: Estimate, held: float, ordered: FloatArray, skewness: float) -> Estimate:
+        missing = int(np.isnan(ordered).sum())
+        if missing > RESAMPLES // 2:
+            return number.without_interval(f"It is undefined in {missing:,} of {RESAMPLES:,} resamples of clusters.")
+        defined = ordered[: RESAMPLES - missing]
+        if defined[-1] - defined[0] <= NOISE * max(abs(defined[0]), abs(defined[-1])):
+            return number.without_interval(NO_INTERVAL)
+        clusters = self.contributions.clusters
+        rule = f"bootstrap, {RESAMPLES:,} resamples of {clusters:,} clusters"
+        low, high = bca_bounds(defined, held, skewness, self.effective)
+        return number.within(low, high, f"{rule}, {missing:,} of them undefined" if missing else rule)
+
+    def linearised(self, numbers: Sequence[Estimate], u: FloatArray, bounds: Sequence[Bounds]) -> list[Estimate]:
+        """By t, of many clusters by the normal distribution, around the number, within its bounds."""
+        quantile = t_975(self.effective - 1) if self.effective <= BOOTSTRAP_UP_TO else Z_975
+        rule = f"linearised over {self.contributions.clusters:,} clusters"
+        found = []
+        for number, variance, (least, most) in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
+            if number.value is None:
+                found.append(number)
+            elif not NOISE * abs(number.value) < sqrt(variance) < np.inf:
+                found.append(number.without_interval(NO_INTERVAL))
+            else:
+                margin = quantile * sqrt(variance)
+                found.append(number.within(max(number.value - margin, least), min(number.value + margin, most), rule))
+        return found
+
+    def variance(self, statistic: Statistic) -> float:
+        """uᵀSu · G ÷ (G − 1), u the slopes of the statistic at the totals (Binder 1983)."""
+        found = differentiate(lambda totals: statistic(totals)[..., None], self.contributions.totals)
+        return float(self.variances(found.slopes)[0])
+
+    def variances(self, u: FloatArray) -> FloatArray:
+        """The same for each column of u, cells × numbers."""
+        g = self.contributions.clusters
+        if g < 2:
+            return np.zeros(u.shape[1])
+        # The sum of all clusters' shares is 0 for a statistic that does not grow with the sample; else it is taken out.
+        means = (self.contributions.totals @ u) / g
+        squares = self.contributions.squares(u) - g * means**2
+        return np.asarray(np.maximum(squares, 0.0) * bessel_factor(g))
+
+    def influences(self, u: FloatArray) -> FloatArray:
+        """What each cluster adds to each number: numbers × clusters, around 0."""
+        found = (self.contributions.by_cluster() @ u).T
+        return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def bessel_factor(clusters: int) -> float:
+    """G ÷ (G − 1); of fewer than two clusters, which have no variance, 1."""
+    return clusters / (clusters - 1) if clusters > 1 else 1.0
+
+
+def why_interval_withheld(
+    contributions: Contributions | ClusterSums, disagreements: BoolArray, among: BoolArray | None = None
+) -> str | None:
+    """Why an interval cannot promise 95% coverage, or None. ``disagreements``: the cells of a disagreement.
+
+    ``among``: the cells that the number is made of, where these are not all; those left then speak of agreement,
+    which has to occur too, for a share near 0 is no easier than one near 1.
+    """
+    counted = np.ones(contributions.cells, dtype=bool) if among is None else among
+    effective = contributions.effective_clusters(counted, LEAST_CLUSTERS)
+    if effective < LEAST_CLUSTERS:
+        return explain_too_few_clusters(effective, contributions.clusters_with(counted))
+    differing = contributions.clusters_with(disagreements & counted, LEAST_DISAGREEING)
+    if among is None:
+        return why_counts_withhold_interval(effective, differing)
+    return why_counts_withhold_interval(
+        effective, differing, contributions.clusters_with(among & ~disagreements, LEAST_DISAGREEING)
+    )
+
+
+def why_counts_withhold_interval(
+    effective: float, differing: int, agreeing: int | None = None, *, clusters: int | None = None
+) -> str | None:
+    """Why an interval cannot promise 95% coverage, from counts of effective, disagreeing and agreeing clusters.
+
+    ``clusters``: how many there are, where they may be of different sizes.
+    """
+    if effective < LEAST_CLUSTERS:
+        return explain_too_few_clusters(effective, clusters)
+    for what, held in (("a disagreement", differing), ("an agreement", agreeing)):
+        if held is not None and held < LEAST_DISAGREEING:
+            return (
+                f"Only {held:,} clusters hold {what}; an interval is given from {LEAST_DISAGREEING} on, "
+                "for with fewer it would be too narrow."
+            )
+    return None
+
+
+def explain_too_few_clusters(effective: float, clusters: int | None = None) -> str:
+    counted = floor(effective + ROUNDING)
+    why = f"Too few clusters for a CI ({counted:,} < {LEAST_CLUSTERS})."
+    if clusters is None or clusters < LEAST_CLUSTERS:
+        return why
+    return f"{why} {clusters:,} clusters of uneven size tell no more than that."
+
+
+def wilson_by_cluster(number: Estimate, spread: Spread, statistic: Statistic) -> Estimate:
+    """A share's score interval (Wilson 1927) with n divided by the design effect (Kish 1965), for few clusters.
+
+    It uses t with clusters − 1 degrees of freedom, for few clusters hardly know their design effect (Dean and Pagano
+    2015).
+    """
+    found = spread.contributions
+    effective = found.effective_clusters(np.ones(found.cells, dtype=bool))
+    return wilson_from_variance(number, found.clusters, spread.variance(statistic) if number.n else 0.0, effective)
+
+
+def wilson_from_variance(number: Estimate, clusters: int, variance: float, effective: float | None = None) -> Estimate:
+    """Wilson's interval from a known variance by cluster. ``effective``: the effective number of clusters."""
+    if number.value is None:
+        return number
+    if clusters < 2:
+        return number.without_interval(ONE_CLUSTER)
+    p, counted = number.value, clusters if effective is None else max(floor(effective + ROUNDING), 2)
+    t = t_975(counted - 1)
+    size = design_effect_n(p, number.n, counted, variance)
+    centre = (p + t**2 / (2 * size)) / (1 + t**2 / size)
+    margin = t * sqrt(p * (1 - p) / size + t**2 / (4 * size**2)) / (1 + t**2 / size)
+    rule = f"Wilson, {number.n:,} ÷ design effect {number.n / size:.2f} over {clusters:,} clusters"
+    return number.within(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)
+
+
+def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
+    """n ÷ design effect, of a share p of n entries with this variance by cluster.
+
+    Where all is one way nothing tells how alike the entries of a cluster are: each cluster counts once. One entry that
+    differs hardly tells more, so that n counts for what it is only from LEAST_DISAGREEING entries of the rarer kind
+    on, for few clusters from half as many as there are; they are counted as independent ones, divided by the design
+    effect too (docs/decisions/0018).
+    """
+    by_chance = p * (1 - p) / n
+    if not by_chance:
+        return float(clusters)
+    found = n / max(variance / by_chance, 1.0)
+    if found <= clusters:
+        return found
+    known = min(found * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
+    return clusters + (found - clusters) * known
+
+
+def estimate_share(spread: Spread, part: BoolArray, whole: BoolArray, empty: str) -> Estimate:
+    """How much of the whole, given as cells, is the part; where the whole is nothing, ``empty`` is the reason.
+
+    Where few clusters lie in the part, or outside of it, the interval is Wilson's.
+    """
+    found = spread.contributions
+    n = int(found.totals[whole].sum())
+    if not n:
+        return undefined_estimate(empty)
+    number, ratio = (
+        Estimate(float(found.totals[part].sum()) / n, n),
+        differentiate(ratio_statistic((part, whole)), found.totals),
+    )
+    few = why_interval_withheld(found, part, among=whole)
+    return spread.hedged([number], ratio, [SHARE_BOUNDS], [few], [whole])[0]
+
+
+def ratio_statistic(*shares: tuple[BoolArray, BoolArray]) -> Statistic:
+    """The share of each part in its whole, both given as cells."""
+
+    def statistic(totals: FloatArray) -> FloatArray:
+        found = [totals[..., part].sum(axis=-1) / totals[..., whole].sum(axis=-1) for part, whole in shares]
+        return np.stack(found, axis=-1)
+
+    return statistic
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What each entry adds, and the clusters of the entries."""
+
+    of: FloatArray
+    clusters: Clusters
+
+    @property
+    def standard_error(self) -> float:
+        """√(Σ_g (Σ_{i in g} of_i)² · G ÷ (G − 1)) over two clusters g or more."""
+        by_cluster = self.clusters.total(self.of)
+        count = self.clusters.count
+        return sqrt(float((by_cluster**2).sum()) * count / (count - 1))
+
+
+def fisher_z_interval(number: Estimate, influence: Influence) -> Estimate:
+    """The interval of a correlation, even in atanh of it (Fisher 1921) and so never beyond ±1."""
+    clusters = influence.clusters.count
+    if number.value is None or clusters < 2:
+        return number
+    error = influence.standard_error
+    if abs(number.value) >= 1 or not np.isfinite(error):
+        return number.without_interval(NO_INTERVAL)
+    margin = t_975(clusters - 1) * error / (1 - number.value**2)
+    low, high = tanh(atanh(number.value) - margin), tanh(atanh(number.value) + margin)
+    return number.within(low, high, f"linearised on Fisher's scale over {clusters:,} clusters")

@@ -1,0 +1,47 @@
+"""An estimate with its sample size, its confidence interval or the reason why either is missing."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+DECIMALS: Final = 9
+NO_INTERVAL: Final = "Nothing varies from cluster to cluster that an interval could be made of."
+NO_VALUE: Final = "There is no value to put an interval around."
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate. ``value`` is None where it is undefined, ``why`` has the reason; the interval likewise.
+
+    ``ci95_rule``: how the interval was made, in words, with the number of clusters it rests on.
+    """
+
+    value: float | None
+    n: int
+    why: str | None = None
+    ci95: tuple[float, float] | None = None
+    ci95_why: str | None = NO_INTERVAL
+    ci95_rule: str | None = None
+
+    def within(self, low: float, high: float, rule: str) -> "Estimate":
+        """The same with an interval."""
+        return Estimate(self.value, self.n, self.why, (float(low), float(high)), None, rule)
+
+    def without_interval(self, why: str) -> "Estimate":
+        return Estimate(self.value, self.n, self.why, None, why)
+
+
+def undefined_estimate(why: str, n: int = 0) -> Estimate:
+    return Estimate(None, n, why=why, ci95_why=NO_VALUE)
+
+
+def share_estimate(part: int, whole: int, empty: str) -> Estimate:
+    """part ÷ whole; where the whole is nothing, ``empty`` is the reason."""
+    return Estimate(part / whole, whole) if whole else undefined_estimate(empty)
+
+
+def drop_rounding_noise(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
+    """Values without the rounding noise of decimal sums: (.1 + .2) − .1 equals .2."""
+    return np.asarray(np.round(values, DECIMALS), dtype=np.float64)

@@ -1,0 +1,214 @@
+"""The whole report in the shape in which it is printed as JSON."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.stats.aspect_facts import AspectFacts, count_aspect_facts
+from evaluations.stats.aspect_report import AspectMaterial, AspectReport, aspect_reports, share_rating_designs
+from evaluations.stats.bias.board import BiasBoard
+from evaluations.stats.confidence_calibration import ConfidenceCalibration
+from evaluations.stats.judge_comparison import ComparedJudges
+from evaluations.stats.judge_report import FailedCalls, JudgeReport
+from evaluations.stats.judge_sentences import judge_sentence
+from evaluations.stats.methods_paragraph import methods_paragraph
+from evaluations.stats.report_parts import (
+    AspectPeople,
+    AspectScores,
+    JudgeWeights,
+    LookAt,
+    StudyMaterial,
+    bias_boards,
+    compare_all_judges,
+    confidence_part,
+    people_part,
+    scores_part,
+    wins_part,
+)
+from evaluations.stats.rule_descriptions import describe_rules
+from evaluations.stats.score_report import ScoreReport
+from evaluations.stats.simultaneous_intervals import SimultaneousDifference, simultaneous_intervals
+from evaluations.stats.wins import Wins
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """The label of a judge, with a sentence on its numbers."""
+
+    label: str | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """``names``: by key the names of the aspects that this report has anything on. ``no_verdicts``: names of those that
+
+    nobody has given a verdict on yet. ``unanswered``: what became of the calls of judges that have answered none, by
+    name. ``parts``: which of those below were asked for; the others are empty. All of them are by the key of the
+    aspect, ``bias`` and ``simultaneous`` then by the judge.
+    """
+
+    evaluation: str
+    comparisons: int
+    clusters: int
+    names: Mapping[str, str]
+    judges: Mapping[str, JudgeSummary]
+    unanswered: Mapping[str, str]
+    no_verdicts: tuple[str, ...]
+    rules: Mapping[str, str]
+    methods: str
+    parts: tuple[str, ...]
+    aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    aspects: Mapping[str, AspectReport] = field(default_factory=dict)
+    simultaneous: Mapping[str, Mapping[str, SimultaneousDifference]] = field(default_factory=dict)
+    bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
+    wins: Mapping[str, Wins] = field(default_factory=dict)
+    people: Mapping[str, AspectPeople] = field(default_factory=dict)
+    compared_judges: tuple[ComparedJudges, ...] = ()
+    confidence: Mapping[str, Mapping[str, ConfidenceCalibration]] = field(default_factory=dict)
+    scores: Mapping[str, ScoreReport] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# Label budgets start from what agreement is so far.
+NEED_AGREEMENT: Final = frozenset({ReportPart.AGREEMENT, ReportPart.PEOPLE})
+# Each page of these shows one aspect.
+BY_ASPECT: Final = (ReportPart.BIAS, ReportPart.WINS, ReportPart.PEOPLE)
+
+
+def full_report(
+    evaluation: str,
+    materials: Iterable[tuple[str, AspectMaterial]],
+    known: StudyMaterial,
+    rules: ReportRules,
+    parts: tuple[ReportPart, ...],
+    weights: Mapping[str, Mapping[str, JudgeWeights]],
+    scores: Mapping[str, AspectScores],
+    no_verdicts: tuple[str, ...],
+    aspect: str | None = None,
+    look_at: LookAt | None = None,
+) -> Report:
+    """``materials``, made one after the other, and ``scores``: by the aspect's key; ``weights``: by that and then by
+
+    the judge's name. ``aspect``: bias, wins and people are about this one alone, or the first on which they have
+    anything. ``look_at``: as `compared_judges` has it.
+    """
+    wanted = set(parts)
+    facts, kept = read_materials(materials, parts, aspect)
+    if wanted & NEED_AGREEMENT:
+        kept = share_rating_designs(kept)
+    heard = {part.value: tuple(aspects_with_part(part, facts)) for part in parts if part in BY_ASPECT}
+    about = {part: select_materials(kept, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
+    bias, won, people = (about.get(part, {}) for part in BY_ASPECT)
+    in_full = kept if ReportPart.AGREEMENT in wanted else people
+    compared = ReportPart.AGREEMENT in wanted
+    aspects, differences = aspect_reports(in_full, rules, compared=compared) if wanted & NEED_AGREEMENT else ({}, {})
+    claims = claims_by_aspect(simultaneous_intervals(differences), aspects)
+    clusters = int(known.items.cluster.max(initial=-1)) + 1
+    return Report(
+        evaluation=evaluation,
+        comparisons=len(known.items),
+        clusters=clusters,
+        names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
+        judges=summarise_judges(aspects, claims)
+        if compared and aspects
+        else judge_labels(facts, {*bias, *won, *people}),
+        unanswered=unanswered_judges(facts),
+        no_verdicts=no_verdicts,
+        rules=describe_rules(rules),
+        methods=methods_paragraph(facts, scores, clusters, rules, parts),
+        parts=tuple(part.value for part in parts),
+        aspects_by_part=heard,
+        aspects=aspects,
+        simultaneous=claims,
+        bias=bias_boards(bias, known, rules, len(heard.get(ReportPart.BIAS.value, ()))),
+        wins={key: wins_part(one, known, rules, len(heard[ReportPart.WINS.value])) for key, one in won.items()},
+        people={key: people_part(one, known, rules, aspects[key]) for key, one in people.items()},
+        compared_judges=compare_all_judges(kept, known, look_at) if ReportPart.JUDGES in wanted else (),
+        confidence={key: confidence_part(kept[key], known, rules, one) for key, one in weights.items()},
+        scores={key: scores_part(one, rules) for key, one in scores.items()},
+    )
+
+
+def read_materials(
+    materials: Iterable[tuple[str, AspectMaterial]], parts: Sequence[ReportPart], aspect: str | None
+) -> tuple[dict[str, AspectFacts], dict[str, AspectMaterial]]:
+    """The facts of every aspect, and the material of those that these parts may be about: of a page mostly one."""
+    facts: dict[str, AspectFacts] = {}
+    kept: dict[str, AspectMaterial] = {}
+    of_all = aspect is None or not set(parts) <= set(BY_ASPECT)
+    silent = set(parts)
+    for key, one in materials:
+        facts[key] = count_aspect_facts(one)
+        first = set() if of_all else {part for part in silent if facts[key].tells(part)}
+        silent -= first
+        if of_all or first or key == aspect:
+            kept[key] = one
+    return facts, kept
+
+
+def aspects_with_part(part: ReportPart, facts: Mapping[str, AspectFacts]) -> Iterator[str]:
+    """The keys of the aspects on which a part has content."""
+    return (key for key, one in facts.items() if one.tells(part))
+
+
+def select_materials(
+    materials: Mapping[str, AspectMaterial], heard: Sequence[str], aspect: str | None
+) -> Mapping[str, AspectMaterial]:
+    """The material of all aspects, of the requested one, or of the first with content."""
+    if aspect is None:
+        return materials
+    key = aspect if aspect in heard else next(iter(heard), "")
+    return {key: materials[key]} if key else {}
+
+
+def claims_by_aspect(
+    shown: Mapping[tuple[str, str], SimultaneousDifference], aspects: Mapping[str, AspectReport]
+) -> dict[str, dict[str, SimultaneousDifference]]:
+    """Claims on the judges of the report, by aspect key and judge name."""
+    if not shown:
+        return {}
+    return {key: {name: shown[key, name] for name in aspect.answering} for key, aspect in aspects.items()}
+
+
+def summarise_judges(
+    aspects: Mapping[str, AspectReport], claims: Mapping[str, Mapping[str, SimultaneousDifference]]
+) -> dict[str, JudgeSummary]:
+    """Summaries by judge name over all aspects with answers."""
+    by_judge: dict[str, dict[str, JudgeReport]] = {}
+    claimed: dict[str, dict[str, SimultaneousDifference]] = {}
+    for key, aspect in aspects.items():
+        for name, judge in aspect.answering.items():
+            by_judge.setdefault(name, {})[aspect.name] = judge
+            claimed.setdefault(name, {})[aspect.name] = claims[key][name]
+    return {
+        name: JudgeSummary(next(iter(by_aspect.values())).label, judge_sentence(name, by_aspect, claimed[name]))
+        for name, by_aspect in by_judge.items()
+    }
+
+
+def unanswered_judges(facts: Mapping[str, AspectFacts]) -> dict[str, str]:
+    """For each judge without any answer, its failed calls in words."""
+    answering = {name for one in facts.values() for name in one.judges}
+    most: dict[str, FailedCalls] = {}
+    for one in facts.values():
+        for name, calls in one.unanswered.items():
+            if name not in answering and calls.calls >= most.get(name, calls).calls:
+                most[name] = calls
+    return {name: f"{name}: {calls.in_words or 'no call was answered'}." for name, calls in most.items()}
+
+
+def judge_labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> dict[str, JudgeSummary]:
+    """Labels of judges, by name, where there are no numbers to summarise.
+
+    A judge may have given its choices on one aspect and scores on another: what is said of it is that of an aspect that
+    is shown, the first that it was asked about.
+    """
+    found: dict[str, JudgeSummary] = {}
+    for key in sorted(facts, key=lambda key: key not in shown):
+        for name, label in facts[key].judges.items():
+            found.setdefault(name, JudgeSummary(label, ""))
+    return found

@@ -1,0 +1,296 @@
+"""Inter-annotator agreement: pooled pairs of votes, each person with the others, pairs of people, all raters."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.stats.agreement import (
+    ALL,
+    CELLS,
+    CONSTANT_RATER,
+    SAME,
+    SAME_IN_ORDER,
+    AgreementBlock,
+    MajorityBlock,
+    PooledBlock,
+    agreement_block,
+    stack_measures,
+)
+from evaluations.stats.agreement_coefficients import (
+    IN_ORDER,
+    SIDES,
+    ContingencyTables,
+    alpha_nominal,
+    alpha_ordinal,
+    scott_pi,
+)
+from evaluations.stats.cluster_totals import (
+    Contributions,
+    FloatArray,
+    cross_tabulate_by_cluster,
+    number_clusters,
+    sum_by_cluster,
+)
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.confidence_intervals import (
+    CORRELATION_BOUNDS,
+    LEAST_DISAGREEING,
+    Spread,
+    Statistic,
+    differentiate,
+    why_interval_withheld,
+)
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.majority import Majority, enumerate_tallies
+from evaluations.stats.polls import Poll
+
+TOO_FEW_VOTES: Final = "No comparison has two votes."
+
+NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."
+
+MOST_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
+
+OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
+
+
+@dataclass(frozen=True)
+class MultiRaterAgreement:
+    """``units``: the items with two votes or more. Ordinal is on A – tie – B, both bad as tie."""
+
+    krippendorff_alpha: Estimate
+    krippendorff_alpha_ordinal: Estimate
+    fleiss_kappa: Estimate
+    gwet_ac1: Estimate
+    units: int
+
+    @property
+    def numbers(self) -> tuple[Estimate, ...]:
+        return self.krippendorff_alpha, self.krippendorff_alpha_ordinal, self.fleiss_kappa, self.gwet_ac1
+
+
+def multi_rater_agreement(poll: Poll, q: int) -> MultiRaterAgreement:
+    """``q``: how many choices the rubric offers."""
+    units = int((poll.given >= SIDES).sum())
+    why = CONSTANT_RATER if units and has_constant_rater_of_two(poll) else TOO_FEW_VOTES
+    if not units or why is CONSTANT_RATER:
+        nothing = undefined_estimate(why, units)
+        return MultiRaterAgreement(nothing, nothing, nothing, nothing, units)
+    pairs = vote_coincidences(poll)
+    nominal, ordinal, fleiss = coincidence_estimates(Spread(pairs), poll.given, units)
+    few = why_interval_withheld(pairs, ~SAME, among=ALL)
+    return MultiRaterAgreement(nominal, ordinal, fleiss, multi_rater_ac1(poll, max(q, SIDES), units, few), units)
+
+
+def has_constant_rater_of_two(poll: Poll) -> bool:
+    """Whether there are two raters and exactly one always makes the same choice on shared comparisons.
+
+    On a few it may well: there are no intervals then that could claim anything.
+    """
+    each = poll.each
+    if len(each.turnout.by_rater) != SIDES:
+        return False
+    shared = (poll.given >= SIDES)[each.turnout.unit] & (each.choice != MISSING)
+    one, other = (each.choice[entries][shared[entries]] for entries in each.turnout.by_rater.values())
+    if len(one) < LEAST_DISAGREEING:
+        return False
+    constant = [int(np.ptp(chosen)) == 0 for chosen in (one, other)]
+    return any(constant) and not (all(constant) and one[0] == other[0])
+
+
+def vote_coincidences(poll: Poll) -> Contributions:
+    """Every pair of votes on an item of m votes, weighing 1 ÷ (m − 1): choice by choice, each pair one way round."""
+    one, other = poll.turnout.pairs
+    both = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    if not both.all():
+        one, other = one[both], other[both]
+    votes = poll.given[poll.turnout.unit[one]]
+    weight = None if (votes == SIDES).all() else 1 / (votes - 1)
+    cell = poll.choice[one].astype(np.int64) * len(PACKED_CHOICES) + poll.choice[other]
+    return Contributions(poll.cluster[one], cell, CELLS, weight)
+
+
+def coincidence_statistic(totals: FloatArray) -> FloatArray:
+    """Alpha nominal and ordinal, and Fleiss' kappa, which is Scott's pi of coincidences (Fleiss 1971)."""
+    table = totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES))
+    both_ways = table + np.swapaxes(table, -1, -2)
+    in_order = IN_ORDER @ both_ways @ IN_ORDER.T
+    return stack_measures(alpha_nominal(both_ways), alpha_ordinal(in_order), scott_pi(ContingencyTables(table)))
+
+
+def coincidence_estimates(spread: Spread, given: IntArray, units: int) -> list[Estimate]:
+    found = differentiate(coincidence_statistic, spread.contributions.totals)
+    values = found.values.tolist()
+    numbers = [
+        Estimate(value, units) if np.isfinite(value) else undefined_estimate(NO_VARIATION, units) for value in values
+    ]
+    fewest, most = int(given[given > 0].min()), int(given.max())
+    if fewest != most:
+        why = f"It needs equally many votes on every comparison; here they have {fewest} to {most}."
+        numbers[-1] = undefined_estimate(why, units)
+    few = [why_interval_withheld(spread.contributions, ~same, among=ALL) for same in (SAME, SAME_IN_ORDER, SAME)]
+    return spread.hedged(numbers, found, OF_PAIRS, few, (ALL,) * len(few))
+
+
+def multi_rater_ac1(poll: Poll, q: int, units: int, few: str | None) -> Estimate:
+    counted = count_tallies_by_cluster(poll)
+    if counted is None:
+        spread, statistic = ac1_by_item(poll, q)
+    else:
+        spread, statistic = ac1_by_tally(*counted, q)
+    number = Estimate(float(statistic(spread.contributions.totals)), units)
+    return number.without_interval(few) if few else spread.interval(number, statistic, CORRELATION_BOUNDS)
+
+
+def ac1_by_item(poll: Poll, q: int) -> tuple[Spread, Statistic]:
+    """AC1, and what it varies with: what each item adds."""
+    (voted,) = np.nonzero(poll.given)
+    values = tally_shares(poll.tally[:, voted].astype(np.float64))
+    return Spread(sum_by_cluster(number_clusters(poll.cluster_of_items[voted]), *values)), multi_rater_ac1_statistic(q)
+
+
+def ac1_by_tally(counted: Contributions, tallies: IntArray, q: int) -> tuple[Spread, Statistic]:
+    """AC1 from the number of items with each tally."""
+    values = np.stack([np.ones(counted.cells), *tally_shares(tallies.astype(np.float64))], axis=1)
+    ac1 = multi_rater_ac1_statistic(q)
+    return Spread(counted), lambda totals: ac1(totals @ values)
+
+
+def count_tallies_by_cluster(poll: Poll) -> tuple[Contributions, IntArray] | None:
+    """How often each tally of votes occurs, and the tallies, choices × kinds; None where there are too many kinds."""
+    if not poll.is_coded:
+        return None
+    (voted,) = np.nonzero(poll.given)
+    kind = number_clusters(poll.code[voted])
+    if kind.count > MOST_KINDS:
+        return None
+    present = np.flatnonzero(np.bincount(poll.code[voted]))
+    return Contributions(poll.cluster_of_items[voted], kind.of, kind.count), enumerate_tallies(poll.most)[:, present]
+
+
+def tally_shares(tally: FloatArray) -> list[FloatArray]:
+    """For each item with a vote: the share of agreeing pairs, whether it has a pair, and the share of each choice.
+
+    ``tally``: choices × items.
+    """
+    votes = tally.sum(axis=0)
+    alike = (tally * (tally - 1)).sum(axis=0) / np.maximum(votes * (votes - 1), 1)
+    return [alike, (votes >= SIDES).astype(np.float64), *(tally / votes)]
+
+
+def multi_rater_ac1_statistic(q: int) -> Statistic:
+    """Gwet's AC1 of several raters (Gwet 2008): items with two votes or more weigh 1, prevalence is over all items.
+
+    From the number of items and the sums over them of `votes_shared_out`: … × (3 + choices) → ….
+    """
+
+    def statistic(totals: FloatArray) -> FloatArray:
+        items, agreeing, shared = (totals[..., cell] for cell in (0, 1, 2))
+        prevalence = totals[..., 3:] / items[..., None]
+        by_chance = (prevalence * (1 - prevalence)).sum(axis=-1) / (q - 1)
+        return np.asarray((agreeing / shared - by_chance) / (1 - by_chance))
+
+    return statistic
+
+
+SharedItems = Mapping[tuple[int, int], tuple[IntArray, IntArray]]
+
+MOST_REVIEWERS: Final = 30  # of more, the numbers of every two would be most of a report
+
+PAIRS_OF_MANY: Final = 20
+
+NO_TWO_VOTES: Final = "No comparison has two votes of people."
+
+NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
+
+
+@dataclass(frozen=True)
+class ReviewerPair(AgreementBlock):
+    rater_1: str
+    rater_2: str
+
+
+@dataclass(frozen=True)
+class MajorityChoices:
+    """How the majorities of people fall. ``n_split`` counts the splits, wherever the split rule puts them."""
+
+    n: int
+    n_split: int
+    choices: dict[str, int]
+
+
+@dataclass(frozen=True)
+class HumanHuman:
+    """``pairs_left_out``: how many pairs of reviewers share a comparison besides, where there are many reviewers."""
+
+    votes: PooledBlock
+    majority: MajorityBlock
+    majority_choices: MajorityChoices
+    pairs: tuple[ReviewerPair, ...]
+    multi: MultiRaterAgreement
+    pairs_left_out: int = 0
+
+
+def human_agreement(
+    poll: Poll,
+    found: Majority,
+    others: Majority,
+    names: Sequence[str],
+    q: int,
+    empty: str | None = None,
+    *,
+    all_pairs: bool = False,
+) -> HumanHuman:
+    """``found``: the majority on each item of the poll; ``others``: that of the others for each person on an item.
+
+    ``names``: what the rater numbers stand for. ``all_pairs``: every two of them, however many there are.
+    """
+    turnout = poll.each.turnout
+    is_whole = all_pairs or len(turnout.by_rater) <= MOST_REVIEWERS
+    met = turnout.meetings if is_whole else turnout.largest_meetings(PAIRS_OF_MANY)
+    return HumanHuman(
+        votes=pooled_agreement(poll, q, empty or NO_TWO_VOTES),
+        majority=agreement_with_others_majority(poll, others, q, empty or NO_TWO_PEOPLE),
+        majority_choices=count_majority_choices(found),
+        pairs=tuple(pairwise_agreements(poll.each, met, names, q)),
+        multi=multi_rater_agreement(poll, q),
+        pairs_left_out=0 if is_whole else len(turnout.pair_sizes[0]) - len(met),
+    )
+
+
+def pooled_agreement(poll: Poll, q: int, empty: str) -> PooledBlock:
+    """Every pair of votes on a comparison. Which vote stands first does not matter: every number given here
+
+    reads the diagonal and the sum of both margins alone, as if the table held each pair both ways round.
+    """
+    one, other = poll.turnout.pairs
+    table = cross_tabulate_by_cluster(poll.choice[one], poll.choice[other], poll.cluster[one])
+    found = agreement_block(table, q, empty=empty, raters_known=False)
+    alone = poll.turnout.rater[one] == poll.turnout.rater[other]
+    cast = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    return PooledBlock(found.with_ties, found.without_ties, found.dropped, int((alone & cast).sum()))
+
+
+def agreement_with_others_majority(poll: Poll, others: Majority, q: int, empty: str) -> MajorityBlock:
+    each = poll.each
+    found = agreement_block(cross_tabulate_by_cluster(each.choice, others.choice, each.cluster), q, empty=empty)
+    n_split = int((others.split & (each.choice != MISSING)).sum())
+    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
+
+
+def count_majority_choices(found: Majority) -> MajorityChoices:
+    kept = found.choice[found.choice != MISSING]
+    counts = np.bincount(kept, minlength=len(PACKED_CHOICES))
+    by_choice = {str(choice): int(count) for choice, count in zip(PACKED_CHOICES, counts, strict=True)}
+    return MajorityChoices(len(kept), int(found.split.sum()), by_choice)
+
+
+def pairwise_agreements(each: Poll, met: SharedItems, names: Sequence[str], q: int) -> Iterator[ReviewerPair]:
+    """Cohen's kappa and its company for every two people who met. ``each``: one vote of a person."""
+    for (rater_1, rater_2), (first, second) in met.items():
+        table = cross_tabulate_by_cluster(each.choice[first], each.choice[second], each.cluster[first])
+        if len(table.cell):
+            found = agreement_block(table, q)
+            yield ReviewerPair(found.with_ties, found.without_ties, found.dropped, names[rater_1], names[rater_2])

@@ -1,0 +1,210 @@
+"""Agreement of a judge with people, with gold labels or with another judge."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.reports import SideCoding
+from evaluations.stats.agreement import NOTHING_SHARED, AgreementBlock, MajorityBlock, agreement_block
+from evaluations.stats.cluster_totals import cross_tabulate_by_cluster
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray, cross_tabulate_choices
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.judge_verdicts import ConsolidatedVerdicts
+from evaluations.stats.majority import Majority
+from evaluations.stats.polls import Poll
+from evaluations.stats.shown_coding import NO_ORDER, order_shown_to_judge, recode_by_position
+
+NO_MACRO_INTERVAL: Final = "Macro averages have no interval here."
+
+POSITION_LABELS: Final = {Choice.A: "first", Choice.B: "second"}
+
+DISPLAY_ORDER: Final = (A, TIE, BOTH_BAD, B)  # the sides outside, what lies between them in between
+
+
+@dataclass(frozen=True)
+class MacroAverages:
+    """Means over the choices that occur on either side, the columns being right. What was never chosen counts as 0."""
+
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+
+
+@dataclass(frozen=True)
+class ConfusionMatrix:
+    """``counts[i][j]``: the judge made choice i where the columns' side made choice j."""
+
+    rows: str
+    columns: str
+    choices: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    macro: MacroAverages
+
+
+def confusion_matrix(table: IntArray, offered: Collection[int], coding: SideCoding, columns: str) -> ConfusionMatrix:
+    """The choices that were offered or occur, A and B outermost."""
+    occurring = table.sum(axis=0) + table.sum(axis=1)
+    codes = [code for code in DISPLAY_ORDER if code in offered or occurring[code]]
+    return ConfusionMatrix(
+        rows="judge",
+        columns=columns,
+        choices=tuple(choice_label(PACKED_CHOICES[code], coding) for code in codes),
+        counts=tuple(tuple(int(table[row, column]) for column in codes) for row in codes),
+        macro=macro_averages(table),
+    )
+
+
+def macro_averages(table: IntArray) -> MacroAverages:
+    """``table``: the judge's choices by the right ones."""
+    n = int(table.sum())
+    if not n:
+        return MacroAverages(*(undefined_estimate(NOTHING_SHARED) for _ in range(3)))
+    chosen, right = table.sum(axis=1), table.sum(axis=0)
+    occurs = chosen + right > 0
+    hit, chosen, right = np.diag(table)[occurs], chosen[occurs], right[occurs]
+    shares = hit / np.maximum(chosen, 1), hit / np.maximum(right, 1), 2 * hit / (chosen + right)
+    return MacroAverages(*(Estimate(float(one.mean()), n, ci95_why=NO_MACRO_INTERVAL) for one in shares))
+
+
+def choice_label(choice: Choice, coding: SideCoding) -> str:
+    return POSITION_LABELS.get(choice, str(choice)) if coding is SideCoding.SHOWN else str(choice)
+
+
+GOLD: Final = "gold"
+
+
+@dataclass(frozen=True)
+class ReferenceVotes:
+    """The reference of a judge: a poll, its majority, and under shown coding the order in which it was seen.
+
+    ``names``: what the rater numbers of the poll stand for.
+    """
+
+    poll: Poll
+    majority: Majority
+    order: IntArray | None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PersonAgreementBlock(AgreementBlock):
+    """Held against one person."""
+
+    rater: str
+
+
+@dataclass(frozen=True)
+class JudgeHuman:
+    votes: AgreementBlock
+    majority: MajorityBlock
+    people: tuple[PersonAgreementBlock, ...]
+
+
+@dataclass(frozen=True)
+class JudgeGold(MajorityBlock):
+    confusion: ConfusionMatrix
+
+
+def recode_like_reference(own: ConsolidatedVerdicts, reference: ReferenceVotes) -> IntArray:
+    """The judge's choices in the coding of the reference: by candidate, or by position in the common order."""
+    if reference.order is None:
+        return own.choice
+    order = order_shown_to_judge(own)
+    return recode_by_position(own.choice, np.where(order == reference.order, order, MISSING))
+
+
+def explain_nothing_shared(coding: SideCoding) -> str:
+    return NO_ORDER if coding is SideCoding.SHOWN else NOTHING_SHARED
+
+
+def judge_human_agreement(choice: IntArray, people: ReferenceVotes, q: int, coding: SideCoding) -> JudgeHuman:
+    """``choice``: the judge's on each item of the poll."""
+    poll = people.poll
+    votes = cross_tabulate_by_cluster(choice[poll.turnout.unit], poll.choice, poll.cluster)
+    return JudgeHuman(
+        votes=agreement_block(votes, q, empty=explain_nothing_shared(coding)),
+        majority=agreement_with_majority(choice, people, q, coding),
+        people=tuple(agreement_with_each_person(choice, people, q, coding)),
+    )
+
+
+def agreement_with_each_person(
+    choice: IntArray, people: ReferenceVotes, q: int, coding: SideCoding
+) -> Iterator[PersonAgreementBlock]:
+    """Agreement of the judge with each person who voted; two votes of a person on a comparison count once."""
+    each = people.poll.each
+    judged = choice[each.turnout.unit]
+    for rater, entries in each.turnout.by_rater.items():
+        table = cross_tabulate_by_cluster(judged[entries], each.choice[entries], each.cluster[entries])
+        found = agreement_block(table, q, empty=explain_nothing_shared(coding))
+        yield PersonAgreementBlock(found.with_ties, found.without_ties, found.dropped, people.names[rater])
+
+
+def judge_gold_agreement(
+    choice: IntArray, gold: ReferenceVotes, offered: Collection[int], coding: SideCoding
+) -> JudgeGold:
+    found = agreement_with_majority(choice, gold, len(offered), coding)
+    matrix = confusion_matrix(cross_tabulate_choices(choice, gold.majority.choice), offered, coding, GOLD)
+    return JudgeGold(found.with_ties, found.without_ties, found.dropped, found.n_split, matrix)
+
+
+def agreement_with_majority(choice: IntArray, held: ReferenceVotes, q: int, coding: SideCoding) -> MajorityBlock:
+    """Held against a majority; the splits are counted among the comparisons that the judge has a verdict on."""
+    table = cross_tabulate_by_cluster(choice, held.majority.choice, held.poll.cluster_of_items)
+    found = agreement_block(table, q, empty=explain_nothing_shared(coding))
+    n_split = int((held.majority.split & (choice != MISSING)).sum())
+    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
+
+
+NO_SHARED_VERDICT: Final = "No comparison has a verdict of both judges."
+
+
+@dataclass(frozen=True)
+class JudgePair(AgreementBlock):
+    judge_1: str
+    judge_2: str
+
+
+def judge_pair_agreements(
+    own: Mapping[str, ConsolidatedVerdicts],
+    members: Mapping[str, tuple[str, ...]],
+    cluster: IntArray,
+    q: int,
+    coding: SideCoding,
+) -> tuple[JudgePair, ...]:
+    """Agreement of each two judges on the comparisons for which both have a verdict.
+
+    ``members``: of each panel the judges that it is made of, with whom it is not paired: it says what they say.
+    """
+    return tuple(
+        judge_pair_agreement(one, other, own[one], own[other], cluster, q, coding)
+        for one, other in combinations(own, 2)
+        if other not in members.get(one, ()) and one not in members.get(other, ())
+    )
+
+
+def judge_pair_agreement(
+    name: str,
+    other_name: str,
+    one: ConsolidatedVerdicts,
+    other: ConsolidatedVerdicts,
+    cluster: IntArray,
+    q: int,
+    coding: SideCoding,
+) -> JudgePair:
+    first, second = (one.choice, other.choice) if coding is SideCoding.CANDIDATE else choices_in_same_order(one, other)
+    empty = NO_ORDER if coding is SideCoding.SHOWN else NO_SHARED_VERDICT
+    found = agreement_block(cross_tabulate_by_cluster(first, second, cluster), q, empty=empty)
+    return JudgePair(found.with_ties, found.without_ties, found.dropped, name, other_name)
+
+
+def choices_in_same_order(one: ConsolidatedVerdicts, other: ConsolidatedVerdicts) -> tuple[IntArray, IntArray]:
+    """Choices by position, where both judges saw the comparison in the same known order."""
+    orders = [order_shown_to_judge(judge) for judge in (one, other)]
+    order = np.where(orders[0] == orders[1], orders[0], MISSING)
+    return recode_by_position(one.choice, order), recode_by_position(other.choice, order)

@@ -1,0 +1,308 @@
+"""Two judges compared with the same majority of people on the same items."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, isqrt, lgamma, log
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.confidence_intervals import (
+    CORRELATION_BOUNDS,
+    SHARE_BOUNDS,
+    Spread,
+    Statistic,
+    why_interval_withheld,
+    wilson_by_cluster,
+)
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.multiple_testing import holm_adjust
+
+FLIP_SEED: Final = 95
+
+FLIPS: Final = 20_000
+
+ONE_BY_ONE: Final = 500  # up to here it is quicker to toss a coin for each cluster than to draw how many are flipped
+
+SIGNS_AT_ONCE: Final = 8  # clusters, whose signs are the bits of one random byte
+
+SIGNS: Final[IntArray] = 1 - 2 * (np.arange(2**SIGNS_AT_ONCE)[:, None] >> np.arange(SIGNS_AT_ONCE) & 1)
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided p: under H0 each discordant item is the toss of a fair coin (McNemar 1947).
+
+    Only where items are independent of each other. It is 1 where there are as many on either side, or none.
+    """
+    fewer, n = min(only_first, only_second), only_first + only_second
+    if 2 * fewer == n:
+        return 1.0
+    # P(X ≤ k) = P(X = k) · (1 + k/(n−k+1) + k(k−1)/((n−k+1)(n−k+2)) + …); after √n · 10 terms nothing is added.
+    at_fewer = exp(lgamma(n + 1) - lgamma(fewer + 1) - lgamma(n - fewer + 1) - n * log(2))
+    down = np.arange(min(fewer, 10 * isqrt(n) + 10))
+    below = np.cumprod((fewer - down) / (n - fewer + 1 + down)).sum()
+    return min(1.0, 2 * at_fewer * (1 + float(below)))
+
+
+def sign_flip_p(difference: IntArray) -> float:
+    """Two-sided p of a sum of differences, one whole number for each cluster.
+
+    Under H0 either judge might as well be the one ahead in a cluster. So the sign of every cluster's difference is
+    drawn anew FLIPS times: p = (b + 1) ÷ (FLIPS + 1), b of the sums as far from 0 (Phipson and Smyth 2010). Clusters
+    of the same size of difference are alike, and where there are many it is drawn how many of them turn out positive.
+    """
+    rng = np.random.default_rng(FLIP_SEED)
+    size = np.abs(difference)
+    clusters = np.bincount(size)
+    drawn = np.zeros(FLIPS, dtype=np.int64)
+    for one in np.flatnonzero(clusters[1:] > ONE_BY_ONE) + 1:
+        drawn += one * (2 * rng.binomial(clusters[one], 0.5, FLIPS) - clusters[one])
+    drawn += sign_flip_sums(size[(size > 0) & (clusters[size] <= ONE_BY_ONE)], rng)
+    as_far = int((np.abs(drawn) >= abs(int(difference.sum()))).sum())
+    return (as_far + 1) / (FLIPS + 1)
+
+
+def sign_flip_sums(size: IntArray, rng: np.random.Generator) -> IntArray:
+    """FLIPS sums of these sizes, each with a sign of its own."""
+    drawn = np.zeros(FLIPS, dtype=np.int64)
+    for first in range(0, len(size), SIGNS_AT_ONCE):
+        few = size[first : first + SIGNS_AT_ONCE]
+        sums = SIGNS[:, : len(few)] @ few
+        drawn += sums[rng.integers(len(sums), size=FLIPS, dtype=np.uint8)]
+    return drawn
+
+
+# What becomes of an item: both judges right, one of them, neither. The code is the place.
+BOTH, ONLY_FIRST, ONLY_SECOND, NEITHER = range(4)
+
+OUTCOMES: Final = 4
+
+ALL: Final[BoolArray] = np.ones(OUTCOMES, dtype=bool)
+
+DISCORDANT: Final[BoolArray] = np.array([False, True, True, False])
+
+FIRST_WRONG: Final[BoolArray] = np.array([False, False, True, True])
+
+SECOND_WRONG: Final[BoolArray] = np.array([False, True, False, True])
+
+NOTHING_SHARED: Final = "On no comparison do both judges have a verdict and people a majority."
+
+EXACT_MCNEMAR_TEST: Final = "exact McNemar"
+
+SIGN_FLIP_TEST: Final = f"sign-flip permutation by cluster, {FLIPS:,} flips"
+
+
+@dataclass(frozen=True)
+class JudgeComparison:
+    """First and second judge on the ``n`` items that both have a verdict and people one majority on.
+
+    ``difference``: agreement of the first less that of the second. ``only_…``: the items on which that one alone
+    agrees with the majority. ``clusters_differing``: those in which one judge agrees more often than the other.
+    ``p``: two-sided, of H0 that neither agrees more often, by ``test``; None where ``why`` says why.
+    """
+
+    n: int
+    clusters: int
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    only_first: int
+    only_second: int
+    clusters_differing: int
+    p: float | None
+    test: str | None
+    why: str | None = None
+
+
+def compare_judges(first: IntArray, second: IntArray, reference: IntArray, cluster: IntArray) -> JudgeComparison:
+    """The comparison of two judges; all arrays are by item, MISSING where there is no choice.
+
+    ``reference``: the majority of people with splits dropped (`majority` with SplitRule.DROP). Ties are choices.
+    """
+    held = (first != MISSING) & (second != MISSING) & (reference != MISSING)
+    if not held.any():
+        nothing = undefined_estimate(NOTHING_SHARED)
+        return JudgeComparison(0, 0, nothing, nothing, nothing, 0, 0, 0, None, None, NOTHING_SHARED)
+    majority = reference[held]
+    outcome = 2 * (first[held] != majority) + (second[held] != majority)
+    found = Contributions(cluster[held], outcome, OUTCOMES)
+    spread, counts = Spread(found), found.totals.astype(int).tolist()
+    ahead = lead_by_cluster(found)
+    p, test = paired_p_value(counts, ahead)
+    return JudgeComparison(
+        n=len(outcome),
+        clusters=found.clusters,
+        first=accuracy_estimate(spread, first_accuracy, FIRST_WRONG),
+        second=accuracy_estimate(spread, second_accuracy, SECOND_WRONG),
+        difference=accuracy_difference_estimate(spread),
+        only_first=counts[ONLY_FIRST],
+        only_second=counts[ONLY_SECOND],
+        clusters_differing=int(np.count_nonzero(ahead)),
+        p=p,
+        test=test,
+    )
+
+
+def first_accuracy(totals: FloatArray) -> FloatArray:
+    return np.asarray((totals[..., BOTH] + totals[..., ONLY_FIRST]) / totals.sum(axis=-1))
+
+
+def second_accuracy(totals: FloatArray) -> FloatArray:
+    return np.asarray((totals[..., BOTH] + totals[..., ONLY_SECOND]) / totals.sum(axis=-1))
+
+
+def accuracy_difference(totals: FloatArray) -> FloatArray:
+    return np.asarray((totals[..., ONLY_FIRST] - totals[..., ONLY_SECOND]) / totals.sum(axis=-1))
+
+
+def accuracy_estimate(spread: Spread, statistic: Statistic, wrong: BoolArray) -> Estimate:
+    """A judge's share of items; by Wilson where there are too few clusters. ``wrong``: the outcomes against it."""
+    number = estimate_over_all_items(spread, statistic)
+    if why_interval_withheld(spread.contributions, wrong, among=ALL):
+        return wilson_by_cluster(number, spread, statistic)
+    return spread.interval(number, statistic, SHARE_BOUNDS)
+
+
+def accuracy_difference_estimate(spread: Spread) -> Estimate:
+    """The difference of the two accuracies on the same items, so that shared variation cancels.
+
+    Concordant items are not asked for: it varies in full where there is none.
+    """
+    number = estimate_over_all_items(spread, accuracy_difference)
+    reason = why_interval_withheld(spread.contributions, DISCORDANT)
+    return (
+        number.without_interval(reason) if reason else spread.interval(number, accuracy_difference, CORRELATION_BOUNDS)
+    )
+
+
+def estimate_over_all_items(spread: Spread, statistic: Statistic) -> Estimate:
+    totals = spread.contributions.totals
+    return Estimate(float(statistic(totals)), int(totals.sum()))
+
+
+def lead_by_cluster(found: Contributions) -> IntArray:
+    """For each cluster, items on which only the first judge is right minus those on which only the second is."""
+    lead = (found.cell == ONLY_FIRST).astype(np.float64) - (found.cell == ONLY_SECOND)
+    return np.bincount(found.numbered, lead, found.clusters).astype(np.int64)
+
+
+def paired_p_value(counts: list[int], ahead: IntArray) -> tuple[float, str]:
+    """Exact McNemar where clusters are single items, else a sign-flip test by cluster, with its name."""
+    if len(ahead) == sum(counts):
+        return mcnemar_p(counts[ONLY_FIRST], counts[ONLY_SECOND]), EXACT_MCNEMAR_TEST
+    return sign_flip_p(ahead), SIGN_FLIP_TEST
+
+
+ALPHA: Final = 0.05
+
+LOOKS: Final = 3
+
+NO_TEST_PART: Final = (
+    "This is no report on the whole test part under the default rules, so no judge is called better: the p values are "
+    "exploratory."
+)
+
+
+@dataclass(frozen=True)
+class HeldOutLook:
+    """One look at the test part, counted from 1. ``of`` is how many there are, fixed when the split was made."""
+
+    number: int
+    of: int = LOOKS
+
+    @property
+    def is_left(self) -> bool:
+        return self.number <= self.of
+
+    @property
+    def level(self) -> float:
+        """Every look has its share of α, so that all of them together err no more often than one (Bonferroni)."""
+        return ALPHA / self.of
+
+
+@dataclass(frozen=True)
+class ComparedAspect:
+    """``p_adjusted``: by Holm over the aspects that have a p value.
+
+    ``better``: the name of a judge, decided by Holm over all judges and aspects of the report; or None.
+    """
+
+    comparison: JudgeComparison
+    p_adjusted: float | None
+    better: str | None
+
+
+@dataclass(frozen=True)
+class ComparedJudges:
+    """Two judges on all aspects. ``level``: the level of the adjusted p values, None where ``exploratory``."""
+
+    first: str
+    second: str
+    aspects: dict[str, ComparedAspect]
+    exploratory: bool
+    look: int | None
+    looks: int | None
+    level: float | None
+    words: str
+
+
+def compare_over_aspects(
+    first: str,
+    second: str,
+    by_aspect: Mapping[str, JudgeComparison],
+    look: HeldOutLook | None,
+    family: Mapping[str, float | None] | None = None,
+    size: int | None = None,
+) -> ComparedJudges:
+    """Two judges on all aspects. ``look``: which look at a test part this is, None where it is none.
+
+    ``family``: p by aspect, adjusted over all ``size`` comparisons of judges and aspects in the report, by which a
+    judge is called better; without it these two are all.
+    """
+    counts = look if look and look.is_left else None
+    adjusted = holm_over_aspects(by_aspect)
+    decisive = adjusted if family is None else family
+    return ComparedJudges(
+        first=first,
+        second=second,
+        aspects={
+            aspect: ComparedAspect(one, adjusted[aspect], better_judge(one, decisive[aspect], counts, first, second))
+            for aspect, one in by_aspect.items()
+        },
+        exploratory=counts is None,
+        look=look.number if look else None,
+        looks=look.of if look else None,
+        level=counts.level if counts else None,
+        words=describe_look(look, sum(p is not None for p in adjusted.values()) if size is None else size),
+    )
+
+
+def holm_over_aspects(by_aspect: Mapping[str, JudgeComparison]) -> dict[str, float | None]:
+    found = {aspect: one.p for aspect, one in by_aspect.items() if one.p is not None}
+    adjusted = dict(zip(found, holm_adjust(np.array(list(found.values()))).tolist(), strict=True))
+    return {aspect: adjusted.get(aspect) for aspect in by_aspect}
+
+
+def better_judge(
+    one: JudgeComparison, p: float | None, look: HeldOutLook | None, first: str, second: str
+) -> str | None:
+    if look is None or p is None or p > look.level or not one.difference.value:
+        return None
+    return first if one.difference.value > 0 else second
+
+
+def describe_look(look: HeldOutLook | None, comparisons: int) -> str:
+    if look is None:
+        return NO_TEST_PART
+    if not look.is_left:
+        return (
+            f"The {look.of} looks at the test part are used up, so no judge is called better: the p values are "
+            "exploratory."
+        )
+    return (
+        f"Look {look.number} of {look.of} at the test part. A judge is called better where p, adjusted by Holm over "
+        f"{comparisons} comparison{'s' * (comparisons != 1)} of judges and aspects, is at most {ALPHA:g} ÷ {look.of} = "
+        f"{look.level:.4f}."
+    )

@@ -1,0 +1,224 @@
+"""The report on one judge and one aspect."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, CallState
+from evaluations.domain.reports import ReportRules
+from evaluations.stats.bias.position import (
+    NOT_IN_BOTH_ORDERS,
+    AccuracyByOrder,
+    AgreementCount,
+    PositionBias,
+    accuracy_by_order,
+    count_inconsistent,
+    position_bias,
+)
+from evaluations.stats.bias.strata import Strata
+from evaluations.stats.coding import MISSING, BoolArray, IntArray, cross_tabulate_choices
+from evaluations.stats.estimates import undefined_estimate
+from evaluations.stats.human_ceiling import HumanCeiling, human_ceiling
+from evaluations.stats.judge_agreement import (
+    ConfusionMatrix,
+    JudgeGold,
+    JudgeHuman,
+    ReferenceVotes,
+    confusion_matrix,
+    judge_gold_agreement,
+    judge_human_agreement,
+    recode_like_reference,
+)
+from evaluations.stats.judge_verdicts import (
+    STATES,
+    ConsolidatedVerdicts,
+    Derivation,
+    JudgeCoverage,
+    JudgeVerdicts,
+    PanelMember,
+    judge_coverage,
+    panel_verdicts,
+)
+from evaluations.stats.majority import Majority
+
+MAJORITY: Final = "majority of people"
+PANEL: Final = "panel"
+NO_STATES: Final = ("calls", "incomplete", "asked", "elsewhere")
+
+
+@dataclass(frozen=True)
+class JudgeMaterial:
+    """The verdicts of one judge on one aspect. ``label``: what accompanies its name.
+
+    ``derived``: where its choices come from, if no call gave them. ``states``: that of each call without an answer
+    on this aspect, once. ``single``: the verdicts one by one, with failed calls as ties where the rules say so.
+    ``selected``: the comparisons that it was to judge. ``elsewhere``: as `Failed` has it. A panel has no rater.
+    """
+
+    name: str
+    rater_id: int | None
+    kind: str
+    label: str | None
+    verdicts: JudgeVerdicts
+    single: JudgeVerdicts
+    own: ConsolidatedVerdicts
+    states: IntArray
+    selected: BoolArray
+    repaired: int = 0
+    derived: Derivation | None = None
+    elsewhere: int = 0
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether it answered anything: a tie that stands for a failed call is no answer."""
+        return self.verdicts.n > 0 or bool(((self.own.choice != MISSING) & ~self.own.incomplete).any())
+
+
+@dataclass(frozen=True)
+class FailedCalls:
+    """Calls without a verdict by state, and ``incomplete``: comparisons that therefore have none.
+
+    ``calls``: those that failed for good; a call that waits or was cancelled may still be asked. ``asked``: all calls,
+    answered or not; None where they asked for scores of single responses. ``elsewhere``: calls that a file says failed,
+    on none of the aspects on which the judge has a verdict; a file's call does not say on which.
+    """
+
+    unreadable: int
+    suspect: int
+    refused: int
+    truncated: int
+    too_long: int
+    failed: int
+    calls: int
+    waiting: int
+    cancelled: int
+    incomplete: int
+    asked: int | None = None
+    elsewhere: int = 0
+
+    @property
+    def by_state(self) -> dict[str, int]:
+        """The states that occur, with how many calls are in each."""
+        return {name: count for name, count in asdict(self).items() if name not in NO_STATES and count}
+
+    @property
+    def in_words(self) -> str:
+        """“60 of 120 calls failed (50 unreadable, 10 refused)”, then those that wait or were cancelled, if any."""
+        kinds = ", ".join(
+            f"{count:,} {name.replace('_', ' ')}"
+            for name, count in self.by_state.items()
+            if name not in ("waiting", "cancelled")
+        )
+        calls = plural_calls(self.calls) if self.asked is None else f"{self.calls:,} of {plural_calls(self.asked)}"
+        said = [f"{calls} failed ({kinds})"] if self.calls else []
+        said += [f"{plural_calls(self.waiting)} waiting"] if self.waiting else []
+        said += [f"{plural_calls(self.cancelled)} cancelled"] if self.cancelled else []
+        return ", ".join(said)
+
+
+def plural_calls(calls: int) -> str:
+    return f"{calls:,} call{'s' * (calls != 1)}"
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """``repaired`` counts calls whose verdict came when asked a second time; they are among the others.
+
+    ``inconsistent``: comparisons on which its orders differ, or which a file says it was inconsistent on.
+    """
+
+    rater_id: int | None
+    kind: str
+    label: str | None
+    derived: Derivation | None
+    verdicts: int
+    has_answers: bool
+    coverage: JudgeCoverage
+    inconsistent: AgreementCount
+    repaired: int
+    judge_human: JudgeHuman
+    ceiling: HumanCeiling
+    judge_gold: JudgeGold
+    each_order: AccuracyByOrder
+    confusion: ConfusionMatrix
+    position: PositionBias
+    failed: FailedCalls
+
+
+def judge_report(
+    judge: JudgeMaterial,
+    people: ReferenceVotes,
+    others: Majority,
+    gold: ReferenceVotes,
+    gold_choice: IntArray,
+    cluster: IntArray,
+    everything: Strata,
+    offered: Collection[int],
+    rules: ReportRules,
+) -> JudgeReport:
+    """``others``: of each vote of a person the majority of the others. ``everything``: the comparisons, undivided.
+
+    ``gold_choice``: the gold label in terms of A and B whatever the coding; accuracy does not depend on it.
+    """
+    own = judge.own
+    against_people, against_gold = (recode_like_reference(own, held)[held.poll.items] for held in (people, gold))
+    matrix = cross_tabulate_choices(against_people, people.majority.choice)
+    in_orders = position_bias(own, everything)
+    return JudgeReport(
+        rater_id=judge.rater_id,
+        kind=judge.kind,
+        label=judge.label,
+        derived=judge.derived,
+        repaired=judge.repaired,
+        verdicts=int((own.choice != MISSING).sum()),
+        has_answers=judge.has_answers,
+        coverage=judge_coverage(np.where(own.incomplete, MISSING, own.choice), judge.selected),
+        inconsistent=count_inconsistent(own, cluster)
+        if judge.derived is None
+        else AgreementCount(0, 0, undefined_estimate(NOT_IN_BOTH_ORDERS)),
+        judge_human=judge_human_agreement(against_people, people, len(offered), rules.coding),
+        ceiling=human_ceiling(against_people, people.poll, others, people.names),
+        judge_gold=judge_gold_agreement(against_gold, gold, offered, rules.coding),
+        each_order=accuracy_by_order(judge.single, in_orders.consistency, gold_choice, cluster),
+        confusion=confusion_matrix(matrix, offered, rules.coding, MAJORITY),
+        position=in_orders,
+        failed=count_failed_calls(judge),
+    )
+
+
+def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
+    """The material of a panel of judges as one rater, with their failures and repairs."""
+    own, derived = panel_verdicts([PanelMember(one.name, one.own) for one in judges], items)
+    return JudgeMaterial(
+        name=name,
+        rater_id=None,
+        kind=PANEL,
+        label=f"majority of {len(judges)} judges",
+        verdicts=JudgeVerdicts(),
+        single=JudgeVerdicts(),
+        own=own,
+        states=np.concatenate([one.states for one in judges]),
+        selected=np.logical_or.reduce([one.selected for one in judges]),
+        repaired=sum(one.repaired for one in judges),
+        derived=derived,
+    )
+
+
+def count_failed_calls(judge: JudgeMaterial) -> FailedCalls:
+    calls = dict(zip(STATES, np.bincount(judge.states, minlength=len(STATES)).tolist(), strict=True))
+    return FailedCalls(
+        unreadable=calls[CallState.UNREADABLE],
+        suspect=calls[CallState.SUSPECT],
+        refused=calls[CallState.REFUSED],
+        truncated=calls[CallState.TRUNCATED],
+        too_long=calls[CallState.TOO_LONG],
+        failed=calls[CallState.FAILED],
+        calls=sum(calls[state] for state in FAILURE_STATES),
+        waiting=sum(calls[state] for state in OPEN_CALL_STATES),
+        cancelled=calls[CallState.CANCELLED],
+        incomplete=int(judge.own.incomplete.sum()),
+        asked=judge.verdicts.n + len(judge.states) if judge.derived is None else None,
+        elsewhere=judge.elsewhere,
+    )

@@ -1,0 +1,252 @@
+"""The plain sentences that summarise the numbers of a judge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.stats.agreement import Agreement
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.judge_report import JudgeReport, plural_calls
+from evaluations.stats.simultaneous_intervals import Claim, SimultaneousDifference
+
+FEW: Final = 30  # below this many comparisons a share moves by several points with every further one
+LEAST_ONE_WAY: Final = 10  # fewer alike choices may be by chance
+PEOPLE: Final = "the majority of people"
+ONE_VOTE: Final = "the only reviewer of each comparison"
+GOLD: Final = "gold"
+
+
+@dataclass(frozen=True)
+class AspectAgreement:
+    """The agreement of the judge with its reference on one aspect."""
+
+    aspect: str
+    against: str
+    numbers: Agreement
+
+
+def judge_sentence(
+    name: str, by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, SimultaneousDifference] | None = None
+) -> str:
+    """The sentences on one judge. ``by_aspect``: its reports by the aspect's name.
+
+    ``shown``: by the same, what is shown of it beside reviewers over all that is claimed at once; without, nothing is.
+    """
+    who = f"{name} ({one.label})" if (one := next(iter(by_aspect.values()))).label else name
+    people, gold = agreements_with_people(by_aspect), agreements_with_gold(by_aspect)
+    if not people and not gold:
+        most = max((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
+        why = one.judge_human.majority.with_ties.agreement.why
+        on = f"{most.judged:,} of {comparisons_phrase(most.comparisons)}"
+        said = f"{who} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
+        return " ".join(
+            [
+                said,
+                *filter(None, [why]),
+                *reviewer_comparison_sentences(by_aspect, shown or {}),
+                *failed_call_remarks(by_aspect),
+            ]
+        )
+    several = len(by_aspect) > 1
+    told_of = [
+        f"{'It' if place else who} {agreement_sentence(held, several)}"
+        for place, held in enumerate(filter(None, (people, gold)))
+    ]
+    return " ".join(
+        [
+            *told_of,
+            *reviewer_comparison_sentences(by_aspect, shown or {}),
+            *agreement_remarks([*people, *gold], by_aspect),
+        ]
+    )
+
+
+def agreements_with_people(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
+    """The aspects on which people have a majority on anything that the judge has a verdict on."""
+    found = {name: one.judge_human for name, one in by_aspect.items() if one.judge_human.majority.with_ties.n}
+    alone = all(one.votes.with_ties.n == one.majority.with_ties.n for one in found.values())
+    return [AspectAgreement(name, ONE_VOTE if alone else PEOPLE, one.majority.with_ties) for name, one in found.items()]
+
+
+def agreements_with_gold(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
+    found = {name: one.judge_gold.with_ties for name, one in by_aspect.items()}
+    return [AspectAgreement(name, GOLD, numbers) for name, numbers in found.items() if numbers.n]
+
+
+def agreement_sentence(held: Sequence[AspectAgreement], several: bool) -> str:
+    """``several``: whether the judge was asked about more than one aspect."""
+    if len(held) > 1:
+        return agreement_range(held)
+    numbers = held[0].numbers
+    about = f" for {held[0].aspect.lower()}" if several else ""
+    said = f"agrees with {held[0].against} on {numbers.agree:,} of {comparisons_phrase(numbers.n)}{about}"
+    said = f"{said} ({percent_with_interval(numbers.agreement)})"
+    chance = chance_agreement(numbers)
+    return f"{said}." if chance is None else f"{said}; choosing blindly as often as they do would give {chance:.0%}."
+
+
+def agreement_range(held: Sequence[AspectAgreement]) -> str:
+    least, most = (
+        min(held, key=lambda one: agreement_share(one.numbers)),
+        max(held, key=lambda one: agreement_share(one.numbers)),
+    )
+    if agreement_share(least.numbers) == agreement_share(most.numbers):
+        # Of the fewest comparisons, whose interval is the widest.
+        fewest = min(held, key=lambda one: one.numbers.n)
+        sizes = {one.numbers.n for one in held}
+        of = f"{min(sizes):,} to {max(sizes):,}" if len(sizes) > 1 else f"{min(sizes):,}"
+        low = percent_with_interval(fewest.numbers.agreement)
+        each = f"comparison{'s' * (of != '1')} for each of {len(held)} aspects"
+        return f"agrees with {least.against} on {low} of {of} {each}."
+    low, high = percent_with_interval(least.numbers.agreement), percent_with_interval(most.numbers.agreement)
+    return (
+        f"agrees with {least.against} on {low} of {comparisons_phrase(least.numbers.n)} for {least.aspect.lower()}, where it "
+        f"agrees least, to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
+    )
+
+
+def comparisons_phrase(number: int) -> str:
+    return f"{number:,} comparison{'s' * (number != 1)}"
+
+
+def reviewer_comparison_sentences(
+    by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, SimultaneousDifference]
+) -> list[str]:
+    """Sentences that compare the judge with reviewers against the same majorities."""
+    compared = {aspect: one for aspect, one in shown.items() if one.difference is not None}
+    if not compared:
+        return []
+    if len(by_aspect) > 1:
+        return [claims_over_aspects(compared)]
+    ((aspect, one),) = compared.items()
+    level = by_aspect[aspect].ceiling.s1
+    return [
+        f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a reviewer on {percent_with_interval(level.people)}, "
+        f"n = {level.n:,} vote{'s' * (level.n != 1)}: {claim_phrase(one)}."
+    ]
+
+
+def claim_phrase(one: SimultaneousDifference) -> str:
+    if one.claim is Claim.NONE:
+        return "difference not significant" if one.rule else f"difference not tested. {one.why}".rstrip(".")
+    return f"{one.claim} reviewers by {difference_in_points(one)} ({'simultaneous ' if one.ci95 else ''}{within_phrase(one)})"
+
+
+def within_phrase(one: SimultaneousDifference) -> str:
+    if one.ci95 is None:
+        assert one.p is not None
+        return f"p = {one.p:.3f}" if one.p >= 0.001 else "p < 0.001"
+    low, high = one.ci95
+    return f"95% CI {format_points(low)} to {format_points(high)}"
+
+
+def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
+    """Every aspect on which a difference is shown is named; the others are counted."""
+    said = []
+    for claim in (Claim.BELOW, Claim.ABOVE):
+        names = [
+            f"{name.lower()} ({difference_in_points(one)}, {within_phrase(one)})"
+            for name, one in compared.items()
+            if one.claim is claim
+        ]
+        if names:
+            said.append(f"{claim} reviewers on {join_aspect_names(names)}")
+    alike = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
+    untested = sum(one.rule is None for one in compared.values())
+    if alike:
+        said.append(f"difference not significant on {aspects_phrase(alike)}")
+    if untested:
+        said.append(f"difference not tested on {aspects_phrase(untested)}")
+    family = next(iter(compared.values())).family
+    return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(said)}."
+
+
+def aspects_phrase(aspects: int) -> str:
+    return f"{aspects} aspect{'s' * (aspects > 1)}"
+
+
+def difference_in_points(one: SimultaneousDifference) -> str:
+    assert one.difference is not None
+    size = format_points(abs(one.difference)).lstrip("+")
+    return f"{size} point{'s' * (size != '1')}"
+
+
+def format_points(value: float) -> str:
+    """A difference in points, with as many decimals as it takes not to show 0."""
+    places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)
+    return f"{100 * value:+z.{places}f}".replace("-", "−")
+
+
+def join_aspect_names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def percent_with_interval(number: Estimate) -> str:
+    """A share with its interval, where it has one. Only all of them are 100%, and none 0%."""
+    assert number.value is not None
+    places = 0 if number.value in (0, 1) or 0.005 <= number.value < 0.995 else 1
+    share = f"{number.value:.{places}%}"
+    if number.ci95 is None:
+        return share
+    low, high = number.ci95
+    return f"{share} [{100 * low:.0f}–{100 * high:.0f}]"
+
+
+def agreement_share(numbers: Agreement) -> float:
+    return numbers.agree / numbers.n
+
+
+def chance_agreement(numbers: Agreement) -> float | None:
+    """The agreement by chance that Cohen's kappa reckons with."""
+    kappa = numbers.cohen_kappa.value
+    if kappa is None or kappa == 1:
+        return None
+    return (agreement_share(numbers) - kappa) / (1 - kappa)
+
+
+def agreement_remarks(held: Sequence[AspectAgreement], by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """Remarks that a reader needs with the share of agreement."""
+    said = one_way_remarks(by_aspect)
+    fewest = min(one.numbers.n for one in held)
+    if fewest < FEW:
+        said.append(f"Based on as few as {comparisons_phrase(fewest)}: it may change with more data.")
+    return [*said, *coverage_remarks(by_aspect), *failed_call_remarks(by_aspect)]
+
+
+def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """Remarks on judges or people that always make the same choice."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for name, one in by_aspect.items():
+        made = {choice: sum(row) for choice, row in zip(one.confusion.choices, one.confusion.counts, strict=True)}
+        made = {choice: n for choice, n in made.items() if n}
+        if len(made) == 1 and not has_ties_for_failures(one) and (n := sum(made.values())) >= LEAST_ONE_WAY:
+            found.setdefault((next(iter(made)), n), []).append(name.lower())
+    said = []
+    for (choice, n), names in found.items():
+        about = f" for {join_aspect_names(names)}" if len(by_aspect) > 1 else ""
+        said.append(f"It chose {choice.replace('_', ' ')} on all {n:,} of these comparisons{about}.")
+    return said
+
+
+def coverage_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """Remarks on the number of comparisons with a verdict, on the aspect with fewest."""
+    name, fewest = min(((name, one.coverage) for name, one in by_aspect.items()), key=lambda two: two[1].judged)
+    if fewest.judged >= fewest.comparisons:
+        return []
+    differs = len({one.coverage.judged for one in by_aspect.values()}) > 1
+    about = f" for {name.lower()}, where it has fewest" if differs else ""
+    ties = ", and what is missing for failed calls counts as a tie" if has_ties_for_failures(by_aspect[name]) else ""
+    return [f"It has a verdict on {fewest.judged:,} of {comparisons_phrase(fewest.comparisons)}{about}{ties}."]
+
+
+def has_ties_for_failures(one: JudgeReport) -> bool:
+    return one.verdicts > one.coverage.judged
+
+
+def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+    """The calls without an answer, of the aspect that has most of them, and those of aspects without a verdict."""
+    calls = max((one.failed for one in by_aspect.values()), key=lambda one: one.calls)
+    said = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
+    if calls.elsewhere:
+        said.append(f"{plural_calls(calls.elsewhere).capitalize()} failed on aspects on which it has no verdict.")
+    return said

@@ -1,0 +1,298 @@
+"""A judge's one verdict per comparison, from orders and samples, from scores or from a panel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluations.domain.judges import FAILURE_STATES, CallState
+from evaluations.domain.packed_votes import PACKED_CHOICES, PACKED_ORDERS
+from evaluations.domain.reports import FailedRule
+from evaluations.stats.coding import AS_STORED, FOLDED, MISSING, SWAPPED, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.estimates import drop_rounding_noise
+
+# The code of a state of a call without a verdict is its place here; those that can still be
+# answered stand last.
+STATES: Final = (*FAILURE_STATES, CallState.PENDING, CallState.RUNNING, CallState.CANCELLED)
+
+Choices = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class JudgeAnswers:
+    """The choices of a judge on one aspect in one order: comparison and choice of each sample.
+
+    ``is_single``: no comparison has two entries.
+    """
+
+    shown: int
+    item: IntArray
+    choice: Choices
+    is_single: bool = False
+
+
+@dataclass(frozen=True)
+class JudgeVerdicts:
+    """A judge's verdicts on one aspect by order. ``marked``: comparisons that a file marks inconsistent."""
+
+    answers: tuple[JudgeAnswers, ...] = ()
+    marked: IntArray | None = None
+
+    @property
+    def n(self) -> int:
+        return sum(len(one.item) for one in self.answers)
+
+
+@dataclass(frozen=True)
+class UnansweredCalls:
+    """Calls of the judge without a verdict: comparison, order shown, state."""
+
+    item: IntArray
+    shown: IntArray
+    state: IntArray
+
+    @property
+    def failed(self) -> BoolArray:
+        return self.state < len(FAILURE_STATES)
+
+
+@dataclass(frozen=True)
+class ConsolidatedVerdicts:
+    """One entry per comparison. ``by_order``: for each of ORDERS that was answered, MISSING where there is no verdict.
+
+    ``asked``: whether there is a verdict or a call without one.
+    """
+
+    choice: Choices
+    inconsistent: BoolArray
+    incomplete: BoolArray
+    asked: BoolArray
+    by_order: tuple[Choices | None, ...]
+
+    @property
+    def as_stored(self) -> Choices:
+        return self.in_order(AS_STORED)
+
+    @property
+    def swapped(self) -> Choices:
+        return self.in_order(SWAPPED)
+
+    def in_order(self, shown: int) -> Choices:
+        """The choice in one order, MISSING everywhere where it was never answered."""
+        found = self.by_order[shown]
+        return no_choices(len(self.choice)) if found is None else found
+
+
+def no_choices(items: int) -> Choices:
+    return np.full(items, MISSING, dtype=np.int8)
+
+
+def count_failures_as_ties(verdicts: JudgeVerdicts, unanswered: UnansweredCalls) -> JudgeVerdicts:
+    """Every failed call as a tie among the verdicts; of scores, whose calls are about one side, one each comparison."""
+    known = {one.shown: one for one in verdicts.answers}
+    answers = dict(known)
+    for shown in np.unique(unanswered.shown[unanswered.failed]).tolist():
+        item = unanswered.item[unanswered.failed & (unanswered.shown == shown)]
+        before = known.get(shown, JudgeAnswers(shown, item[:0], no_choices(0)))
+        if shown == FOLDED:
+            item = np.setdiff1d(item, before.item)
+        choice = np.concatenate([before.choice, np.full(len(item), TIE, dtype=np.int8)])
+        answers[shown] = JudgeAnswers(shown, np.concatenate([before.item, item]), choice)
+    return JudgeVerdicts(tuple(answers[shown] for shown in sorted(answers)), verdicts.marked)
+
+
+def consolidate_verdicts(
+    verdicts: JudgeVerdicts, unanswered: UnansweredCalls, items: int, failed: FailedRule = FailedRule.EXCLUDE
+) -> ConsolidatedVerdicts:
+    """Per order the plurality of its samples, then the orders together; an unanswered order makes it missing."""
+    by_order: list[Choices | None] = [None] * len(PACKED_ORDERS)
+    for one in verdicts.answers:
+        by_order[one.shown] = plurality_of_samples(one, items)
+    choice, inconsistent = combine_orders([one for one in by_order if one is not None], items)
+    if verdicts.marked is not None:
+        inconsistent[verdicts.marked] = True
+    asked = choice != MISSING
+    asked[unanswered.item] = True
+    lacking = is_in_unanswered_order(unanswered, by_order)
+    incomplete, waiting = np.zeros((2, items), dtype=bool)
+    incomplete[unanswered.item[lacking]] = True
+    waiting[unanswered.item[lacking & ~unanswered.failed]] = True
+    choice[incomplete] = MISSING
+    inconsistent &= ~incomplete
+    if failed is FailedRule.TIE:
+        choice[incomplete & ~waiting] = TIE
+        fill_failures_with_ties(by_order, unanswered, lacking & unanswered.failed, items)
+    return ConsolidatedVerdicts(choice, inconsistent, incomplete, asked, tuple(by_order))
+
+
+def fill_failures_with_ties(
+    by_order: list[Choices | None], unanswered: UnansweredCalls, failed: BoolArray, items: int
+) -> None:
+    """Write a tie in each order whose calls failed. ``failed``: which calls did, in an order without an answer."""
+    for shown in np.unique(unanswered.shown[failed]).tolist():
+        chosen = by_order[shown]
+        by_order[shown] = chosen = no_choices(items) if chosen is None else chosen
+        chosen[unanswered.item[failed & (unanswered.shown == shown)]] = TIE
+
+
+def plurality_of_samples(answers: JudgeAnswers, items: int) -> Choices:
+    """Per comparison the choice of most samples, a tie where no single one leads, else MISSING."""
+    if answers.is_single:
+        chosen = no_choices(items)
+        chosen[answers.item] = answers.choice
+        return chosen
+    cell = answers.item * len(PACKED_CHOICES) + answers.choice
+    counts = np.bincount(cell, minlength=items * len(PACKED_CHOICES)).reshape(items, len(PACKED_CHOICES))
+    most = counts.max(axis=1)
+    leading = (counts == most[:, None]).sum(axis=1)
+    found = np.where(leading == 1, counts.argmax(axis=1), TIE)
+    return np.where(most > 0, found, MISSING).astype(np.int8)
+
+
+def combine_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, BoolArray]:
+    """The orders together: equal stays, else a tie, inconsistent where any order chose a side."""
+    choice, inconsistent = no_choices(items), np.zeros(items, dtype=bool)
+    for other in orders:
+        differs = (choice != other) & (choice != MISSING) & (other != MISSING)
+        inconsistent |= differs & (np.minimum(choice, other) <= B)
+        choice = np.where(choice == MISSING, other, choice)
+        choice[differs] = TIE
+    return choice, inconsistent
+
+
+def is_in_unanswered_order(unanswered: UnansweredCalls, by_order: Sequence[Choices | None]) -> BoolArray:
+    """Which of the calls are in an order in which the comparison has no answer at all."""
+    lacking = np.ones(len(unanswered.item), dtype=bool)
+    for shown, chosen in enumerate(by_order):
+        if chosen is not None:
+            here = unanswered.shown == shown
+            lacking[here] = chosen[unanswered.item[here]] == MISSING
+    return lacking
+
+
+def find_orders_seen(item: IntArray, shown: IntArray, items: int) -> BoolArray:
+    """Whether each comparison was shown in each order: comparisons × orders."""
+    present = np.zeros((items, len(PACKED_ORDERS)), dtype=bool)
+    present[item, shown] = True
+    return present
+
+
+LEAST_COVERED: Final = 95  # percent
+
+PARTLY_JUDGED: Final = (
+    "The judge has a verdict on {} of {} comparisons. Corrected win rates and rankings need {}% of all of them, or of "
+    "a random selection."
+)
+
+
+@dataclass(frozen=True)
+class JudgeCoverage:
+    """``selected``: all comparisons, or those of the random selection that the judge was sent through.
+
+    ``why``: why there is no corrected win rate and no ranking; None where there may be.
+    """
+
+    judged: int
+    selected: int
+    comparisons: int
+    why: str | None
+
+
+def selection_mask(own: ConsolidatedVerdicts, shuffle: IntArray | None) -> BoolArray:
+    """The comparisons that the judge was asked to judge.
+
+    All comparisons where it was asked about any others. ``shuffle``: of each comparison its number in the random order
+    in which judges and people meet them, or None for a judge whose verdicts came in files: nobody knows how they were
+    chosen.
+    """
+    if shuffle is not None and own.asked.any() and not own.asked.all():
+        in_order = own.asked[np.argsort(shuffle, kind="stable")]
+        if in_order[: int(in_order.sum())].all():
+            return own.asked
+    return np.ones_like(own.asked)
+
+
+def judge_coverage(choice: IntArray, selected: BoolArray) -> JudgeCoverage:
+    """``choice``: the judge's one verdict on each comparison, or MISSING."""
+    judged = int(((choice != MISSING) & selected).sum())
+    why = why_coverage_too_low(judged, int(selected.sum()))
+    return JudgeCoverage(judged=judged, selected=int(selected.sum()), comparisons=len(choice), why=why)
+
+
+def why_coverage_too_low(judged: int, selected: int) -> str | None:
+    """The reason why verdicts on part of the selection are not extrapolated, or None."""
+    if 100 * judged >= LEAST_COVERED * selected:
+        return None
+    return PARTLY_JUDGED.format(f"{judged:,}", f"{selected:,}", LEAST_COVERED)
+
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The source of derived choices: ``scores`` with a margin, or a ``panel`` of judges."""
+
+    source: str
+    margin: float | None = None
+    judges: tuple[str, ...] = ()
+    n_split: int | None = None
+
+
+@dataclass(frozen=True)
+class PanelMember:
+    """The verdicts of one judge of a panel on one aspect."""
+
+    name: str
+    own: ConsolidatedVerdicts
+
+
+def verdicts_without_order(item: IntArray, choice: IntArray) -> JudgeVerdicts:
+    """One choice for each item without an order, so that position statistics ignore it."""
+    return JudgeVerdicts((JudgeAnswers(FOLDED, item, choice.astype(np.int8), is_single=True),))
+
+
+def mean_by_unit(unit: IntArray, value: FloatArray, units: int) -> FloatArray:
+    """The mean value per unit; NaN where there is none."""
+    count = np.bincount(unit, minlength=units)
+    total = np.bincount(unit, weights=value, minlength=units)
+    return drop_rounding_noise(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def verdicts_from_scores(a: FloatArray, b: FloatArray, margin: float) -> JudgeVerdicts:
+    """Per comparison the side with the higher mean score, a tie within the margin; none where either is missing.
+
+    The equal of `domain.derived_choice`.
+    """
+    (item,) = np.nonzero(~np.isnan(a) & ~np.isnan(b))
+    return verdicts_without_order(item, choices_from_scores(a[item], b[item], margin))
+
+
+def choices_from_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray) -> IntArray:
+    """Codes of choices from pairs of scores that are both present."""
+    apart = drop_rounding_noise(a - b)  # 0.3 - 0.2 is not to be more than 0.1
+    return np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
+
+
+def panel_verdicts(members: Sequence[PanelMember], items: int) -> tuple[ConsolidatedVerdicts, Derivation]:
+    """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have.
+
+    Incomplete is what every judge was asked about and fewer than half could answer.
+    """
+    own = np.array([one.own.choice for one in members])
+    votes = np.array([(own == code).sum(axis=0) for code in range(len(PACKED_CHOICES))])
+    answered = votes.sum(axis=0)
+    heard = (answered > 0) & (2 * answered >= len(members))
+    agreed = 2 * votes.max(axis=0) > answered
+    choice = np.where(heard, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
+    asked = np.logical_and.reduce([one.own.asked for one in members])
+    lacking = np.logical_or.reduce([one.own.incomplete for one in members])
+    n_split = int((heard & ~agreed).sum())
+    return (
+        ConsolidatedVerdicts(
+            choice, np.zeros(items, dtype=bool), asked & ~heard & lacking, asked, (None,) * len(PACKED_ORDERS)
+        ),
+        Derivation("panel", judges=tuple(one.name for one in members), n_split=n_split),
+    )

@@ -1,0 +1,211 @@
+"""How many more reviews bring an interval to a given width."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite, sqrt
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.stats.agreement import Agreement
+from evaluations.stats.agreement_coefficients import ContingencyTables, cohen_kappa, raw_agreement
+from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.confidence_intervals import Spread
+from evaluations.stats.distributions import Z_975
+from evaluations.stats.estimates import NO_INTERVAL, Estimate
+from evaluations.stats.items import Items
+from evaluations.stats.win_rates import WinRates
+
+HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)
+
+WORTH_SAYING: Final = 0.005  # a share of reviews that would be printed as 0 %
+
+NO_ERROR: Final = "There is no interval of people alone to hold that with the judge against."
+
+
+@dataclass(frozen=True)
+class ReviewEffort:
+    """The clusters, comparisons and reviews behind a number so far."""
+
+    clusters: int
+    comparisons: int
+    reviews: int
+
+
+@dataclass(frozen=True)
+class UnreviewedMaterial:
+    """What is at hand and not reviewed: comparisons, and the clusters of which no comparison is reviewed."""
+
+    clusters: int
+    comparisons: int
+
+
+@dataclass(frozen=True)
+class BudgetTarget:
+    """``clusters``: as many in all. ``…_more``: beyond those so far; 0 where the width is reached.
+
+    ``suffices``: whether the material at hand has them; where it has not, ``why`` says what is lacking.
+    """
+
+    half_width: float
+    clusters: int
+    clusters_more: int
+    comparisons_more: int
+    reviews_more: int
+    suffices: bool
+    why: str | None
+
+
+@dataclass(frozen=True)
+class LabelBudget:
+    """``half_width``: z standard errors now; the interval itself may be skewed, or cut off at 0 and 1. Empty where
+
+    ``why`` says why the spread is not known.
+    """
+
+    why: str | None
+    reviews: int
+    half_width: float | None
+    targets: tuple[BudgetTarget, ...]
+
+
+@dataclass(frozen=True)
+class ReviewSaving:
+    """``share``: of the reviews that the same interval would take from people alone; below 0 where the judge harms."""
+
+    share: float | None
+    words: str
+
+
+def label_budget(
+    variance: float,
+    unknown: str | None,
+    effort: ReviewEffort,
+    material: UnreviewedMaterial,
+    half_widths: Sequence[float] = HALF_WIDTHS,
+) -> LabelBudget:
+    """``variance``: of the number over the clusters so far (`Spread.variance`), which shrinks as 1 ÷ clusters.
+
+    ``unknown``: why that variance is not to be relied on (`too_few`, or why the number is undefined), else None.
+    New clusters are taken to have as many comparisons and reviews as those so far. ``half_widths``: above 0.
+    """
+    if unknown is not None or not isfinite(variance) or variance <= 0:
+        return LabelBudget(unknown or NO_INTERVAL, effort.reviews, None, ())
+    targets = tuple(budget_target(one, variance, effort, material) for one in half_widths)
+    return LabelBudget(None, effort.reviews, Z_975 * sqrt(variance), targets)
+
+
+def budget_target(
+    half_width: float, variance: float, effort: ReviewEffort, material: UnreviewedMaterial
+) -> BudgetTarget:
+    """z · √(variance · clusters ÷ clusters needed) = half width, solved for the clusters needed."""
+    needed = max(ceil(Z_975**2 * variance * effort.clusters / half_width**2), 1)
+    more = max(needed - effort.clusters, 0)
+    comparisons, reviews = (ceil(more * one / effort.clusters) for one in (effort.comparisons, effort.reviews))
+    lacking = missing_material(more, comparisons, material)
+    return BudgetTarget(half_width, needed, more, comparisons, reviews, lacking is None, lacking)
+
+
+def missing_material(clusters: int, comparisons: int, material: UnreviewedMaterial) -> str | None:
+    if clusters > material.clusters:
+        return (
+            f"It needs {clusters:,} clusters more; of {material.clusters:,} nothing is reviewed yet. More reviews of "
+            "the others help less."
+        )
+    if comparisons > material.comparisons:
+        return f"It needs {comparisons:,} comparisons more; {material.comparisons:,} are not reviewed yet."
+    return None
+
+
+def ppi_saving(width_ratio: float | None) -> ReviewSaving:
+    """1 − (standard error with the judge ÷ of people alone)², for the error shrinks as 1 ÷ √reviews."""
+    if width_ratio is None:
+        return ReviewSaving(None, NO_ERROR)
+    share = 1 - width_ratio**2
+    if share < WORTH_SAYING:
+        return ReviewSaving(share, "The judge's verdicts save no reviews here: people alone would know as much.")
+    return ReviewSaving(
+        share,
+        f"The judge's verdicts save {share:.0%} of the reviews: 100 with them tell as much as "
+        f"{100 / (1 - share):.0f} of people alone.",
+    )
+
+
+NO_CANDIDATE: Final = "There is no candidate whose win rate could be planned for."
+
+
+@dataclass(frozen=True)
+class EstimateVariance:
+    """A number with its variance over clusters (`Spread.variance`)."""
+
+    number: Estimate
+    variance: float
+
+
+@dataclass(frozen=True)
+class LabelBudgets:
+    """``win_rate``: of the candidate that people have reviewed most, which ``candidate`` names; ``saving``: by PPI."""
+
+    agreement: LabelBudget
+    cohen_kappa: LabelBudget
+    candidate: str | None
+    win_rate: LabelBudget
+    saving: ReviewSaving
+
+
+def label_budgets(
+    agreement: EstimateVariance,
+    cohen_kappa: EstimateVariance,
+    rates: WinRates,
+    variances: Sequence[float],
+    items: Items,
+    people: IntArray,
+    votes: int,
+) -> LabelBudgets:
+    """``variances``: of the win rate of each candidate from people alone, in the order of ``rates.candidates``.
+
+    ``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave.
+    """
+    reviewed = people != MISSING
+    effort = ReviewEffort(count_clusters(items.cluster, reviewed), int(reviewed.sum()), votes)
+    untouched = int(items.cluster.max(initial=-1)) + 1 - effort.clusters
+    material = UnreviewedMaterial(untouched, int((~reviewed).sum()))
+    name, of_rate, saving = None, LabelBudget(NO_CANDIDATE, votes, None, ()), ppi_saving(None)
+    if rates.candidates:
+        candidates = zip(rates.candidates.items(), variances, strict=True)
+        (name, rate), variance = max(candidates, key=lambda one: one[0][1].people.n)
+        of_rate, saving = (
+            budget_for_estimate(EstimateVariance(rate.people, variance), effort, material),
+            ppi_saving(rate.width_ratio),
+        )
+    return LabelBudgets(
+        agreement=budget_for_estimate(agreement, effort, material),
+        cohen_kappa=budget_for_estimate(cohen_kappa, effort, material),
+        candidate=name,
+        win_rate=of_rate,
+        saving=saving,
+    )
+
+
+def agreement_variances(now: Agreement, table: Contributions) -> tuple[EstimateVariance, EstimateVariance]:
+    """Agreement and Cohen's kappa, with their variances by the table of choices by choices that they are made of."""
+    spread = Spread(table)
+    return (
+        EstimateVariance(now.agreement, spread.variance(lambda totals: raw_agreement(square_tables(totals)))),
+        EstimateVariance(now.cohen_kappa, spread.variance(lambda totals: cohen_kappa(square_tables(totals)))),
+    )
+
+
+def square_tables(totals: FloatArray) -> ContingencyTables:
+    return ContingencyTables(totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES)))
+
+
+def budget_for_estimate(found: EstimateVariance, effort: ReviewEffort, material: UnreviewedMaterial) -> LabelBudget:
+    """The budget of an estimate, unknown where it has no interval."""
+    return label_budget(found.variance, found.number.why or found.number.ci95_why, effort, material)
+
+
+def count_clusters(cluster: IntArray, chosen: BoolArray) -> int:
+    return int(np.count_nonzero(np.bincount(cluster[chosen]))) if chosen.any() else 0

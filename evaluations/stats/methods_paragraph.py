@@ -1,0 +1,291 @@
+"""The paragraph of a report for a paper's methods section."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.choices import ScoreRule
+from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
+from evaluations.stats.aspect_facts import AspectFacts
+from evaluations.stats.bootstrap import RESAMPLES
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
+from evaluations.stats.report_parts import AspectScores
+
+SPLIT: Final = {
+    SplitRule.TIE: "counted as a tie",
+    SplitRule.DROP: "left out",
+    SplitRule.FIRST: "decided by the leading choice that was made first",
+}
+VOTES: Final = {
+    SeenRule.BLIND: "Only choices recorded before the judge's verdict was shown were used.",
+    SeenRule.JUDGE: "Only choices recorded after the judge's verdict was shown were used.",
+}
+SCORES: Final = {
+    SeenRule.BLIND: "Only scores recorded before the judge's answer was shown were used.",
+    SeenRule.JUDGE: "Only scores recorded after the judge's answer was shown were used.",
+}
+COEFFICIENTS: Final = (
+    "We report raw agreement, Cohen's kappa (Cohen 1960) and Gwet's AC1 (Gwet 2008) with ties as a category and, "
+    "dropping comparisons on which either side is a tie, without"
+)
+AMONG_PEOPLE: Final = (
+    "; among people also Krippendorff's alpha (Krippendorff 2004) and Fleiss' kappa (Fleiss 1971) where every "
+    "comparison has equally many votes"
+)
+CEILING: Final = (
+    "To compare a judge with people we leave out one person at a time and hold both the judge and that person against "
+    "the majority of the remaining people on the same comparisons. A difference is claimed only where intervals that "
+    "hold simultaneously over all aspects and judges leave out 0 (max-|t| bootstrap of clusters; for few clusters t "
+    "tests adjusted by Holm 1979)."
+)
+INTERVALS: Final = (
+    "All intervals are 95% and treat clusters of comparisons as the sampling unit. Each holds 95% by itself "
+    "(pointwise); clusters of uneven size count as the effective number (Σn)² ÷ Σn²."
+)
+# Of each part in its own words; those that name the bootstrap or Wilson's interval have it described after them.
+OF_PART: Final = {
+    ReportPart.AGREEMENT: (
+        "Agreement and its coefficients have intervals by bootstrap; below "
+        f"{LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that hold a disagreement or an agreement, "
+        "shares have Wilson's interval and coefficients have none. How often a judge's two orders agree and how often "
+        "they contradict each other has Wilson's interval, and how often the response shown first is chosen is "
+        "linearised by cluster, with t."
+    ),
+    ReportPart.WINS: (
+        f"Win rates have intervals of t with the variance by cluster, and Wilson's below {LEAST_CLUSTERS} clusters or "
+        f"where fewer than {LEAST_DISAGREEING} hold anything but the commonest outcome. Win rates from people and "
+        "judge together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
+        "clusters. Scores of a ranking (Bradley and Terry 1952) have intervals by bootstrap; those corrected by "
+        "people, and win rates at equal length, are linearised by cluster, with t."
+    ),
+    ReportPart.BIAS: (
+        "On the bias board shares have Wilson's interval; differences from people, slopes by length, and how often the "
+        f"response shown first is chosen are linearised by cluster, with t. Below {LEAST_CLUSTERS} clusters, or with "
+        f"fewer than {LEAST_DISAGREEING} that differ, the last has Wilson's and the others none."
+    ),
+    ReportPart.PEOPLE: (
+        "Agreement of single people, and over time, has Wilson's interval; kappas of single people are linearised by "
+        "cluster, with t. The alternative annotator test (Calderon, Reichart and Dror 2025) is a one-sided t test over "
+        "comparisons, and over means of clusters where clusters repeat, corrected for several people by Benjamini and "
+        "Yekutieli (2001); the judge's mean advantage has its interval by bootstrap."
+    ),
+    ReportPart.JUDGES: (
+        "Two judges are tested by exact McNemar where every cluster holds one comparison, else by flipping the signs "
+        "of whole clusters, corrected for several aspects by Holm (1979). Their agreement and its difference have "
+        f"intervals by bootstrap; below {LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that differ, "
+        "agreement has Wilson's and the difference none. How sure a judge is has Wilson's interval in each bin, "
+        "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
+    ),
+    ReportPart.SCORES: (
+        "Mean scores have intervals of t over clusters. Other numbers of scores have them by bootstrap; rank "
+        "correlations and ordinal alpha of more than eleven values are linearised by cluster. Below "
+        f"{LEAST_CLUSTERS} clusters mean differences have intervals of t, and these others none."
+    ),
+}
+WILSON: Final = (
+    "Wilson's interval (Wilson 1927) has the design effect (Kish 1965) and t on clusters − 1 degrees of freedom."
+)
+BOOTSTRAP: Final = (
+    f"The bootstrap is of clusters, bias-corrected and accelerated ({RESAMPLES:,} resamples with Poisson weights, "
+    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters cluster-robust linearisation takes its place."
+)
+
+
+def methods_paragraph(
+    facts: Mapping[str, AspectFacts],
+    scores: Mapping[str, AspectScores],
+    clusters: int,
+    rules: ReportRules,
+    parts: Collection[ReportPart],
+) -> str:
+    """The paragraph, empty without verdicts or scores."""
+    if not facts:
+        return (
+            " ".join([*describe_scores_alone(scores), *describe_scores(scores, rules), *describe_intervals(parts)])
+            if scores
+            else ""
+        )
+    measured = []
+    if ReportPart.AGREEMENT in parts:
+        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.together for one in facts.values()) else ''}.")
+        measured += [CEILING] * any(one.beside for one in facts.values())
+    return " ".join(
+        [
+            describe_study(facts, clusters, rules),
+            *describe_derived_choices(facts),
+            *describe_ratings(facts, rules),
+            *describe_scores(scores, rules),
+            *measured,
+            *describe_intervals(parts),
+        ]
+    )
+
+
+def describe_intervals(parts: Collection[ReportPart]) -> list[str]:
+    """How the numbers of these parts have theirs."""
+    told = [words for part, words in OF_PART.items() if part in parts]
+    described = [WILSON] * any("Wilson" in words for words in told)
+    described += [BOOTSTRAP] * any("bootstrap" in words for words in told)
+    return [INTERVALS, *told, *described] if told else []
+
+
+def describe_study(facts: Mapping[str, AspectFacts], clusters: int, rules: ReportRules) -> str:
+    items = next(iter(facts.values())).items
+    names = [one.name.lower() for one in facts.values()]
+    about = f"on {join_words(names)}" if len(names) < 8 else f"on {len(names)} aspects"
+    pairs, groups = count_phrase(items, "pair"), count_phrase(clusters, "cluster")
+    part = f", the {rules.part} part of a split by cluster," if rules.part else ""
+    return f"We compared {pairs} of responses in {groups}{part} {about}."
+
+
+def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
+    """Sentences on an evaluation without comparisons."""
+    counts = [np.unique(one.people.unit) for one in scores.values()]
+    counts += [np.flatnonzero(~np.isnan(given)) for one in scores.values() for given in one.judges.values()]
+    responses = len(np.unique(np.concatenate(counts))) if counts else 0
+    names, cluster = [one.name.lower() for one in scores.values()], next(iter(scores.values())).cluster
+    clusters = len(np.unique(cluster))
+    yield (
+        f"Scores of {count_phrase(responses, 'single response')} in {count_phrase(clusters, 'cluster')} on {join_words(names)} were "
+        f"compared."
+    )
+
+
+def describe_derived_choices(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
+    """How choices were derived from scores: one sentence for each rule."""
+    by_rule: dict[tuple[ScoreRule, bool], list[str]] = {}
+    for one in facts.values():
+        for rule in one.score_rules:
+            by_rule.setdefault((rule, one.is_chosen), []).append(one.name.lower())
+    for (rule, is_chosen), names in by_rule.items():
+        better = "lower" if rule.lower_is_better else "higher"
+        tie = f"scores that differ by {rule.margin:g} or less" if rule.margin else "equal scores"
+        yield (
+            f"{'Some choices' if is_chosen else 'Choices'} on {join_words(names)} were derived from scores of the two "
+            f"responses: the {better} score wins, and {tie} make a tie; of a judge's several scores of a response the "
+            "mean counts."
+        )
+
+
+def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> list[str]:
+    """Sentences on people, gold labels and judges, on splits and on failures."""
+    people: set[str] = set().union(*(one.people for one in facts.values()))
+    sentences = []
+    if people:
+        votes, voted = max(one.votes for one in facts.values()), max(one.voted for one in facts.values())
+        on = f" of up to {count_phrase(voted, 'pair')}" if voted < next(iter(facts.values())).items else ""
+        sentences.append(f"{people_phrase(people)} gave up to {count_phrase(votes, 'vote')} on an aspect{on}.")
+        sentences += describe_blindness(
+            [(one.blind, one.votes - one.blind) for one in facts.values()], "choice", rules, VOTES
+        )
+        sentences += describe_reference(facts, rules)
+    sentences += describe_excluded_votes(facts)
+    if any(one.labels for one in facts.values()):
+        labels = max(one.labels for one in facts.values())
+        also = " also" if people else ""
+        sentences.append(
+            f"Judges are{also} compared with gold labels, on up to {count_phrase(labels, 'pair')} an aspect."
+        )
+    sentences += describe_judge_verdicts(facts, rules)
+    if rules.coding is SideCoding.SHOWN:
+        sentences.append("Sides are the first and the second response shown.")
+    return sentences
+
+
+def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
+    counts = (
+        (max(one.late for one in facts.values()), "of reviews that saw a judge's answer first"),
+        (max(one.not_drawn for one in facts.values()), "on comparisons that were picked and not drawn at random"),
+    )
+    said = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
+    if said:
+        yield f"Left out on an aspect are {join_words(said)}."
+
+
+def describe_blindness(
+    counts: list[tuple[int, int]], what: str, rules: ReportRules, by_rule: Mapping[SeenRule, str]
+) -> list[str]:
+    """What people knew of the judge. ``counts``: how many are known to be blind, and how many are not."""
+    if rules.seen in by_rule:
+        return [by_rule[rules.seen]]
+    blind, unknown = (sum(column) for column in zip(*counts, strict=True))
+    found = [f"{what.capitalize()}s were recorded before a judge's answer was shown."] if blind else []
+    if unknown:
+        too = " too" if blind else ""
+        found.append(f"Of imported {what}s it is not known whether a judge's answer was seen first; they count{too}.")
+    return found
+
+
+def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
+    """The majority, and what becomes of a split, aspect by aspect where a rubric offers no tie."""
+    dropped = [one.name.lower() for one in facts.values() if one.splits_are_dropped and one.people]
+    voted = sum(bool(one.people) for one in facts.values())
+    became = SPLIT[rules.split_rule]
+    if dropped and rules.split_rule is SplitRule.TIE:
+        without = SPLIT[SplitRule.DROP]
+        became = f"{became}, and {without} of agreement on {join_words(dropped)}, where no tie was offered"
+        if len(dropped) == voted:
+            became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
+    if any(one.together or one.votes > one.voted for one in facts.values()):
+        yield (
+            f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
+        )
+    else:
+        yield "The reference is their vote: no pair has two."
+
+
+def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
+    judges = {name for one in facts.values() for name in one.judges}
+    choosing = sorted(set().union(*(one.choosing for one in facts.values())))
+    if choosing:
+        yield (
+            f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each order; orders that "
+            "differ make a tie."
+        )
+    if judges and any(one.panels for one in facts.values()):
+        yield "The verdict of a panel is that of more than half of its judges that have one, else a tie."
+    fewest: dict[str, int] = {}
+    for one in facts.values():
+        for name, verdicts in one.partial.items():
+            fewest[name] = min(verdicts, fewest.get(name, verdicts))
+    if fewest:
+        items = next(iter(facts.values())).items
+        told = [f"{verdicts:,} from {name}" for name, verdicts in sorted(fewest.items())]
+        yield f"Not all of the {count_phrase(items, 'pair')} have a verdict: on an aspect as few as {join_words(told)}."
+    failures = max(one.failures for one in facts.values())
+    if failures:
+        became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
+        yield f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts that are missing for that were {became}."
+    silent = sorted({name for one in facts.values() for name in one.unanswered} - judges)
+    if silent:
+        yield f"Of {join_words(silent)} no call was answered."
+
+
+def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> list[str]:
+    """Sentences on people who scored single responses."""
+    people = {one.names[rater] for one in scores.values() for rater in np.unique(one.people.rater).tolist()}
+    if not people:
+        return []
+    most = max(len(one.people.value) for one in scores.values())
+    known = describe_blindness(
+        [(one.counts.blind, one.counts.unknown) for one in scores.values()], "score", rules, SCORES
+    )
+    return [
+        f"{people_phrase(people)} gave up to {count_phrase(most, 'score')} of single responses on an aspect.",
+        *known,
+        "Several scores that one person gave a response count as their mean.",
+    ]
+
+
+def count_phrase(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def people_phrase(people: Collection[str]) -> str:
+    return "1 person" if len(people) == 1 else f"{len(people):,} people"
+
+
+def join_words(names: list[str]) -> str:
+    """“a, b and c”."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,181 @@
+"""The comparisons from which a ranking is fitted, as a table of wins and as residuals by cluster."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.bradley_terry import WinTable, win_probabilities
+from evaluations.stats.cluster_totals import Contributions, FloatArray, effective_cluster_count
+from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
+from evaluations.stats.matches import Matches
+
+AT_ONCE: Final = 1_000_000  # numbers that stand in memory side by side
+
+
+@dataclass(frozen=True)
+class ScoreResiduals:
+    """What each comparison adds: ``residual`` to the score of its pair's first candidate, and takes from the second's.
+
+    ``first`` and ``second``: of each pair, below ``candidates``. The rest stands by cluster, one for each comparison:
+    ``cluster`` from 0 on, and ``extra``, what it adds to one more coordinate, if to any.
+    """
+
+    first: IntArray
+    second: IntArray
+    candidates: int
+    pair: IntArray
+    cluster: IntArray
+    residual: FloatArray
+    extra: FloatArray | None = None
+
+    @property
+    def clusters(self) -> int:
+        return int(self.cluster[-1]) + 1 if len(self.cluster) else 0
+
+    @property
+    def products(self) -> FloatArray:
+        """(candidates + 1) × (candidates + 1)."""
+        if self.clusters == len(self.pair):
+            return self.of_single()
+        found = np.zeros((self.candidates + 1, self.candidates + 1))
+        some = max(AT_ONCE // (self.candidates + 1), 1)
+        for start in range(0, self.clusters, some):
+            part = self.by_cluster(start, min(start + some, self.clusters))
+            found += part.T @ part
+        return found
+
+    def by_cluster(self, start: int, end: int) -> FloatArray:
+        """s_g of the clusters of this range: clusters × (candidates + 1)."""
+        inside = slice(*np.searchsorted(self.cluster, [start, end]))
+        cluster = self.cluster[inside] - start
+        row, width = cluster * (self.candidates + 1), self.candidates + 1
+        pair, residual, size = self.pair[inside], self.residual[inside], (end - start) * width
+        found: FloatArray = np.bincount(row + self.first[pair], residual, size).astype(np.float64)
+        found -= np.bincount(row + self.second[pair], residual, size)
+        if self.extra is not None:
+            found[self.candidates :: width] = np.bincount(cluster, self.extra[inside], end - start)
+        return found.reshape(end - start, -1)
+
+    def of_single(self) -> FloatArray:
+        """The same where every cluster is one comparison: three sums for each pair say it all."""
+        pairs = np.arange(len(self.first))
+        x = np.zeros((len(self.first), self.candidates + 1))
+        x[pairs, self.first], x[pairs, self.second] = 1, -1
+        found: FloatArray = x.T @ (x * np.bincount(self.pair, self.residual**2, len(pairs))[:, None])
+        if self.extra is not None:
+            found[-1] = found[:, -1] = x.T @ np.bincount(self.pair, self.residual * self.extra, len(pairs))
+            found[-1, -1] = (self.extra**2).sum()
+        return found
+
+
+@dataclass(frozen=True)
+class RankingEvidence:
+    """Comparisons by cluster: index, pair, cluster and outcome for the pair's first candidate.
+
+    ``weight``: 0 where there is no choice.
+    """
+
+    matches: Matches
+    item: IntArray
+    pair: IntArray
+    cluster: IntArray
+    weight: FloatArray
+    outcome: FloatArray
+
+    @cached_property
+    def said(self) -> BoolArray:
+        return self.weight > 0
+
+    @property
+    def comparisons(self) -> int:
+        return int(np.count_nonzero(self.said))
+
+    @cached_property
+    def clusters(self) -> int:
+        """How many have a choice."""
+        if self.said.all():
+            return int(self.cluster[-1]) + 1 if len(self.cluster) else 0
+        return int(np.count_nonzero(np.bincount(self.cluster, self.said)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the candidates that are in any comparison."""
+        return tuple(self.matches.items.candidates[candidate] for candidate in self.matches.entrants)
+
+    @cached_property
+    def met(self) -> IntArray:
+        """In how many comparisons with a choice each of them is."""
+        pairs = np.bincount(self.pair, self.said, len(self.matches.met)).astype(np.int64)
+        return self.matches.over_pairs(pairs)[self.matches.entrants]
+
+    @cached_property
+    def effective_clusters(self) -> float:
+        """How many clusters of one size would tell as much, by their comparisons with a choice."""
+        return effective_cluster_count(np.bincount(self.cluster, self.said).astype(np.float64))
+
+    @property
+    def varied(self) -> IntArray:
+        """How many clusters hold, for each of them, anything but its commonest outcome; or LEAST_DISAGREEING."""
+        said, (first, second) = self.said, pair_positions(self.matches)
+        pair, outcome = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int64)
+        to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
+        counts = np.zeros((len(self.names), 3), dtype=np.int64)
+        np.add.at(counts, first, to_first)
+        np.add.at(counts, second, to_first[:, ::-1])
+        commonest, others = counts.argmax(axis=1), counts.sum(axis=1) - counts.max(axis=1)
+        found = np.full(len(counts), LEAST_DISAGREEING)
+        cluster = self.cluster[said]
+        few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
+        if few.any():
+            sides = ((first[pair], outcome), (second[pair], 2 - outcome))
+            held = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
+            candidate = np.concatenate([one[where] for (one, _), where in zip(sides, held, strict=True)])
+            clusters = int(cluster.max(initial=0)) + 1
+            met = np.unique(candidate * clusters + cluster[np.concatenate(held)]) // clusters
+            found[few] = np.bincount(met, minlength=len(counts))[few]
+        return found
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """How often each pair met, and then what the first had of it: 2 × pairs."""
+        values = self.weight, self.weight * self.outcome
+        return np.concatenate([np.bincount(self.pair, value, len(self.matches.met)) for value in values])
+
+    @property
+    def contributions(self) -> Contributions:
+        """To these totals."""
+        pair, cluster, weight = self.pair[self.said], self.cluster[self.said], self.weight[self.said]
+        return Contributions(
+            cluster=np.concatenate([cluster, cluster]),
+            cell=np.concatenate([pair, pair + len(self.matches.met)]),
+            cells=2 * len(self.matches.met),
+            weight=np.concatenate([weight, weight * self.outcome[self.said]]),
+        )
+
+    def table(self, totals: FloatArray) -> WinTable:
+        return win_table_of(self.matches, *np.split(totals, 2, axis=-1))
+
+    def residuals(self, at: FloatArray) -> ScoreResiduals:
+        """What each comparison adds to the gradient at these scores."""
+        surplus = self.outcome - win_probabilities(self.table(self.totals), at)[self.pair]
+        return score_residuals(self.matches, self.pair, self.cluster, self.weight * surplus)
+
+
+def win_table_of(matches: Matches, met: FloatArray, wins: FloatArray) -> WinTable:
+    """The table of wins of the candidates that are in any comparison, in order."""
+    first, second = pair_positions(matches)
+    return WinTable(first, second, len(matches.entrants), met, wins)
+
+
+def pair_positions(matches: Matches) -> tuple[IntArray, IntArray]:
+    """The positions of the first and of the second candidate of each pair among these candidates."""
+    return np.searchsorted(matches.entrants, matches.first), np.searchsorted(matches.entrants, matches.second)
+
+
+def score_residuals(
+    matches: Matches, pair: IntArray, cluster: IntArray, residual: FloatArray, extra: FloatArray | None = None
+) -> ScoreResiduals:
+    return ScoreResiduals(*pair_positions(matches), len(matches.entrants), pair, cluster, residual, extra)

@@ -1,0 +1,248 @@
+"""The parts of a report other than agreement, aspect by aspect."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.reports import ReportRules, SplitRule
+from evaluations.stats.agreement_timeline import Timeline, agreement_timeline
+from evaluations.stats.alt_test import AltTest, advantage_of_choices, alt_test
+from evaluations.stats.aspect_report import AspectMaterial, AspectReport, VoteCounts, make_reference
+from evaluations.stats.bias.board import BiasBoard, bias_board
+from evaluations.stats.bias.paired_sides import human_sides
+from evaluations.stats.bias.traits import ComparisonTraits, comparison_traits
+from evaluations.stats.cluster_totals import FloatArray, cross_tabulate_by_cluster
+from evaluations.stats.coding import IntArray
+from evaluations.stats.confidence_calibration import ConfidenceCalibration, confidence_calibration, mean_weights
+from evaluations.stats.items import Items
+from evaluations.stats.judge_agreement import recode_like_reference
+from evaluations.stats.judge_comparison import ComparedJudges, HeldOutLook, compare_judges, compare_over_aspects
+from evaluations.stats.label_budget import LabelBudgets, agreement_variances, label_budgets
+from evaluations.stats.length_control import LengthDifferences
+from evaluations.stats.majority import majority_of_votes
+from evaluations.stats.matches import Matches
+from evaluations.stats.multiple_testing import holm_adjust
+from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
+from evaluations.stats.polls import make_poll, person_votes
+from evaluations.stats.reviewers import ReviewerStatistics, reviewer_statistics
+from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.score_report import ScoreReport, score_report
+from evaluations.stats.votes import one_vote_per_person
+from evaluations.stats.win_rates import estimate_win_rates
+from evaluations.stats.wins import Wins, estimate_wins
+
+
+@dataclass(frozen=True)
+class StudyMaterial:
+    """``families``: of each judge by name, empty where not set. ``judges``: how many claims are controlled over."""
+
+    items: Items
+    families: Mapping[str, str]
+    judges: int = 0
+
+    @cached_property
+    def matches(self) -> Matches:
+        return Matches(self.items)
+
+    @cached_property
+    def lengths(self) -> LengthDifferences:
+        return LengthDifferences(self.matches)
+
+
+# Which look at the test part a report with these results is.
+LookAt = Callable[[str], HeldOutLook]
+
+PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the longer response, and for its own family
+
+
+def majority_of_people(material: AspectMaterial, rule: SplitRule) -> IntArray:
+    """The majority of people on each comparison, MISSING without votes."""
+    return majority_of_votes(material.people.item, material.people.choice, material.items, rule).choice
+
+
+@dataclass(frozen=True)
+class AspectPeople:
+    """``alt_tests`` and ``budgets``: by the judge's name."""
+
+    reviewers: tuple[ReviewerStatistics, ...]
+    timeline: Timeline
+    alt_tests: Mapping[str, AltTest]
+    budgets: Mapping[str, LabelBudgets]
+
+
+@dataclass(frozen=True)
+class JudgeWeights:
+    """A judge's weights on A for one aspect: comparison, order shown and weight of each."""
+
+    item: IntArray
+    shown: IntArray
+    weighted: FloatArray
+
+
+@dataclass(frozen=True)
+class AspectScores:
+    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters and
+
+    candidates, these as places in the names of all.
+
+    ``name``: the aspect's; ``names``: what the people's numbers stand for. ``people``: scores that count, ``late``:
+    those of reviews that saw the judge first, where they do not.
+    """
+
+    name: str
+    people: PersonScores
+    late: PersonScores
+    counts: VoteCounts
+    names: tuple[str, ...]
+    judges: Mapping[str, FloatArray]
+    cluster: IntArray
+    candidate: IntArray
+    candidates: tuple[str, ...]
+
+
+def people_part(
+    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, agreement: AspectReport
+) -> AspectPeople:
+    votes = make_poll(material.people, material.cluster)
+    found = person_votes(votes)
+    judges = {judge.name: judge.own.choice[votes.items] for judge in material.answering}
+    return AspectPeople(
+        reviewers=reviewer_statistics(found, material.names, judges, material.split_rule(rules), material.active_ms),
+        timeline=agreement_timeline(found, material.days, judges),
+        alt_tests=judge_alt_tests(material, known),
+        budgets=judge_budgets(material, known, rules, agreement),
+    )
+
+
+def confidence_part(
+    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, weights: Mapping[str, JudgeWeights]
+) -> dict[str, ConfidenceCalibration]:
+    """The confidence calibration of each judge whose verdicts have weights, by name."""
+    people, cluster = majority_of_people(material, rules.split_rule), known.items.cluster
+    return {
+        judge.name: confidence_calibration(
+            mean_weights(one.item, one.shown, one.weighted, judge.own.choice), people, cluster
+        )
+        for judge in material.answering
+        if (one := weights.get(judge.name)) is not None
+    }
+
+
+def scores_part(scores: AspectScores, rules: ReportRules) -> ScoreReport:
+    return score_report(
+        scores.people,
+        scores.names,
+        scores.judges,
+        scores.cluster,
+        late=scores.late,
+        counts=scores.counts,
+        candidate=scores.candidate,
+        candidates=scores.candidates,
+        all_pairs=rules.all_pairs,
+    )
+
+
+def judge_budgets(
+    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, agreement: AspectReport
+) -> dict[str, LabelBudgets]:
+    """For each judge by name, the number of further reviews that its numbers need."""
+    people = majority_of_people(material, rules.split_rule)
+    reviewed, votes = ReviewedMatches(known.matches, people), len(material.people)
+    variances = reviewed.candidates.means.variance.tolist()
+    held = make_reference(material.people, material.cluster, material.names, material.split_rule(rules), rules.coding)
+    found = {}
+    for judge in material.answering:
+        now = agreement.judges[judge.name].judge_human.majority.with_ties
+        against = recode_like_reference(judge.own, held)[held.poll.items]
+        two = agreement_variances(
+            now, cross_tabulate_by_cluster(against, held.majority.choice, held.poll.cluster_of_items)
+        )
+        rates = estimate_win_rates(reviewed, JudgedMatches(known.matches, judge.own.choice), judge.selected)
+        found[judge.name] = label_budgets(*two, rates, variances, known.items, people, votes)
+    return found
+
+
+def bias_boards(
+    materials: Mapping[str, AspectMaterial], known: StudyMaterial, rules: ReportRules, aspects: int
+) -> dict[str, dict[str, BiasBoard]]:
+    """Bias boards by aspect key and judge name; what they share is large and released afterwards.
+
+    ``aspects``: on how many the report could claim anything, whichever are asked for.
+    """
+    if not materials:
+        return {}
+    ground = comparison_traits(known.items)
+    judges = max(known.judges, *(len(one.answering) for one in materials.values()), 1)
+    claims = PREFERENCES * judges * max(aspects, len(materials))
+    return {key: aspect_bias_boards(one, ground, known.families, rules, claims) for key, one in materials.items()}
+
+
+def aspect_bias_boards(
+    material: AspectMaterial, ground: ComparisonTraits, families: Mapping[str, str], rules: ReportRules, claims: int
+) -> dict[str, BiasBoard]:
+    """The bias board of each judge, by name."""
+    people = human_sides(ground, majority_of_people(material, rules.split_rule), material.people)
+    return {
+        judge.name: bias_board(
+            ground,
+            people,
+            judge.own.choice,
+            judge.own.as_stored,
+            judge.own.swapped,
+            families.get(judge.name, ""),
+            claims,
+        )
+        for judge in material.answering
+    }
+
+
+def wins_part(material: AspectMaterial, known: StudyMaterial, rules: ReportRules, aspects: int = 1) -> Wins:
+    """``aspects``: on how many the report could claim anything."""
+    undrawn = np.bincount(material.undrawn.item, minlength=material.items) > 0
+    reviewed = ReviewedMatches(known.matches, majority_of_people(material, rules.split_rule), undrawn)
+    claims = max(aspects, 1) * max(known.judges, len(material.answering), 1) * max(len(known.matches.entrants), 1)
+    judges = {judge.name: (judge.own.choice, judge.selected) for judge in material.answering}
+    return estimate_wins(reviewed, known.lengths, judges, claims=claims)
+
+
+def judge_alt_tests(material: AspectMaterial, known: StudyMaterial) -> dict[str, AltTest]:
+    """The alternative annotator test of each judge, by name."""
+    each = one_vote_per_person(material.people)
+    return {
+        judge.name: alt_test(advantage_of_choices(judge.own.choice, each, known.items.cluster), material.names)
+        for judge in material.answering
+    }
+
+
+def compare_all_judges(
+    materials: Mapping[str, AspectMaterial], known: StudyMaterial, look_at: LookAt | None = None
+) -> tuple[ComparedJudges, ...]:
+    """Every two judges on the aspects on which both were asked. ``materials``: by the aspect's key.
+
+    ``look_at``: of a report on the test part, which look at these results this is.
+    """
+    references = {key: majority_of_people(one, SplitRule.DROP) for key, one in materials.items()}
+    chosen = {key: {judge.name: judge.own.choice for judge in one.answering} for key, one in materials.items()}
+    names = sorted({name for by_name in chosen.values() for name in by_name})
+    pairs = {}
+    for first, second in combinations(names, 2):
+        by_aspect = {
+            key: compare_judges(by_name[first], by_name[second], references[key], known.items.cluster)
+            for key, by_name in chosen.items()
+            if first in by_name and second in by_name
+        }
+        if by_aspect:
+            pairs[first, second] = by_aspect
+    results = [(*two, key, one) for two, by_aspect in pairs.items() for key, one in by_aspect.items()]
+    tested = [one.p for *_, one in results if one.p is not None]
+    look = look_at(repr(results)) if look_at and tested else None
+    adjusted = iter(holm_adjust(np.array(tested)).tolist())
+    family = {(*who, key): None if one.p is None else next(adjusted) for *who, key, one in results}
+    return tuple(
+        compare_over_aspects(*two, by_aspect, look, {key: family[(*two, key)] for key in by_aspect}, len(tested))
+        for two, by_aspect in pairs.items()
+    )

@@ -1,0 +1,258 @@
+"""The report on the scores of single responses on one aspect.
+
+A person who scored a response several times counts once there, with the mean.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import floor, sqrt
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.aspect_report import VoteCounts
+from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count, number_clusters
+from evaluations.stats.coding import IntArray
+from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
+from evaluations.stats.distributions import t_975
+from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
+from evaluations.stats.human_agreement import MOST_REVIEWERS, PAIRS_OF_MANY
+from evaluations.stats.judge_verdicts import mean_by_unit
+from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
+from evaluations.stats.score_reliability import PersonScores, ScoreReliability, score_reliability
+from evaluations.stats.votes import rating_design
+
+NOT_SCORED: Final = "No response of this candidate has a score."
+
+
+@dataclass(frozen=True)
+class CandidateMeanScores:
+    """Mean scores over the candidate's responses. ``judges``: by name. ``n`` of each counts responses."""
+
+    people: Estimate
+    judges: dict[str, Estimate]
+
+
+def candidate_mean_scores(
+    people: FloatArray,
+    judges: Mapping[str, FloatArray],
+    candidate: IntArray,
+    names: Sequence[str],
+    cluster: IntArray,
+) -> dict[str, CandidateMeanScores]:
+    """Mean scores of each candidate with a scored response; NaN is no score.
+
+    ``people``: the mean of people's scores of each response. ``candidate`` and ``cluster``: of every response.
+    """
+    found = {}
+    for number, name in enumerate(names):
+        own = np.flatnonzero(candidate == number)
+        means = {judge: mean_score_estimate(scores[own], cluster[own]) for judge, scores in judges.items()}
+        of_people = mean_score_estimate(people[own], cluster[own])
+        if of_people.n or any(one.n for one in means.values()):
+            found[name] = CandidateMeanScores(of_people, means)
+    return found
+
+
+def mean_score_estimate(value: FloatArray, cluster: IntArray) -> Estimate:
+    """The mean score with a t interval over clusters, effective clusters − 1 degrees of freedom."""
+    scored = ~np.isnan(value)
+    value, cluster = value[scored], cluster[scored]
+    if not len(value):
+        return undefined_estimate(NOT_SCORED)
+    mean = float(drop_rounding_noise(value.mean()))
+    number = Estimate(mean, len(value))
+    of = np.unique(cluster, return_inverse=True)[1]
+    clusters = int(of.max()) + 1
+    if clusters < 2:
+        return number.without_interval(ONE_CLUSTER)
+    squares = float((np.bincount(of, value - value.mean()) ** 2).sum())
+    if not drop_rounding_noise(np.sqrt(squares)):
+        return number.without_interval(NO_INTERVAL)
+    effective = floor(effective_cluster_count(np.bincount(of).astype(np.float64)) + ROUNDING)
+    margin = t_975(max(effective - 1, 1)) * sqrt(squares * clusters / (clusters - 1)) / len(value)
+    return number.within(mean - margin, mean + margin, f"t over {clusters:,} clusters")
+
+
+@dataclass(frozen=True)
+class ScorePair(ScoreAgreement):
+    rater_1: str
+    rater_2: str
+
+
+@dataclass(frozen=True)
+class HumanScores:
+    """``others``: every score of a person against the mean of the other people's of the same response.
+
+    ``pairs_left_out``: how many pairs of reviewers share a response besides, where there are many reviewers.
+    """
+
+    others: ScoreAgreement
+    pairs: tuple[ScorePair, ...]
+    multi: ScoreReliability
+    pairs_left_out: int = 0
+
+
+@dataclass(frozen=True)
+class JudgeScores:
+    """``people``: against the mean of people's scores; ``each``: against each person by name. Differences: judge −."""
+
+    people: ScoreAgreement
+    each: dict[str, ScoreAgreement]
+
+
+@dataclass(frozen=True)
+class ScoresAfterJudge:
+    """Of reviews made after seeing the judge: they enter no other number. ``judges``: against the mean of these."""
+
+    scores: int
+    judges: dict[str, ScoreAgreement]
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """One aspect. ``human_scores``: how many people gave, by what they knew. ``judge_judge``: every two judges.
+
+    ``candidates``: the mean scores of each, by name.
+    """
+
+    human_scores: VoteCounts
+    candidates: dict[str, CandidateMeanScores]
+    human_human: HumanScores
+    judges: dict[str, JudgeScores]
+    judge_judge: tuple[ScorePair, ...]
+    saw_judge_first: ScoresAfterJudge
+
+
+def score_report(
+    people: PersonScores,
+    names: Sequence[str],
+    judges: Mapping[str, FloatArray],
+    cluster: IntArray,
+    *,
+    late: PersonScores,
+    counts: VoteCounts,
+    candidate: IntArray,
+    candidates: Sequence[str],
+    all_pairs: bool = False,
+) -> ScoreReport:
+    """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
+
+    NaN where it has none. ``cluster``: of every response. ``late``: of reviews that saw the judge first. ``candidate``:
+    of every response its place among the ``candidates``.
+    """
+    each = mean_score_per_person(people, len(cluster))
+    scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
+    each = PersonScores((np.cumsum(scored) - 1)[each.unit], each.rater, each.value)
+    of_scored = number_clusters(cluster[scored]).of
+    mean = mean_by_unit(each.unit, each.value, len(of_scored))
+    of_people = np.full(len(cluster), np.nan)
+    of_people[scored] = mean
+    return ScoreReport(
+        human_scores=counts,
+        candidates=candidate_mean_scores(of_people, judges, candidate, candidates, cluster),
+        human_human=human_score_agreement(each, names, of_scored, all_pairs),
+        judges={
+            name: judge_score_agreement(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()
+        },
+        judge_judge=tuple(
+            name_score_pair(shared_score_agreement(judges[one], judges[other], cluster), one, other)
+            for one, other in combinations(judges, 2)
+        ),
+        saw_judge_first=score_agreement_after_judge(late, judges, cluster),
+    )
+
+
+def mean_score_per_person(scores: PersonScores, units: int) -> PersonScores:
+    """A person's mean score of each response, in the order of people and then of responses."""
+    key = scores.rater * units + scores.unit
+    order = np.argsort(key)
+    key, value = key[order], scores.value[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    if len(starts) < len(key):
+        value = drop_rounding_noise(np.add.reduceat(value, starts) / np.diff(np.append(starts, len(key))))
+        key = key[starts]
+    return PersonScores(key % units, key // units, value)
+
+
+def scores_by_person(each: PersonScores, names: Sequence[str]) -> Iterator[tuple[str, slice]]:
+    """Each person with scores, and the slice of their scores."""
+    ends = np.searchsorted(each.rater, np.arange(len(names) + 1)).tolist()
+    for name, first, last in zip(names, ends, ends[1:], strict=False):
+        if first < last:
+            yield name, slice(first, last)
+
+
+def score_agreement_after_judge(
+    late: PersonScores, judges: Mapping[str, FloatArray], cluster: IntArray
+) -> ScoresAfterJudge:
+    if not len(late.value):
+        return ScoresAfterJudge(0, {})
+    each = mean_score_per_person(late, len(cluster))
+    mean = mean_by_unit(each.unit, each.value, len(cluster))
+    held = {name: shared_score_agreement(judge, mean, cluster) for name, judge in judges.items()}
+    return ScoresAfterJudge(len(late.value), held)
+
+
+# ---- judges --------------------------------------------------------------------------------
+
+
+def judge_score_agreement(
+    judge: FloatArray, mean: FloatArray, each: PersonScores, names: Sequence[str], cluster: IntArray
+) -> JudgeScores:
+    found = judge[each.unit]
+    return JudgeScores(
+        people=shared_score_agreement(judge, mean, cluster),
+        each={
+            name: shared_score_agreement(found[own], each.value[own], cluster[each.unit[own]])
+            for name, own in scores_by_person(each, names)
+        },
+    )
+
+
+def shared_score_agreement(one: FloatArray, other: FloatArray, cluster: IntArray) -> ScoreAgreement:
+    """Agreement on the responses that both scored; NaN is no score."""
+    both = ~np.isnan(one) & ~np.isnan(other)
+    return score_agreement(one[both], other[both], cluster[both])
+
+
+def name_score_pair(found: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
+    return ScorePair(**vars(found), rater_1=rater_1, rater_2=rater_2)
+
+
+# ---- people --------------------------------------------------------------------------------
+
+
+def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: IntArray, all_pairs: bool) -> HumanScores:
+    scores = np.bincount(each.unit, minlength=len(cluster))
+    shared = scores[each.unit] > 1
+    unit, value = each.unit[shared], each.value[shared]
+    of_all = np.bincount(unit, value, len(cluster))
+    of_others = drop_rounding_noise((of_all[unit] - value) / (scores[unit] - 1))
+    people = dict(scores_by_person(each, names))
+    two, left_out = list(combinations(people, 2)), 0
+    if len(people) > MOST_REVIEWERS and not all_pairs:
+        found = rating_design(each.unit, each.rater)
+        two = [(names[one], names[other]) for one, other in found.largest_meetings(PAIRS_OF_MANY)]
+        left_out = len(found.pair_sizes[0]) - len(two)
+    return HumanScores(
+        others=score_agreement(value, of_others, cluster[unit]),
+        pairs=tuple(score_pairs(each, people, two, cluster)),
+        multi=score_reliability(each, scores, cluster),
+        pairs_left_out=left_out,
+    )
+
+
+def score_pairs(
+    each: PersonScores, people: Mapping[str, slice], two: Sequence[tuple[str, str]], cluster: IntArray
+) -> Iterator[ScorePair]:
+    """Agreement of pairs of people who scored the same responses."""
+    of_first = np.full(len(cluster), np.nan)
+    for rater_1, rater_2 in two:
+        one, other = people[rater_1], people[rater_2]
+        of_first[each.unit[one]] = each.value[one]
+        found = shared_score_agreement(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
+        of_first[each.unit[one]] = np.nan
+        if found.n:
+            yield name_score_pair(found, rater_1, rater_2)

@@ -1,0 +1,168 @@
+"""What is known of comparisons before anyone judges them, as arrays that are cached until comparisons change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db.models import F, QuerySet
+
+from evaluations.models.column_arrays import ComparisonIndex, read_column_arrays, read_column_by_word, split_by_ids
+from evaluations.models.comparisons import Candidate, Comparison, Query
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.selection import list_categories
+from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.items import Items
+from evaluations.verdicts.array_cache import get_array_path, load_arrays, save_arrays
+
+MARKUP_KINDS: Final = 1 << 8  # more than all kinds of Markdown together
+COMPARISON_DTYPE: Final = np.dtype(
+    [
+        *((name, np.int64) for name in ("comparison", "query", "cluster", "shuffle")),
+        *((name, np.int32) for name in ("candidate_a", "candidate_b", "characters_a", "characters_b")),
+        ("category", np.int32),
+        *((name, np.uint8) for name in ("markup_a", "markup_b")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class ComparisonTable:
+    """``rows``: one for each comparison, by id, clusters numbered from 0. Their category is a place among
+
+    ``categories``, or MISSING.
+    """
+
+    rows: npt.NDArray[np.void]
+    categories: tuple[str, ...]
+
+
+def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
+    """All comparisons of the evaluation."""
+    kept = get_comparison_file(evaluation)
+    if kept is None:
+        return read_comparison_table(evaluation)
+    try:
+        return load_comparison_table(kept)
+    except (OSError, EOFError, ValueError):  # another reader may take it away at any moment
+        known = read_comparison_table(evaluation)
+        if (
+            get_comparison_file(evaluation) == kept
+        ):  # or comparisons came in meanwhile, and some of them are among these
+            save_comparison_table(kept, known)
+        return known
+
+
+def get_comparison_file(evaluation: Evaluation) -> Path | None:
+    """Named by when comparisons last came in, as the database has it by now; None where that is not known."""
+    changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
+    return get_array_path(f"comparisons-{evaluation.pk}", changed) if changed else None
+
+
+def load_comparison_table(kept: Path) -> ComparisonTable:
+    """ValueError or EOFError where it is no such file, or one of another version of the program."""
+    rows, names = load_arrays(kept, 2)
+    if rows.dtype != COMPARISON_DTYPE:
+        raise ValueError(f"{kept} has the columns {rows.dtype}")
+    return ComparisonTable(rows, tuple(names.tolist()))
+
+
+def save_comparison_table(kept: Path, known: ComparisonTable) -> None:
+    """The rows, then the categories."""
+    save_arrays(kept, known.rows, np.array(known.categories, dtype=np.str_))
+
+
+def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
+    comparisons = Comparison.objects.filter(evaluation=evaluation)
+    (ids,) = read_column_arrays(comparisons.values_list("pk"), 1)
+    rows = np.concatenate([read_comparison_rows(piece) for piece in split_by_ids(comparisons, "pk", np.sort(ids))])
+    names = tuple(list_categories(evaluation, limit=None))
+    rows["cluster"] = number_values(rows["cluster"])
+    rows["category"] = map_categories(evaluation, names, rows["query"])
+    return ComparisonTable(rows, names)
+
+
+def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
+    """By id; clusters as the database has them, without the category."""
+    markup = F("response_a__markup") * MARKUP_KINDS + F("response_b__markup")
+    *told, marked = read_column_arrays(
+        comparisons.values_list(
+            "pk",
+            "query_id",
+            "query__cluster_number",
+            "shuffle",
+            "response_a__candidate_id",
+            "response_b__candidate_id",
+            "response_a__characters",
+            "response_b__characters",
+            markup,
+        ),
+        9,
+    )
+    rows = np.empty(len(marked), dtype=COMPARISON_DTYPE)
+    for name, column in zip(COMPARISON_DTYPE.names or (), told, strict=False):
+        rows[name] = column
+    rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUP_KINDS)
+    return rows[np.argsort(rows["comparison"], kind="stable")]
+
+
+def map_categories(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:
+    """The place of the category of each query, MISSING where it has none of these."""
+    found = np.full(int(query.max(initial=0)) + 1, MISSING, dtype=np.int64)
+    queries = Query.all_rows.filter(evaluation=evaluation, category__gt="").values_list("category", "pk")
+    place = {name: number for number, name in enumerate(names)}
+    for name, of_it in read_column_by_word(queries).items():
+        found[of_it[of_it < len(found)]] = place.get(name, MISSING)
+    return found[query]
+
+
+def index_report_comparisons(known: ComparisonTable, comparisons: "QuerySet[Comparison] | None") -> ComparisonIndex:
+    """The comparisons that a report is about: those of the queryset, or all that are known."""
+    if comparisons is None:
+        return ComparisonIndex(known.rows["comparison"])
+    (ids,) = read_column_arrays(comparisons.values_list("pk"), 1)
+    return ComparisonIndex(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
+
+
+def select_comparison_rows(known: ComparisonTable, places: ComparisonIndex) -> npt.NDArray[np.void]:
+    """The rows of these comparisons, in their order."""
+    everything = len(places.ids) == len(known.rows)
+    return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
+
+
+def build_items(evaluation: Evaluation, known: ComparisonTable, places: ComparisonIndex) -> Items:
+    """One entry for each of these comparisons, in their order, all of one stratum."""
+    rows = select_comparison_rows(known, places)
+    cluster = np.ascontiguousarray(rows["cluster"])
+    candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
+    return Items(
+        cluster=cluster if rows is known.rows else number_values(cluster),
+        category=rows["category"],
+        categories=known.categories,
+        candidate_a=map_candidates(candidates, rows["candidate_a"]),
+        candidate_b=map_candidates(candidates, rows["candidate_b"]),
+        candidates=tuple(candidate.name for candidate in candidates),
+        families=tuple(candidate.family for candidate in candidates),
+        characters_a=rows["characters_a"],
+        characters_b=rows["characters_b"],
+        markup_a=rows["markup_a"],
+        markup_b=rows["markup_b"],
+        query=np.ascontiguousarray(rows["query"]),
+        stratum=np.zeros(len(rows), dtype=np.int8),
+        shuffle=np.ascontiguousarray(rows["shuffle"]),
+    )
+
+
+def map_candidates(candidates: Sequence[Candidate], ids: IntArray) -> IntArray:
+    """Of each id the place of its candidate."""
+    place = np.zeros(max((candidate.pk for candidate in candidates), default=0) + 1, dtype=np.int32)
+    for number, candidate in enumerate(candidates):
+        place[candidate.pk] = number
+    return place[ids]
+
+
+def number_values(values: IntArray) -> IntArray:
+    """The place of each value among those that occur."""
+    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)

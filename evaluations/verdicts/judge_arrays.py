@@ -1,0 +1,297 @@
+"""Judges' packed votes as arrays, read with the same few queries however many there are."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from evaluations.domain.files import ImportState
+from evaluations.domain.judges import FAILURE_STATES, CallState
+from evaluations.domain.packed_votes import (
+    BITS_PER_CHOICE,
+    PACKED_ORDERS,
+    SLOTS_PER_BLOCK,
+    block_of_slot,
+    shift_of_slot,
+)
+from evaluations.models.column_arrays import (
+    ComparisonIndex,
+    build_code_case,
+    keep_indexed,
+    read_column_arrays,
+    read_column_arrays_in_pieces,
+)
+from evaluations.models.imports import Import
+from evaluations.models.judges import Rater
+from evaluations.models.runs import Call, Run
+from evaluations.models.verdicts import Ballot
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.judge_verdicts import STATES, Choices, JudgeAnswers, JudgeVerdicts, UnansweredCalls
+from evaluations.verdicts.array_cache import get_array_path, load_arrays, save_arrays
+
+CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
+# Up to so many comparisons are looked up one by one; of more, everything that the rater said is read at once.
+MAX_LOOKED_UP: Final = 5_000
+MAX_BLOCKS: Final = 1 << 12
+QUIET_PERIOD: Final = timedelta(minutes=1)
+NO_VALUES: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class PackedChoices:
+    """The ballots of one order and block: the comparison's place and the packed choices."""
+
+    shown: int
+    block: int
+    item: IntArray
+    first: IntArray
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether no comparison has two of them."""
+        return bool((np.bincount(self.item) <= 1).all())
+
+
+@dataclass(frozen=True)
+class JudgeArrays:
+    """All that one judge said. ``marked``: by block, where which aspects are marked inconsistent.
+
+    ``item``, ``shown`` and ``state``: of each call without an answer; ``answered`` by block, the choices that an
+    import brought beside it all the same. ``repaired``: calls answered when asked a second time.
+    """
+
+    parts: tuple[PackedChoices, ...] = ()
+    marked: tuple[PackedChoices, ...] = ()
+    item: IntArray = field(default_factory=lambda: NO_VALUES)
+    shown: IntArray = field(default_factory=lambda: NO_VALUES)
+    state: IntArray = field(default_factory=lambda: NO_VALUES)
+    answered: IntArray = field(default_factory=lambda: NO_VALUES)
+    repaired: int = 0
+
+    @cached_property
+    def aspects(self) -> set[int]:
+        """The places of the aspects on which it chose something."""
+        found = set()
+        for part in self.parts:
+            bits = int(np.bitwise_or.reduce(part.first)) if len(part.first) else 0
+            found |= {
+                part.block * SLOTS_PER_BLOCK + at
+                for at in range(SLOTS_PER_BLOCK)
+                if bits >> at * BITS_PER_CHOICE & CODE_MASK
+            }
+        return found
+
+    @property
+    def was_asked(self) -> bool:
+        return bool(self.parts) or bool(len(self.item))
+
+    def verdicts(self, place: int) -> JudgeVerdicts:
+        answers = [unpack_answers(part, place) for part in self.parts if part.block == block_of_slot(place)]
+        bit = place % SLOTS_PER_BLOCK
+        marked = [part.item[part.first >> bit & 1 == 1] for part in self.marked if part.block == block_of_slot(place)]
+        return JudgeVerdicts(tuple(one for one in answers if len(one.item)), np.concatenate(marked) if marked else None)
+
+    def unanswered(self, place: int) -> UnansweredCalls:
+        """The calls without an answer on this aspect: imported verdicts stand aspect by aspect."""
+        lacking = self.lacking(place)
+        if lacking.all():
+            return UnansweredCalls(self.item, self.shown, self.state)
+        return UnansweredCalls(self.item[lacking], self.shown[lacking], self.state[lacking])
+
+    def lacking(self, place: int) -> BoolArray:
+        """Of each of these calls whether no choice on this aspect was imported beside it."""
+        if block_of_slot(place):
+            return np.ones(len(self.item), dtype=bool)
+        return np.asarray(self.answered >> shift_of_slot(place) & CODE_MASK == 0)
+
+    @property
+    def elsewhere(self) -> int:
+        """Calls without an answer that count on none of the aspects on which it chose something."""
+        if not self.aspects or not self.answered.any():
+            return 0
+        return len(self.item) - int(np.logical_or.reduce([self.lacking(place) for place in self.aspects]).sum())
+
+
+def unpack_answers(part: PackedChoices, place: int) -> JudgeAnswers:
+    choice = unpack_choices(part.first, place)
+    given = choice != MISSING
+    if given.all():
+        return JudgeAnswers(part.shown, part.item, choice, part.is_single)
+    return JudgeAnswers(part.shown, part.item[given], choice[given], part.is_single)
+
+
+def unpack_choices(packed: IntArray, place: int) -> Choices:
+    """The codes of the choices at one place, MISSING where there is none."""
+    return ((packed >> shift_of_slot(place) & CODE_MASK) - 1).astype(np.int8)
+
+
+# ---- reading
+
+
+def read_judge_arrays(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, JudgeArrays]:
+    """By rater id those that were asked about pairs of responses."""
+    said = load_packed_choices(raters, places)
+    has_marks = any(bool((told & 1).any()) for _, _, told in said.values())
+    marked = read_inconsistent_marks(select_packed_votes(raters, places), places) if has_marks else {}
+    unanswered = read_unanswered_calls(raters, places)
+    found = {}
+    for rater in raters:
+        comparison, first, told = said[rater.pk]
+        of = keep_indexed(places, comparison, first, told >> 1)
+        found[rater.pk] = JudgeArrays(group_packed_choices(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
+    return found
+
+
+def load_packed_choices(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, IntArray]:
+    """By rater id everything it said, or what it said of these comparisons at least: 3 × ballots.
+
+    The comparison's id, the packed choices, and block, order and whether it is marked as one number. What a judge
+    said is kept in a file until it says more.
+    """
+    files = get_choice_files(raters) if len(places.ids) > MAX_LOOKED_UP else {}
+    found = {pk: kept for pk, file in files.items() if (kept := load_choice_file(file)) is not None}
+    unread = [rater for rater in raters if rater.pk not in found]
+    for pk, choices in read_judge_choices(unread, places):
+        found[pk] = choices
+        if pk in files and get_choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:  # it may have said more
+            save_arrays(files[pk], choices)
+    return found
+
+
+def get_choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
+    """By rater id; none of judges that said something just now and may go on. An import that is done shows its rows."""
+    evaluations = {rater.evaluation_id for rater in raters}
+    done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
+    more = f"-{done}"
+    before = timezone.now() - QUIET_PERIOD
+    said = {rater.pk: rater.verdicts_changed_at for rater in raters}
+    return {pk: get_array_path(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
+
+
+def load_choice_file(file: Path) -> IntArray | None:
+    """None where there are none to be read."""
+    try:
+        (choices,) = load_arrays(file, 1)
+    except (OSError, EOFError, ValueError):
+        return None
+    return choices
+
+
+def read_judge_choices(raters: Sequence[Rater], places: ComparisonIndex) -> Iterator[tuple[int, IntArray]]:
+    """By rater id; where there are many comparisons one rater after the other."""
+    together = [raters] if len(places.ids) <= MAX_LOOKED_UP else [[rater] for rater in raters]
+    for some in together:
+        yield from read_choices_of_raters(some, places)
+
+
+def read_choices_of_raters(raters: Sequence[Rater], places: ComparisonIndex) -> Iterator[tuple[int, IntArray]]:
+    is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
+    # One number for whose it is, its block and order, and whether it is marked.
+    told = ((F("rater_id") * MAX_BLOCKS + F("block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
+    rows = select_packed_votes(raters, places).values_list("comparison_id", "first", told)
+    said = np.stack(read_column_arrays_in_pieces(rows, 3, "comparison", places.ids))
+    whose, said[2] = np.divmod(said[2], MAX_BLOCKS * len(PACKED_ORDERS) * 2)
+    for rater in raters:
+        of_rater = whose == rater.pk
+        yield rater.pk, said if of_rater.all() else said[:, of_rater]
+
+
+def read_inconsistent_marks(
+    ballots: "QuerySet[Ballot]", places: ComparisonIndex
+) -> dict[int, tuple[PackedChoices, ...]]:
+    """By rater id, where files say that an imported judge contradicted itself."""
+    rows = ballots.filter(inconsistent__gt=0).values_list("comparison_id", "inconsistent", "block", "rater_id")
+    item, marks, block, whose = keep_indexed(places, *read_column_arrays(rows, 4))
+    return {
+        rater: group_packed_choices(*(column[whose == rater] for column in (item, marks, block * len(PACKED_ORDERS))))
+        for rater in np.unique(whose).tolist()
+    }
+
+
+def group_packed_choices(item: IntArray, first: IntArray, told: IntArray) -> tuple[PackedChoices, ...]:
+    """``told``: block and order together."""
+    found = []
+    for one in np.flatnonzero(np.bincount(told)).tolist():
+        here = told == one
+        block, shown = divmod(one, len(PACKED_ORDERS))
+        found.append(PackedChoices(shown, block, item[here], first[here]))
+    return tuple(found)
+
+
+def select_packed_votes(raters: Sequence[Rater], places: ComparisonIndex) -> "QuerySet[Ballot]":
+    """Their ballots but for those of imports that are not done; by the index alone where everything is wanted."""
+    found = Ballot.all_rows.filter(rater__in=raters)
+    if hidden := list_unfinished_imports({rater.evaluation_id for rater in raters}):
+        found = found.exclude(source_import__in=hidden)
+    return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKED_UP else found
+
+
+def list_unfinished_imports(evaluations: set[int]) -> list[int]:
+    unfinished = Import.objects.filter(evaluation__in=evaluations).exclude(state=ImportState.DONE)
+    return list(unfinished.values_list("pk", flat=True))
+
+
+def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, dict[str, Any]]:
+    """By rater id the calls without an answer, and how many others were repaired."""
+    judges = [rater.judge_id for rater in raters]
+    calls = Call.all_rows.filter(judge__in=judges, is_test=False)
+    found = [
+        read_column_arrays(select_unanswered_columns(some), 5)
+        for some in (exclude_unfinished_imports(calls.failed()), *select_open_calls(judges))
+    ]
+    item, *told, judge = keep_indexed(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
+    repaired = calls.filter(repaired=True, state=CallState.ANSWERED.value)
+    _, mended = keep_indexed(
+        places, *read_column_arrays(repaired.values_list(Coalesce("comparison_id", 0), "judge_id"), 2)
+    )
+    names = ("item", "shown", "state", "answered")
+    return {
+        rater.pk: {
+            **{name: column[judge == rater.judge_id] for name, column in zip(names, (item, *told), strict=True)},
+            "repaired": int((mended == rater.judge_id).sum()),
+        }
+        for rater in raters
+    }
+
+
+def exclude_unfinished_imports(calls: "QuerySet[Call]") -> "QuerySet[Call]":
+    """But for those of imports that are not done."""
+    return calls.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE.value))
+
+
+def select_open_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
+    """Calls of their runs that wait, are asked or were cancelled, if there are any: a run that is done has none."""
+    runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
+    calls = Call.all_rows.filter(
+        run__in=runs, is_test=False, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
+    )
+    return [calls] if calls.exists() else []
+
+
+def select_unanswered_columns(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
+    """Comparison, order, state, the choices of imported ballots of the same order and sample, and the judge."""
+    beside = Ballot.all_rows.filter(
+        rater__judge=OuterRef("judge"),
+        comparison=OuterRef("comparison"),
+        sample=OuterRef("sample"),
+        shown=OuterRef("order"),
+        block=0,
+    ).order_by()
+    # Each aspect stands in one of them, so that the sum holds all.
+    together = beside.values("rater").annotate(choices=Sum("first")).values("choices")
+    imported = When(source_import__isnull=False, then=Coalesce(Subquery(together), Value(0)))
+    return calls.annotate(order=build_code_case("shown", PACKED_ORDERS)).values_list(
+        Coalesce("comparison_id", 0),
+        "order",
+        build_code_case("state", STATES),
+        Case(imported, default=Value(0), output_field=BigIntegerField()),
+        "judge_id",
+    )

@@ -1,0 +1,154 @@
+"""A judge's one verdict on a comparison, made of all its orders, samples, scores."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from django.db.models import Q
+
+from evaluations.domain.choices import Choice, ConsolidatedChoice, ScoreRule, ShownOrder, consolidate_orders
+from evaluations.domain.judges import JudgeKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import RubricAspect
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Score, Verdict
+from evaluations.verdicts.response_scores import load_score_rules
+
+Choices = Mapping[int, Mapping[str, ConsolidatedChoice]]
+
+
+@dataclass(frozen=True)
+class ScoreDerivation:
+    """What the mean scores of two responses say; the judge was asked about each alone."""
+
+    score_a: float
+    score_b: float
+    rule: ScoreRule
+
+    @property
+    def choice(self) -> Choice:
+        choice = self.rule.choice(self.score_a, self.score_b)
+        assert choice is not None
+        return choice
+
+
+def load_judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> Choices:
+    """Comparison id → aspect key → this judge's choice. Incomplete ones are absent."""
+    return load_choices_of_judges([rater], comparison_ids)[rater.pk]
+
+
+def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, Choices]:
+    """Rater id → each judge's choices, in the same few queries for any number of judges."""
+    wanted = list(comparison_ids)
+    choosing = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
+    scoring = scoring_raters(raters)
+    told = load_pairwise_choices(choosing, wanted) if choosing else {}
+    for rater, choices in (load_score_choices(scoring, wanted) if scoring else {}).items():
+        told[rater] = merge_choices(told[rater], choices) if rater in told else choices
+    return told
+
+
+def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
+    """Those that may have given scores: judges of single responses, and imported ones where scores were imported."""
+    asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
+    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
+    if imported and not load_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
+        return asked
+    return [*asked, *imported]
+
+
+def merge_choices(one: Choices, other: Choices) -> Choices:
+    """What an imported judge chose, and on other aspects scored."""
+    return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
+
+
+def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+    """Of judges that were asked about both responses together."""
+    given: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    verdicts = Verdict.objects.filter(rater__in=raters, comparison__in=comparison_ids).values_list(
+        "rater_id", "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
+    )
+    for rater_id, comparison_id, aspect, shown, choice, inconsistent in verdicts:
+        given[rater_id, comparison_id, aspect][ShownOrder(shown)].append(
+            ConsolidatedChoice(Choice(choice), inconsistent)
+        )
+    asked = load_asked_orders(raters, comparison_ids)
+    told: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, comparison_id, aspect), answers in given.items():
+        folded = consolidate_orders(answers, asked[rater_id, comparison_id])
+        if folded is not None:
+            told[rater_id][comparison_id][aspect] = folded
+    return dict(told)
+
+
+def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+    """Of judges that scored single responses."""
+    return {
+        rater: {pk: {key: ConsolidatedChoice(one.choice) for key, one in said.items()} for pk, said in derived.items()}
+        for rater, derived in derive_score_choices(raters, comparison_response_ids(comparison_ids)).items()
+    }
+
+
+def load_asked_orders(
+    raters: Sequence[Rater], comparison_ids: Sequence[int]
+) -> Mapping[tuple[int, int], set[ShownOrder]]:
+    """By rater and comparison the orders in which the judge was asked, answered or not.
+
+    An order whose every call was cancelled or not yet worked counts as asked too: the verdict is
+    then incomplete, and missing until it has been answered. Imported failures are calls as well.
+    """
+    asked: dict[tuple[int, int], set[ShownOrder]] = defaultdict(set)
+    rater_of = {rater.judge_id: rater.pk for rater in raters}
+    calls = Call.objects.filter(judge__in=list(rater_of), comparison__in=comparison_ids)
+    for judge_id, comparison_id, shown in calls.values_list("judge_id", "comparison_id", "shown").distinct():
+        asked[rater_of[judge_id], comparison_id].add(ShownOrder(shown))
+    return asked
+
+
+def comparison_response_ids(comparison_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """The ids of the two responses of each comparison."""
+    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
+    return {pk: (a, b) for pk, a, b in rows}
+
+
+def derive_score_choices(
+    raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
+) -> Mapping[int, Mapping[int, Mapping[str, ScoreDerivation]]]:
+    """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
+
+    The raters are judges that scored single responses; the same few queries however many they and the comparisons are.
+    """
+    responses = {response for pair in sides.values() for response in pair}
+    given: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
+    columns = scores.values_list("rater_id", "aspect_id", "aspect__key", "response_id", "value")
+    for rater_id, aspect, key, response, value in columns:
+        given[rater_id, aspect, key][response].append(value)
+    rules = score_rules_by_rater(raters)
+    told: dict[int, dict[int, dict[str, ScoreDerivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, aspect, key), values in given.items():
+        rule = rules.get((rater_id, aspect), ScoreRule())
+        for pk, (a, b) in sides.items():
+            if a in values and b in values:
+                told[rater_id][pk][key] = ScoreDerivation(fmean(values[a]), fmean(values[b]), rule)
+    return told
+
+
+def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
+    """The rule that turns scores into choices, by rater id and aspect id; of imported judges as their files gave it."""
+    rules = {place: ScoreRule(margin) for place, margin in tie_margins_by_rater(raters).items()}
+    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
+    brought = load_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)) if imported else {}
+    return rules | {(rater.pk, aspect): rule for rater in imported for aspect, rule in brought.items()}
+
+
+def tie_margins_by_rater(raters: Iterable[Rater]) -> dict[tuple[int, int], float]:
+    """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
+    version = {rater.pk: rater.judge.rubric_version_id for rater in raters if rater.judge}
+    rows = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
+    told = list(rows.values_list("version_id", "aspect_id", "tie_margin"))
+    return {(rater, one): margin for rater, asked in version.items() for by, one, margin in told if by == asked}

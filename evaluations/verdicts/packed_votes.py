@@ -1,0 +1,248 @@
+"""The packed form of verdicts, kept in the transaction that changes them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from evaluations.domain.choices import Choice, ShownOrder, Stage
+from evaluations.domain.packed_votes import ORDER_CODES, block_of_slot, pack_choice, pack_choices, pack_mark, pack_marks
+from evaluations.models.bulk import insert_many, update_many
+from evaluations.models.comparisons import Comparison
+from evaluations.models.imports import Import
+from evaluations.models.rubrics import Aspect
+from evaluations.models.runs import Call, test_call_condition
+from evaluations.models.verdicts import Ballot, Review, Verdict
+
+# Columns that have no default of the database's own are named, empty ones too.
+PACKED_COLUMNS: Final = (
+    *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
+    *("block", "first", "final", "inconsistent", "moment"),
+)
+# What tells ballots of one import apart.
+PACKED_KEY_COLUMNS: Final = ("rater_id", "comparison_id", "sample", "shown", "block", "moment")
+IMPORTED_PACKED_COLUMNS: Final = (
+    "created_at",
+    *PACKED_KEY_COLUMNS,
+    "first",
+    "final",
+    "inconsistent",
+    "source_import_id",
+)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class VoteSource(NamedTuple):
+    """What one ballot, of one block or several, is made of. ``moment``: of an import, whose rows have their own."""
+
+    rater: int
+    comparison: int
+    shown: str
+    sample: int
+    call: int | None
+    review: int | None
+    source_import: int | None
+    moment: int | None
+
+
+@dataclass
+class SourceChoices:
+    """The choices of one source by the aspect's place, and where they were marked inconsistent."""
+
+    first: dict[int, str] = field(default_factory=dict)
+    final: dict[int, str] = field(default_factory=dict)
+    inconsistent: set[int] = field(default_factory=set)
+    moment: int = 0
+
+    def rows(self, source: VoteSource) -> list[Ballot]:
+        first, final, marks = pack_choices(self.first), pack_choices(self.final), pack_marks(self.inconsistent)
+        return [
+            Ballot(
+                rater_id=source.rater,
+                comparison_id=source.comparison,
+                shown=ORDER_CODES[source.shown],
+                sample=source.sample,
+                call_id=source.call,
+                review_id=source.review,
+                source_import_id=source.source_import,
+                block=block,
+                first=first.get(block, 0),
+                final=final.get(block, 0),
+                inconsistent=marks.get(block, 0),
+                moment=self.moment,
+            )
+            for block in sorted({*first, *final})
+        ]
+
+
+def count_days_since_epoch(moment: datetime | None) -> int:
+    """Days since 1970-01-01 UTC; 0 where there is no moment."""
+    return (moment - EPOCH).days if moment else 0
+
+
+def count_milliseconds_since_epoch(moment: datetime | None) -> int:
+    """Milliseconds since 1970-01-01 UTC; 0 where there is no moment."""
+    return (moment - EPOCH) // MILLISECOND if moment else 0
+
+
+def get_aspect_positions(evaluation_id: int) -> dict[int, int]:
+    """Aspect id → its place."""
+    return dict(Aspect.objects.filter(evaluation=evaluation_id).values_list("pk", "place"))
+
+
+# ---- of a judge's calls: many at once, past the ORM
+
+
+def build_packed_call_rows(
+    rater_id: int, comparison_id: int, shown: ShownOrder, sample: int, call_id: int, choices: Mapping[int, Choice]
+) -> list[tuple[Any, ...]]:
+    """``choices``: by the aspect's place."""
+    about = (rater_id, comparison_id, ORDER_CODES[shown], sample, call_id)
+    return [(*about, block, first, 0, 0) for block, first in pack_choices(choices).items()]
+
+
+def insert_packed_calls(rows: Sequence[tuple[Any, ...]], now: datetime) -> None:
+    insert_many(Ballot, PACKED_COLUMNS, [(now, *row, count_milliseconds_since_epoch(now)) for row in rows])
+
+
+def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
+    """Of calls whose verdicts count from now on."""
+    chosen = Verdict.all_rows.filter(call__in=calls).select_related("comparison").order_by("pk")
+    by_evaluation: dict[int, list[Verdict]] = defaultdict(list)
+    for one in chosen:
+        by_evaluation[one.comparison.evaluation_id].append(one)
+    for evaluation, verdicts in by_evaluation.items():
+        Ballot.all_rows.bulk_create(pack_verdicts(verdicts, evaluation))
+
+
+def delete_packed_calls(call_ids: Collection[int]) -> None:
+    Ballot.all_rows.filter(call__in=call_ids).delete()
+
+
+# ---- of a person's review
+
+
+def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
+    """What was just written of this review: first choices, final ones, or both."""
+    if not verdicts:  # scores, which have rows of their own
+        return
+    if all(verdict.stage == Stage.FINAL for verdict in verdicts):
+        for row in pack_verdicts(verdicts, review.comparison.evaluation_id):
+            Ballot.all_rows.filter(review=review, block=row.block).update(final=row.final)
+    else:
+        Ballot.all_rows.bulk_create(pack_verdicts(verdicts, review.comparison.evaluation_id))
+
+
+def delete_packed_review(review: Review, stage: Stage | None = None) -> None:
+    """One stage of it, or all."""
+    rows = Ballot.all_rows.filter(review=review)
+    if stage is Stage.FINAL:
+        rows.update(final=0)
+    else:
+        rows.delete()
+
+
+# ---- of an import
+
+
+class ImportedVerdict(NamedTuple):
+    """A verdict that a file brings. ``at``: when it was given, or is written where the file does not say."""
+
+    rater: int
+    comparison: int
+    aspect: int
+    shown: str
+    sample: int
+    choice: str
+    inconsistent: bool
+    at: datetime
+
+
+PackedKey = tuple[int, ...]
+# What a ballot of an import says: ``first`` and ``inconsistent``.
+PackedBits = tuple[int, int]
+
+
+def pack_imported_verdicts(importing: Import, verdicts: Sequence[ImportedVerdict]) -> None:
+    """Verdicts of one import. What belongs to a ballot of an earlier part of the file joins it."""
+    if not verdicts:
+        return
+    due = collect_packed_bits(importing, verdicts)
+    earlier = find_packed_rows(importing, due)
+    grown = [(pk, *merge_packed_bits(bits, due.pop(key))) for key, (pk, bits) in earlier.items() if key in due]
+    update_many(Ballot, ("id", "first", "inconsistent"), grown)
+    now = timezone.now()
+    new = [(now, *key, first, 0, inconsistent, importing.pk) for key, (first, inconsistent) in due.items()]
+    insert_many(Ballot, IMPORTED_PACKED_COLUMNS, new)
+
+
+def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) -> dict[PackedKey, PackedBits]:
+    place, latest = get_aspect_positions(importing.evaluation_id), importing.created_at
+    due: dict[PackedKey, PackedBits] = {}
+    for one in verdicts:
+        at = place[one.aspect]
+        moment = count_milliseconds_since_epoch(min(one.at, latest))
+        key = (one.rater, one.comparison, one.sample, ORDER_CODES[one.shown], block_of_slot(at), moment)
+        bits = pack_choice(at, one.choice), pack_mark(at) if one.inconsistent else 0
+        due[key] = merge_packed_bits(due.get(key, (0, 0)), bits)
+    return due
+
+
+def find_packed_rows(importing: Import, due: Iterable[PackedKey]) -> dict[PackedKey, tuple[int, PackedBits]]:
+    """Looked for by comparison alone: SQLite, asked for the import as well, would read all that it has brought."""
+    rows = Ballot.all_rows.filter(comparison__in={key[1] for key in due})
+    told = rows.values_list("source_import", "pk", "first", "inconsistent", *PACKED_KEY_COLUMNS)
+    return {
+        tuple(key): (pk, (first, marks)) for brought_by, pk, first, marks, *key in told if brought_by == importing.pk
+    }
+
+
+def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
+    return one[0] | other[0], one[1] | other[1]
+
+
+# ---- what the rows are to say
+
+
+def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[Ballot]:
+    """The ballots that these verdicts make together."""
+    place = get_aspect_positions(evaluation_id)
+    given: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
+    for one in verdicts:
+        moment = count_milliseconds_since_epoch(get_verdict_time(one))
+        source = VoteSource(
+            *(one.rater_id, one.comparison_id, one.shown, one.sample),
+            *(one.call_id, one.review_id, one.source_import_id, moment if one.source_import_id else None),
+        )
+        said = given[source]
+        said.moment = moment
+        about = said.final if one.stage == Stage.FINAL else said.first
+        about[place[one.aspect_id]] = one.choice
+        if one.inconsistent:
+            said.inconsistent.add(place[one.aspect_id])
+    return [row for source, said in given.items() for row in said.rows(source)]
+
+
+def get_verdict_time(verdict: Verdict) -> datetime | None:
+    """When the choice was made: of a review its first save, of an import what the file says, else when that came in.
+
+    A row that does not say was made while its file was stored, which is later than the file came in.
+    """
+    if verdict.source_import:
+        return min(verdict.created_at, verdict.source_import.created_at)
+    return verdict.review.first_saved_at if verdict.review else verdict.created_at
+
+
+def repack_comparisons(comparisons: Iterable[Comparison]) -> list[Ballot]:
+    """What the rows of these comparisons are to say, from their verdicts alone."""
+    found = []
+    for comparison in comparisons:
+        said = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
+        said = said.select_related("review", "source_import").order_by("pk")
+        found += pack_verdicts(said, comparison.evaluation_id)
+    return found

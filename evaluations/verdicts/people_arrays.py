@@ -1,0 +1,304 @@
+"""People's votes as arrays, with what each person knew and how the comparison was picked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from itertools import product
+from typing import Final
+
+import numpy as np
+from django.db.models import BigIntegerField, Case, Exists, F, IntegerField, OuterRef, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Coalesce
+
+from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK, block_of_slot
+from evaluations.domain.reports import SeenRule
+from evaluations.domain.reviews import Reveal, ReviewState, SelectionMethod
+from evaluations.models.column_arrays import (
+    ORDER_WIDTH,
+    ComparisonIndex,
+    keep_indexed,
+    read_column_arrays,
+    read_column_arrays_in_pieces,
+)
+from evaluations.models.judges import Rater
+from evaluations.models.queues import QueueItem
+from evaluations.stats.anchoring import ConfirmedChoices
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.votes import Votes
+from evaluations.verdicts.judge_arrays import CODE_MASK, select_packed_votes, unpack_choices
+
+# Each part has this many values.
+MARKS_WIDTH: Final = 72  # what a vote knew and its arm, three of each, how it was picked, four, and whether it is final
+
+# What a vote of a person knew of the judge: the code is the place.
+SAW_JUDGE, BLIND, UNKNOWN = range(3)
+
+# Whether chance decided what the person saw, and what it decided.
+NO_ARM, BLIND_ARM, SHOWN_ARM = range(3)
+
+# How the comparison came to the person: what estimates may use, what they may not, and practice.
+DRAWN_AT_RANDOM, NOT_DRAWN, CALIBRATION, DRAWN_IN_STRATA = range(4)
+
+# Whose votes count: of imported ones it is not known whether they were blind.
+COUNTED_KNOWLEDGE: Final = {SeenRule.NOTHING: (BLIND, UNKNOWN), SeenRule.BLIND: (BLIND,), SeenRule.JUDGE: (SAW_JUDGE,)}
+
+KNOWLEDGE_KINDS: Final = 3
+
+SAMPLING_KINDS: Final = 4
+
+FINALITY_STATES: Final = 2  # whether the review is final
+
+REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
+
+EPOCH: Final = date(1970, 1, 1)
+
+MILLISECONDS_A_DAY: Final = 86_400_000
+
+DENSE_LIMIT: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
+
+MARK_COLUMNS: Final = ("knew", "arm", "picked", "final", "review", "judge", "day", "active")
+
+
+@dataclass(frozen=True)
+class PeopleVotes:
+    """Votes of one kind of rater on one aspect. ``knew``, ``arm``, ``picked``: the codes above, one for each vote.
+
+    ``final``: 1 where the review is final, 0 where only first choices are saved, and of what was imported.
+    ``review``: its id, 0 of what was imported; ``judge``: the id of the judge that it was shown or is to be, 0 of none.
+    ``day``: when it was given, in days since 1970-01-01. ``active``: the milliseconds that its review took, 0
+    where that is not known.
+    """
+
+    votes: Votes
+    knew: IntArray
+    arm: IntArray
+    picked: IntArray
+    final: IntArray
+    review: IntArray
+    judge: IntArray
+    day: IntArray
+    active: IntArray
+
+    def between(self, since: date | None, until: date | None) -> "PeopleVotes":
+        """Those given from the one day to the other, both included."""
+        if since is None and until is None:
+            return self
+        kept = is_between_days(self.day, since, until)
+        return PeopleVotes(self.votes.where(kept), *(getattr(self, name)[kept] for name in MARK_COLUMNS))
+
+    def where(self, *knew: int) -> Votes:
+        """Those that estimates may use, of these kinds of knowing."""
+        return self.votes.where(self.counted(*knew))
+
+    def counted(self, *knew: int) -> BoolArray:
+        """Which those are."""
+        return self.one_of_each_person(np.logical_and(np.isin(self.knew, knew), self.drawn))
+
+    def in_arm(self, arm: int, judge: int) -> Votes:
+        """Those for which chance decided so about this judge."""
+        chosen = self.one_of_each_person((self.arm == arm) & (self.judge == judge) & self.drawn)
+        return self.votes.where(chosen)
+
+    def one_of_each_person(self, kept: BoolArray) -> BoolArray:
+        """Of a person's reviews of a comparison the highest ranked among these, by `review_rank`.
+
+        What was imported has no order: all of it counts.
+        """
+        if not self.has_second_reviews:
+            return kept
+        places = np.flatnonzero(kept & (self.review > 0))
+        best_first = places[np.lexsort((-self.review[places], -self.final[places]))]
+        _, first = np.unique(self.subject[best_first], return_index=True)
+        chosen: BoolArray = np.logical_and(kept, self.review == 0)
+        chosen[best_first[first]] = True
+        return chosen
+
+    @cached_property
+    def subject(self) -> IntArray:
+        """One number for each person and comparison."""
+        return self.votes.item * (int(self.votes.rater.max(initial=0)) + 1) + self.votes.rater
+
+    @cached_property
+    def has_second_reviews(self) -> bool:
+        return has_duplicates(self.subject[self.review > 0])
+
+    def excluded(self, picked: int) -> int:
+        return int((self.picked == picked).sum())
+
+    @property
+    def drawn(self) -> BoolArray:
+        return np.isin(self.picked, (DRAWN_AT_RANDOM, DRAWN_IN_STRATA))
+
+
+def has_duplicates(numbers: IntArray) -> bool:
+    """Whether any of these whole numbers from 0 stands there twice."""
+    if int(numbers.max(initial=0)) >= DENSE_LIMIT:
+        return len(np.unique(numbers)) < len(numbers)
+    marked = np.zeros(int(numbers.max(initial=0)) + 1, dtype=bool)
+    marked[numbers] = True
+    return int(np.count_nonzero(marked)) < len(numbers)
+
+
+def is_between_days(day: IntArray, since: date | None, until: date | None) -> BoolArray:
+    """Which of these days, counted from 1970-01-01, lie between the two, both included."""
+    kept = np.ones(len(day), dtype=bool)
+    if since is not None:
+        kept &= day >= (since - EPOCH).days
+    if until is not None:
+        kept &= day <= (until - EPOCH).days
+    return kept
+
+
+def build_marks_expression() -> Combinable:
+    """What a vote knew, its arm, how it was picked and whether its review is final, as one number."""
+    knew = Case(
+        When(review__isnull=True, then=Value(UNKNOWN)),
+        When(review__blind=True, then=Value(BLIND)),
+        default=Value(SAW_JUDGE),
+        output_field=IntegerField(),
+    )
+    arm = Case(
+        When(review__reveal=Reveal.RANDOMISED.value, review__judge_first=True, then=Value(SHOWN_ARM)),
+        When(review__reveal=Reveal.RANDOMISED.value, then=Value(BLIND_ARM)),
+        default=Value(NO_ARM),
+        output_field=IntegerField(),
+    )
+    final = Case(
+        When(review__state=ReviewState.FINAL.value, then=Value(1)), default=Value(0), output_field=IntegerField()
+    )
+    return ((knew * KNOWLEDGE_KINDS + arm) * SAMPLING_KINDS + build_sampling_case()) * FINALITY_STATES + final
+
+
+def build_sampling_case() -> Case:
+    """Imported votes are assumed to be of a random sample, which the rules say. What was not picked
+
+    at random counts all the same once its turn in the random order has come.
+    """
+    came = QueueItem.objects.filter(
+        drawn=True,
+        rubric_version=OuterRef("review__rubric_version"),
+        comparison=OuterRef("review__comparison"),
+    )
+    return Case(
+        When(review__isnull=True, then=Value(DRAWN_AT_RANDOM)),
+        When(review__picked_by=SelectionMethod.RANDOM.value, then=Value(DRAWN_AT_RANDOM)),
+        When(review__picked_by=SelectionMethod.STRATIFIED.value, then=Value(DRAWN_IN_STRATA)),
+        When(review__picked_by=SelectionMethod.CALIBRATION.value, then=Value(CALIBRATION)),
+        When(Exists(came), then=Value(DRAWN_AT_RANDOM)),
+        default=Value(NOT_DRAWN),
+        output_field=IntegerField(),
+    )
+
+
+@dataclass(frozen=True)
+class PeopleArrays:
+    """All that raters of one kind chose, in the order in which it was given, one entry for each ballot.
+
+    ``rater``: its place among their names. ``first``: the packed first choices of one block.
+    """
+
+    item: IntArray
+    rater: IntArray
+    shown: IntArray
+    knew: IntArray
+    arm: IntArray
+    picked: IntArray
+    final: IntArray
+    review: IntArray
+    judge: IntArray
+    day: IntArray
+    active: IntArray
+    block: IntArray
+    first: IntArray
+
+    @cached_property
+    def aspects(self) -> set[int]:
+        """The places of the aspects on which somebody chose something."""
+        return {
+            block * SLOTS_PER_BLOCK + at
+            for block in np.unique(self.block).tolist()
+            for at in range(SLOTS_PER_BLOCK)
+            if int(np.bitwise_or.reduce(self.first[self.block == block])) >> at * BITS_PER_CHOICE & CODE_MASK
+        }
+
+    def on(self, place: int) -> PeopleVotes:
+        """The votes on one aspect. Where every ballot has one, the arrays are the same for each aspect."""
+        choice = unpack_choices(self.first, place)
+        given = (choice != MISSING) & (self.block == block_of_slot(place))
+        columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in MARK_COLUMNS))
+        item, rater, shown, choice, *marks_of = columns_of if given.all() else [one[given] for one in columns_of]
+        return PeopleVotes(Votes(item, rater, shown, choice), *marks_of)
+
+
+def read_people_arrays(raters: Sequence[Rater], places: ComparisonIndex) -> PeopleArrays:
+    """Two tables, one query: their ballots, and what is known of the reviews behind them."""
+    review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
+    told = (F("block") * MARKS_WIDTH + build_marks_expression()) * ORDER_WIDTH + F("shown")
+    rows = select_packed_votes(raters, places).exclude(first=0)
+    told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "moment", active)
+    found = read_column_arrays_in_pieces(told_of_rows, 9, "comparison", places.ids)
+    item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = keep_indexed(places, *found)
+    order = np.lexsort((pk, moment))
+    rest, shown = np.divmod(told_of_each[order], ORDER_WIDTH)
+    block, mark = np.divmod(rest, MARKS_WIDTH)
+    return PeopleArrays(
+        item=item[order],
+        rater=number_raters(rater[order], {one.pk: place for place, one in enumerate(raters)}),
+        shown=shown,
+        **unpack_marks(mark),
+        review=review_of[order],
+        judge=judge_of[order],
+        day=moment[order] // MILLISECONDS_A_DAY,
+        active=active_of[order],
+        block=block,
+        first=first[order],
+    )
+
+
+def unpack_marks(mark: IntArray) -> dict[str, IntArray]:
+    rest, final = np.divmod(mark, FINALITY_STATES)
+    rest, picked = np.divmod(rest, SAMPLING_KINDS)
+    knew, arm = np.divmod(rest, KNOWLEDGE_KINDS)
+    return {"knew": knew, "arm": arm, "picked": picked, "final": final}
+
+
+def number_raters(raters: IntArray, place: Mapping[int, int]) -> IntArray:
+    """The place of each rater; every one of them has one."""
+    ids, which = np.unique(raters, return_inverse=True)
+    return np.array([place[one] for one in ids.tolist()], dtype=np.int64)[which]
+
+
+def read_confirmed_choices(
+    raters: Sequence[Rater], places: ComparisonIndex, since: date | None, until: date | None
+) -> dict[tuple[int, int], ConfirmedChoices]:
+    """First and final choices of reviews that were blind and then saw a judge, by its id and the aspect's place.
+
+    Of those saved first from the one day to the other, both included.
+    """
+    revealed = select_packed_votes(raters, places).filter(
+        review__state=ReviewState.FINAL.value,
+        review__blind=True,
+        review__judge__isnull=False,
+        review__awaits_judge=False,
+    )
+    if since is not None:
+        revealed = revealed.filter(moment__gte=(since - EPOCH).days * MILLISECONDS_A_DAY)
+    if until is not None:
+        revealed = revealed.filter(moment__lt=((until - EPOCH).days + 1) * MILLISECONDS_A_DAY)
+    revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
+    revealed = revealed.exclude(review__picked_by=SelectionMethod.CALIBRATION.value)
+    rows = revealed.values_list("comparison_id", "review__judge_id", "block", "first", "final")
+    item, judge, block, first, final = keep_indexed(places, *read_column_arrays(rows, 5))
+    found = {}
+    for one, which in product(np.unique(judge).tolist(), np.unique(block).tolist()):
+        here = (judge == one) & (block == which)
+        for at in range(SLOTS_PER_BLOCK):
+            before, after = unpack_choices(first[here], at), unpack_choices(final[here], at)
+            given = (before != MISSING) & (after != MISSING)
+            if given.any():
+                found[one, which * SLOTS_PER_BLOCK + at] = ConfirmedChoices(
+                    item[here][given], before[given], after[given]
+                )
+    return found

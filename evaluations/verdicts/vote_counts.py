@@ -1,0 +1,101 @@
+"""How many raters voted on each comparison."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from django.db.models import Count, Q
+
+from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Label, Score, Verdict
+from evaluations.verdicts.response_scores import load_score_preferences
+
+
+@dataclass(frozen=True)
+class VoteCounts:
+    """How many people and judges gave verdicts on a comparison, and what judges still owe.
+
+    ``labelled``: the aspects that people's votes or an adjudication label; ``split``: those that are open.
+    """
+
+    people: int = 0
+    gold: int = 0
+    judges: int = 0
+    waiting: int = 0
+    failed: int = 0
+    labelled: int = 0
+    split: int = 0
+
+
+def count_votes(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
+    """By comparison, how many raters voted. The number of queries does not grow."""
+    told: dict[int, VoteCounts] = defaultdict(VoteCounts)
+    given = Verdict.objects.filter(comparison__in=comparison_ids).values_list("comparison_id", "rater__kind")
+    column = {RaterKind.HUMAN: "people", RaterKind.GOLD: "gold", RaterKind.JUDGE: "judges"}
+    for comparison_id, kind, raters in given.annotate(Count("rater", distinct=True)):
+        told[comparison_id] = replace(told[comparison_id], **{column[RaterKind(kind)]: raters})
+    calls = Call.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
+    counted = calls.annotate(
+        waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
+        failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
+    )
+    for comparison_id, waiting, failed in counted:
+        told[comparison_id] = replace(told[comparison_id], waiting=waiting, failed=failed)
+    kept = Label.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
+    open_and_not = kept.annotate(labelled=Count("pk", filter=~Q(choice="")), split=Count("pk", filter=Q(choice="")))
+    for comparison_id, labelled, split in open_and_not:
+        told[comparison_id] = replace(told[comparison_id], labelled=labelled, split=split)
+    return add_score_counts(told, comparison_ids)
+
+
+def add_score_counts(told: dict[int, VoteCounts], comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
+    """The same with those that score: judges and whoever came with a file, where they scored both responses."""
+    sides = load_sides_of_comparisons(comparison_ids)
+    responses = {response for pair in sides.values() for response in pair}
+    calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")
+    if not (calls.exists() or Score.objects.filter(response__in=responses).exists()):
+        return told
+    scored = find_judges_that_scored(responses)
+    open_or_failed = calls.annotate(
+        waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
+        failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
+    )
+    counts = {response: (waiting, failed) for response, waiting, failed in open_or_failed}
+    in_files = find_raters_in_imported_scores(comparison_ids)
+    for comparison_id, (a, b) in sides.items():
+        one, other = counts.get(a, (0, 0)), counts.get(b, (0, 0))
+        now = told[comparison_id]
+        told[comparison_id] = replace(
+            now,
+            people=now.people + len(in_files[comparison_id, RaterKind.HUMAN]),
+            gold=now.gold + len(in_files[comparison_id, RaterKind.GOLD]),
+            judges=now.judges + len(scored[a] & scored[b]),
+            waiting=now.waiting + one[0] + other[0],
+            failed=now.failed + one[1] + other[1],
+        )
+    return told
+
+
+def load_sides_of_comparisons(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:
+    pairs = Comparison.all_rows.filter(pk__in=comparison_ids).values_list("pk", "response_a", "response_b")
+    return {pk: (response_a, response_b) for pk, response_a, response_b in pairs}
+
+
+def find_judges_that_scored(responses: Collection[int]) -> Mapping[int, set[int]]:
+    """By response, the raters of judges that scored it."""
+    found: dict[int, set[int]] = defaultdict(set)
+    scores = Score.objects.filter(response__in=responses, rater__kind=RaterKind.JUDGE).order_by()
+    for response, rater in scores.values_list("response_id", "rater_id").distinct():
+        found[response].add(rater)
+    return found
+
+
+def find_raters_in_imported_scores(comparison_ids: Collection[int]) -> Mapping[tuple[int, RaterKind], set[int]]:
+    """By comparison and kind of rater, the people or gold raters whose imported scores imply a choice."""
+    found: dict[tuple[int, RaterKind], set[int]] = defaultdict(set)
+    for one in load_score_preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
+        found[one.comparison, one.kind].add(one.rater)
+    return found

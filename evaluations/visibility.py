@@ -1,0 +1,179 @@
+"""What a person may see of what others chose."""
+
+from collections.abc import Collection, Iterable
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from evaluations.access import ALLOWED_ROLES, Action, is_allowed
+from evaluations.audit.events import record_event
+from evaluations.domain.events import DOWNLOADED, SAW_VERDICTS
+from evaluations.domain.judges import CallState
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.queues import Pick
+from evaluations.models.runs import Call
+from evaluations.models.users import Membership, User
+from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
+from evaluations.verdicts.response_scores import load_score_preferences
+from evaluations.verdicts.vote_counts import find_judges_that_scored
+
+
+def was_revealed(review: Review) -> bool:
+    """Whether the reviewer saw others' choices at or after the first save.
+
+    A review that became final in the moment of its first save, and was blind, revealed nothing.
+    """
+    return not review.blind or review.finished_at != review.first_saved_at
+
+
+def visible_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Comparison]":
+    """The comparisons on which this person may see what others chose.
+
+    A reviewer sees nothing of others on a comparison before the first save. Pages, reports, runs
+    and exports all ask here.
+    """
+    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
+    if is_allowed(user, Action.SEE_ALL, evaluation):
+        return comparisons
+    saved = Review.objects.filter(rater__user=user, state__in=SAVED_REVIEW_STATES)
+    return comparisons.filter(pk__in=saved.values("comparison")).exclude(
+        pk__in=hidden_calibration_comparisons(user, evaluation)
+    )
+
+
+def hidden_calibration_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Pick, int]":
+    """Comparisons of calibration queues that this person has not finished."""
+    mine = Review.objects.filter(
+        rater__user=user,
+        rubric_version=OuterRef("item__rubric_version"),
+        comparison=OuterRef("item__comparison"),
+        state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
+    )
+    open_rounds = Pick.objects.filter(
+        round__evaluation=evaluation,
+        round__rubric_version=evaluation.review_rubric_id,
+        round__kind=QueueKind.CALIBRATION,
+        round__closed_at__isnull=True,
+    )
+    to_do = open_rounds.exclude(Exists(mine))
+    return open_rounds.filter(round__in=to_do.values("round")).values_list("item__comparison", flat=True)
+
+
+def can_see_verdicts(user: User, comparison: Comparison) -> bool:
+    return visible_comparisons(user, comparison.evaluation).filter(pk=comparison.pk).exists()
+
+
+def visible_comparisons_everywhere(user: User) -> "QuerySet[Comparison]":
+    """The comparisons of all evaluations on which this person may see what others chose."""
+    here = Membership.objects.filter(user=user, evaluation=OuterRef("evaluation"))
+    saved = Review.objects.filter(rater__user=user, comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
+    sees_all = here.filter(role__in=ALLOWED_ROLES[Action.SEE_ALL])
+    in_round = open_calibration_picks().filter(item__comparison=OuterRef("pk"))
+    return Comparison.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved), ~Exists(in_round)))
+
+
+def open_calibration_picks() -> "QuerySet[Pick]":
+    in_force = Pick.objects.filter(round__rubric_version=F("round__evaluation__review_rubric"))
+    return in_force.filter(round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+
+
+def list_people_who_can_see(comparison: Comparison) -> "list[User]":
+    """The people of the evaluation to whom what others chose on this comparison is open, by username."""
+    here = Membership.objects.filter(user=OuterRef("pk"), evaluation=comparison.evaluation_id)
+    saved = Review.objects.filter(rater__user=OuterRef("pk"), comparison=comparison, state__in=SAVED_REVIEW_STATES)
+    sees_all = here.filter(role__in=ALLOWED_ROLES[Action.SEE_ALL])
+    found = User.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved)), is_active=True)
+    readers = list(found.order_by("username"))
+    if open_calibration_picks().filter(item__comparison=comparison).exists():
+        return [reader for reader in readers if can_see_verdicts(reader, comparison)]
+    return readers
+
+
+def can_see_judges(user: User, evaluation: Evaluation) -> bool:
+    """Where judges are never shown, a reviewer sees none of their choices, saved or not."""
+    return evaluation.reveal != Reveal.NEVER or is_allowed(user, Action.SEE_ALL, evaluation)
+
+
+def has_seen_verdicts(user: User, comparison: Comparison) -> bool:
+    """Whether this person was shown others' choices on it: a review made now is not blind."""
+    seen = Event.objects.filter(user=user, evaluation=comparison.evaluation)
+    return (
+        seen.filter(verb=SAW_VERDICTS, object_type="comparison", object_id=comparison.pk).exists()
+        or seen.filter(verb=DOWNLOADED, object_type="export").exists()
+    )
+
+
+def record_disclosure(
+    user: User,
+    evaluation: Evaluation,
+    comparisons: Iterable[Comparison],
+    *,
+    judges: bool = True,
+    tests: bool = False,
+) -> None:
+    """Record that this person saw what others chose on these comparisons, and what judges chose if ``judges``.
+
+    ``tests``: what a judge answered in a test, which a call's own page shows. Once is enough: a review that they save
+    later is not blind, and one that they undo keeps its first choices.
+    """
+    shown = {comparison.pk: comparison for comparison in comparisons}
+    new = find_judged_by_others(user, shown.values(), judges=judges) | (
+        find_with_test_calls(shown.values()) if tests else set()
+    )
+    if new:
+        new -= find_fixed_or_recorded(user, evaluation, new)
+    if not new:
+        return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
+    with transaction.atomic():
+        for pk in sorted(new):
+            record_event(SAW_VERDICTS, shown[pk], user=user, evaluation=evaluation)
+
+
+def find_judged_by_others(user: User, comparisons: Collection[Comparison], *, judges: bool) -> set[int]:
+    """The comparisons on which others chose or wrote something, or that were resolved."""
+    ids = {comparison.pk for comparison in comparisons}
+    said = Verdict.objects.filter(comparison__in=ids).exclude(rater__user=user)
+    if not judges:
+        said = said.exclude(rater__kind=RaterKind.JUDGE)
+    found = set(said.values_list("comparison_id", flat=True))
+    scored = Score.objects.filter(review__comparison__in=ids).exclude(rater__user=user)
+    found.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
+    found.update(one.comparison for one in load_score_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
+    for told in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
+        found.update(told.filter(comparison__in=ids).values_list("comparison_id", flat=True))
+    return found | find_scored_by_judges(comparisons) if judges else found
+
+
+def find_scored_by_judges(comparisons: Iterable[Comparison]) -> set[int]:
+    """Those of which a response was scored by a judge: a choice may be read off its scores."""
+    sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
+    scored = set(find_judges_that_scored({response for pair in sides.values() for response in pair}))
+    return {pk for pk, pair in sides.items() if pair & scored}
+
+
+def find_with_test_calls(comparisons: Iterable[Comparison]) -> set[int]:
+    """Those on which, or on a response of which, a test call was answered."""
+    sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
+    answered = Call.all_rows.filter(is_test=True, state=CallState.ANSWERED)
+    found = set(answered.filter(comparison__in=sides).values_list("comparison_id", flat=True))
+    responses = {response for pair in sides.values() for response in pair}
+    scored = set(answered.filter(response__in=responses).values_list("response_id", flat=True))
+    return {pk for pk, pair in sides.items() if pk in found or pair & scored}
+
+
+def find_fixed_or_recorded(user: User, evaluation: Evaluation, ids: Collection[int]) -> set[int]:
+    """The comparisons with a record of disclosure, or on which this person's first choices are fixed."""
+    noted = Event.objects.filter(
+        evaluation=evaluation, user=user, verb=SAW_VERDICTS, object_type="comparison", object_id__in=ids
+    )
+    mine = list(Review.objects.filter(rater__user=user, comparison__in=ids, state__in=SAVED_REVIEW_STATES))
+    open_still = {review.comparison_id for review in mine if not has_fixed_first_choices(review)}
+    on_record = {pk for pk in noted.values_list("object_id", flat=True) if pk}
+    return on_record | {review.comparison_id for review in mine} - open_still
+
+
+def has_fixed_first_choices(review: Review) -> bool:
+    return review.state == ReviewState.FIRST or was_revealed(review)

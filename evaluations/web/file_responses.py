@@ -1,0 +1,73 @@
+"""Responses with a stored file, whole or as the range that was asked for."""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, Final, cast
+
+from django.core.files import File
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
+
+RANGE_HEADER: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+
+BLOCK_BYTES: Final = 256 * 1024
+
+
+def parse_range(asked: str, if_range: str | None, *, size: int, tag: str) -> tuple[int, int] | None:
+    """First and last byte; the first beyond the last where there is nothing to send. None: no range, or another file's.
+
+    What is no range that we read is no range at all, as the standard has it. ``size``: of the file, in bytes;
+    ``tag``: what its ETag holds.
+    """
+    found = RANGE_HEADER.fullmatch(asked.replace(" ", ""))
+    if found is None or if_range not in (None, f'"{tag}"'):
+        return None
+    start, end = found.groups()
+    if start and end and int(end) < int(start):
+        return None
+    if start:
+        return int(start), min(int(end), size - 1) if end else size - 1
+    if not end:
+        return None
+    return (max(0, size - int(end)), size - 1) if int(end) else (size, size - 1)
+
+
+def read_file_range(file: BinaryIO, first: int, length: int) -> Iterator[bytes]:
+    """So many bytes from there on; the file is closed after them."""
+    with file:
+        file.seek(first)
+        while length > 0 and (block := file.read(min(BLOCK_BYTES, length))):
+            length -= len(block)
+            yield block
+
+
+def file_response(
+    request: HttpRequest, file: "File[bytes]", *, size: int, tag: str, name: str, content_type: str
+) -> HttpResponseBase:
+    """All of the file, or the one range that was asked for; closes it. Several ranges are answered with all of it."""
+    headers = {
+        "Accept-Ranges": "bytes",
+        "ETag": f'"{tag}"',
+        "Content-Disposition": content_disposition_header(True, name) or "",
+    }
+    wanted = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
+    if wanted is None or request.method == "HEAD":
+        first, status = 0, 200
+        last = size - 1
+    else:
+        first, last, status = *wanted, 206
+        if first > last:
+            file.close()
+            return HttpResponse(status=416, headers={**headers, "Content-Range": f"bytes */{size}"})
+        headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+    headers["Content-Length"] = str(last - first + 1)
+    if request.method == "HEAD":
+        file.close()
+        return HttpResponse(content_type=content_type, headers=headers)
+    return StreamingHttpResponse(
+        read_file_range(cast(BinaryIO, file), first, last - first + 1),
+        status=status,
+        content_type=content_type,
+        headers=headers,
+    )

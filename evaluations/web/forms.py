@@ -1,0 +1,155 @@
+"""Form fields and small forms that several pages use."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from django import forms
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import can_show_lines
+from evaluations.models.users import User
+
+
+class ReviewersForm(forms.Form):
+    """Whom comparisons are given to by name."""
+
+    people = forms.ModelMultipleChoiceField(
+        User.objects.none(),
+        error_messages={
+            "required": "Choose at least one person.",
+            "invalid_choice": "One of these people does not review here.",
+        },
+    )
+
+    def __init__(self, data: Any, *, people: Any) -> None:
+        super().__init__(data)
+        self.fields["people"].queryset = people  # type: ignore[attr-defined]
+
+    def chosen(self) -> list[User]:
+        """The people, or in one sentence why not."""
+        if not self.is_valid():
+            raise InputRefused(" ".join(map(str, self.errors["people"])))
+        return list(self.cleaned_data["people"])
+
+
+class SecretFreeInput(forms.TextInput):
+    """A text input that comes back empty where the value must not be shown. ``may_show`` decides."""
+
+    def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
+        super().__init__(**options)
+        self.may_show = may_show
+
+    def format_value(self, value: Any) -> str | None:
+        text = super().format_value(value)
+        return text if text and self.may_show(text) else None
+
+
+class SecretFreeURLInput(SecretFreeInput):
+    input_type = "url"
+
+
+class SecretFreeTextarea(forms.Textarea):
+    """A text area that comes back empty where its text must not be shown. ``may_show`` decides."""
+
+    def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
+        super().__init__(**options)
+        self.may_show = may_show
+
+    def format_value(self, value: Any) -> str | None:
+        text = super().format_value(value)
+        return text if text and self.may_show(text) else None
+
+
+class NumberOnlyInput(forms.NumberInput):
+    """A number input that comes back empty where no number was entered."""
+
+    def format_value(self, value: Any) -> str | None:
+        text: str | None = super().format_value(value)
+        try:
+            float(text or "")
+        except ValueError:
+            return None
+        return text
+
+
+class SecretFreeForm(forms.Form):
+    """A form next to secret fields: no number or choice field returns a pasted value."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            if type(field.widget) is forms.NumberInput:
+                field.widget = NumberOnlyInput(attrs=field.widget.attrs)
+                field.widget.is_required = field.required
+            if "invalid_choice" in field.error_messages:
+                field.error_messages["invalid_choice"] = "Select a valid choice."
+
+
+PLAIN_TEXT_ATTRS: Final = {"rows": 3, "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+
+
+class HeaderLinesField(forms.CharField):
+    """Lines ``Name: value``; programs may send a mapping. The service that stores them checks them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, widget=SecretFreeTextarea(can_show_lines, attrs=PLAIN_TEXT_ATTRS), **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, Mapping) else value
+
+    def to_python(self, value: Any) -> Any:
+        return value if isinstance(value, Mapping) else super().to_python(value)
+
+
+class JSONObjectField(HeaderLinesField):
+    """The text of a JSON object; programs may send the object."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return json.dumps(value, indent=2, ensure_ascii=False) if value else ""
+
+
+class MultilineField(forms.CharField):
+    """A text of several lines. Browsers send their line ends as CRLF: kept so, an unchanged text would look changed."""
+
+    def __init__(self, *, rows: int, classes: str = "", **options: Any) -> None:
+        attrs = {"rows": rows, **({"class": classes, "spellcheck": "false"} if classes else {})}
+        super().__init__(widget=forms.Textarea(attrs=attrs), **options)
+
+    def to_python(self, value: Any) -> Any:
+        return (super().to_python(value) or "").replace("\r\n", "\n").replace("\r", "\n")
+
+
+class KeyValueField(forms.CharField):
+    """Text in, a mapping out, in the order in which it was written."""
+
+    def __init__(self, *, separator: str = "\n", **options: Any) -> None:
+        self.separator = separator
+        super().__init__(**options)
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        between = "\n" if self.separator == "\n" else f"{self.separator} "
+        return between.join(f"{one} = {other}" for one, other in value.items())
+
+    def clean(self, value: Any) -> dict[str, str]:
+        text = (super().clean(value) or "").replace("\r\n", "\n").replace("\r", "\n")
+        pairs = [split_pair(part) for part in text.split(self.separator) if part.strip()]
+        refuse_repeated_names([one for one, _ in pairs])
+        return dict(pairs)
+
+
+def split_pair(text: str) -> tuple[str, str]:
+    left, equals, right = text.partition("=")
+    if not equals or not left.strip() or not right.strip():
+        raise forms.ValidationError(f"“{text.strip()}” is not of the form “one = other”.")
+    return left.strip(), right.strip()
+
+
+def refuse_repeated_names(given: list[str]) -> None:
+    for one in given:
+        if given.count(one) > 1:
+            raise forms.ValidationError(f"“{one}” stands here twice: say once what it is.")

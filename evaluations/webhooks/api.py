@@ -1,0 +1,171 @@
+"""Webhooks in the API, with the log of their deliveries."""
+
+from typing import Any
+
+from django.db.models import Prefetch
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query
+
+from evaluations.access import Action, require_evaluation
+from evaluations.api.authentication import token_user
+from evaluations.api.form_validation import clean_form, dump_sent_fields
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.schemas import EmptyIn
+from evaluations.api.serializers import serialize_optional_person
+from evaluations.domain.events import DeliveryState, WebhookKind
+from evaluations.domain.roles import Scope
+from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
+from evaluations.webhooks.schemas import (
+    DeliveryAttemptOut,
+    DeliveryOut,
+    DeliveryPage,
+    WebhookIn,
+    WebhookOut,
+    WebhookPage,
+    WebhookPatch,
+    WebhookSecretOut,
+)
+from evaluations.webhooks.services import (
+    change_webhook_kinds,
+    create_webhook,
+    resend_delivery,
+    rotate_secret,
+    send_test_message,
+    start_deliveries,
+    stop_deliveries,
+)
+
+operations = OperationRouter(tags=["webhooks"])
+ATTEMPTS_PREFETCH = Prefetch("tries", DeliveryTry.objects.order_by("number"))
+
+
+@operations.get_one("/evaluations/{slug:slug}/webhooks", Scope.READ, WebhookPage)
+def list_webhooks(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> WebhookPage:
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    rows, more = paginate_by_cursor(paging, evaluation.webhooks.select_related("user"))
+    return WebhookPage(items=[build_webhook_out(row) for row in rows], next=more)
+
+
+@operations.make("/evaluations/{slug:slug}/webhooks", Scope.ADMIN, WebhookSecretOut, keeps=False)
+def add_webhook(request: HttpRequest, slug: str, body: WebhookIn) -> WebhookSecretOut:
+    """An address that is told of these kinds of events from now on. Its secret is told once, here."""
+    user = token_user(request)
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    asked = clean_form(WebhookForm(dump_sent_fields(body)))
+    return build_webhook_secret_out(create_webhook(evaluation, url=asked["url"], kinds=asked["kinds"], user=user))
+
+
+@operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.READ, WebhookOut)
+def get_webhook(request: HttpRequest, slug: str, pk: int) -> WebhookOut:
+    return build_webhook_out(get_webhook_or_404(request, slug, pk))
+
+
+@operations.change("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.ADMIN, WebhookOut)
+def change_webhook(request: HttpRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
+    """What it is told of."""
+    found = get_webhook_or_404(request, slug, pk)
+    change_webhook_kinds(found, clean_form(WebhookKindsForm(dump_sent_fields(body)))["kinds"], user=token_user(request))
+    return build_webhook_out(found)
+
+
+@operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/test", Scope.ADMIN, WebhookOut)
+def send_test(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+    """Send it a message that says nothing but that messages come through; look for it among its deliveries."""
+    found = get_webhook_or_404(request, slug, pk)
+    send_test_message(found, user=token_user(request))
+    return build_webhook_out(found)
+
+
+@operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/stop", Scope.ADMIN, WebhookOut)
+def stop_webhook(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+    """Nothing more is sent to it; what waits is given up, and can be sent again."""
+    found = get_webhook_or_404(request, slug, pk)
+    stop_deliveries(found, user=token_user(request))
+    return build_webhook_out(found)
+
+
+@operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/start", Scope.ADMIN, WebhookOut)
+def start_webhook(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+    """It is told again from now on. What happened meanwhile it is not told."""
+    found = get_webhook_or_404(request, slug, pk)
+    start_deliveries(found, user=token_user(request))
+    return build_webhook_out(found)
+
+
+@operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/secret", Scope.ADMIN, WebhookSecretOut, keeps=False)
+def renew_webhook_secret(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookSecretOut:
+    """Another secret, in force with the next try; the old one signs nothing more."""
+    found = get_webhook_or_404(request, slug, pk)
+    rotate_secret(found, user=token_user(request))
+    return build_webhook_secret_out(found)
+
+
+@operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries", Scope.READ, DeliveryPage)
+def list_deliveries(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
+    """Its messages, newest first, each with all its tries."""
+    found = get_webhook_or_404(request, slug, pk)
+    rows, more = paginate_by_cursor(paging, found.deliveries.prefetch_related(ATTEMPTS_PREFETCH), newest_first=True)
+    return DeliveryPage(items=[build_delivery_out(row) for row in rows], next=more)
+
+
+@operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries/{int:delivery}/again", Scope.ADMIN, DeliveryOut)
+def send_again(request: HttpRequest, slug: str, pk: int, delivery: int, body: EmptyIn | None = None) -> DeliveryOut:
+    """The same message with the same id, once more and at once."""
+    of_webhook = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
+    found = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
+    resend_delivery(get_object_or_404(found, pk=delivery), user=token_user(request))
+    return build_delivery_out(found.get(pk=delivery))
+
+
+def get_webhook_or_404(request: HttpRequest, slug: str, pk: int) -> Webhook:
+    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    return get_object_or_404(evaluation.webhooks.select_related("evaluation", "user"), pk=pk)
+
+
+def build_webhook_fields(row: Webhook) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "url": row.url,
+        "kinds": list(row.wanted),
+        "person": serialize_optional_person(row.user),
+        "created_at": row.created_at,
+        "stopped_at": row.stopped_at,
+        "stop_reason": row.stop_reason,
+        "failures": row.failures,
+        "paused_until": row.paused_until,
+    }
+
+
+def build_webhook_out(row: Webhook) -> WebhookOut:
+    return WebhookOut(**build_webhook_fields(row))
+
+
+def build_webhook_secret_out(row: Webhook) -> WebhookSecretOut:
+    return WebhookSecretOut(**build_webhook_fields(row), secret=row.secret)
+
+
+def build_delivery_out(row: Delivery) -> DeliveryOut:
+    return DeliveryOut(
+        id=row.pk,
+        key=row.key,
+        kind=WebhookKind(row.kind),
+        state=DeliveryState(row.state),
+        body=row.body,
+        created_at=row.created_at,
+        not_before=row.not_before,
+        finished_at=row.finished_at,
+        tries=[
+            DeliveryAttemptOut(
+                number=one.number,
+                at=one.created_at,
+                http_status=one.http_status,
+                answer=one.answer,
+                error=one.error,
+                milliseconds=one.milliseconds,
+            )
+            for one in row.tries.all()
+        ],
+    )

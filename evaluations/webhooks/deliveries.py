@@ -1,0 +1,114 @@
+"""Deliveries of messages: sent, logged, tried again for two days."""
+
+import time
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.domain.events import DeliveryState, delivery_pause_seconds, next_delivery_seconds
+from evaluations.models.transactions import is_time_up
+from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage, send_webhook_message
+from evaluations.webhooks.services import stop_deliveries
+
+# A try that did not come to its end, for its process was killed, is made again after so long.
+DELIVERY_LEASE_SECONDS: Final = 60
+LOG_RETENTION_DAYS: Final = 30
+DELETE_BATCH: Final = 500
+HTTP_GONE: Final = 410
+
+
+def send_due_deliveries(*, seconds: float) -> bool:
+    """Send what is due, one after the other, for so long. True where more is due."""
+    until = time.monotonic() + seconds
+    while delivery := claim_delivery():
+        send_delivery(delivery)
+        if is_time_up(until):
+            return has_due_deliveries()
+    return False
+
+
+def build_due_condition() -> "Q":
+    """What may be tried now: nothing of a webhook that is stopped, or left alone for a while."""
+    free = Q(webhook__paused_until__isnull=True) | Q(webhook__paused_until__lte=Now())
+    return free & Q(state=DeliveryState.WAITING, not_before__lte=Now(), webhook__stopped_at__isnull=True)
+
+
+def has_due_deliveries() -> bool:
+    return Delivery.objects.filter(build_due_condition()).exists()
+
+
+def claim_delivery() -> Delivery | None:
+    """Claim the delivery that has waited longest, for as long as the lease lasts."""
+    for delivery in (
+        Delivery.objects.filter(build_due_condition()).select_related("webhook").order_by("not_before", "pk")[:10]
+    ):
+        free = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING, not_before__lte=Now())
+        if free.update(not_before=Now() + timedelta(seconds=DELIVERY_LEASE_SECONDS)):
+            return delivery
+    return None
+
+
+def send_delivery(delivery: Delivery) -> None:
+    webhook = delivery.webhook
+    message = WebhookMessage(
+        url=webhook.url,
+        secret=webhook.secret,
+        key=str(delivery.key),
+        body=delivery.body,
+        moment=int(timezone.now().timestamp()),
+    )
+    record_delivery_attempt(delivery, send_webhook_message(message, settings.WEBHOOK_NETWORKS))
+
+
+@transaction.atomic
+def record_delivery_attempt(delivery: Delivery, answer: WebhookAnswer) -> None:
+    """Write down what came of one try, and when the next one is."""
+    number = DeliveryTry.objects.filter(delivery=delivery).count() + 1
+    DeliveryTry.objects.create(
+        delivery=delivery,
+        number=number,
+        http_status=answer.http_status,
+        answer=answer.text,
+        error=answer.error,
+        milliseconds=answer.milliseconds,
+    )
+    waiting = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING)
+    if answer.is_taken:
+        waiting.update(state=DeliveryState.DELIVERED, not_before=None, finished_at=Now())
+        Webhook.objects.filter(pk=delivery.webhook_id).update(failures=0, paused_until=None)
+        return
+    schedule_next_attempt(delivery, number)
+    if answer.http_status == HTTP_GONE:
+        stop_deliveries(
+            delivery.webhook, user=None, reason="The receiver answered 410 Gone: it wants no more messages."
+        )
+
+
+def schedule_next_attempt(delivery: Delivery, tries: int) -> None:
+    """To its next try, or for good after the last; its receiver is left alone for a while, whatever else waits."""
+    waiting = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING)
+    seconds = next_delivery_seconds(tries)
+    if seconds is None:
+        waiting.update(state=DeliveryState.FAILED, not_before=None, finished_at=Now())
+    else:
+        waiting.update(not_before=Now() + timedelta(seconds=seconds))
+    webhook = Webhook.objects.select_for_update().get(pk=delivery.webhook_id)
+    webhook.failures += 1
+    pause = timedelta(seconds=delivery_pause_seconds(webhook.failures))
+    Webhook.objects.filter(pk=webhook.pk).update(failures=webhook.failures, paused_until=Now() + pause)
+
+
+def delete_old_deliveries() -> None:
+    """The log of what ended a month ago, some at a time."""
+    ended = Delivery.objects.filter(finished_at__lt=Now() - timedelta(days=LOG_RETENTION_DAYS)).order_by("pk")
+    ids = list(ended.values_list("pk", flat=True)[:DELETE_BATCH])
+    if ids:
+        with transaction.atomic():
+            DeliveryTry.objects.filter(delivery__in=ids).delete()
+            Delivery.objects.filter(pk__in=ids).delete()

@@ -1,0 +1,114 @@
+"""Adding, changing, stopping or testing webhooks."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from evaluations.audit.events import record_event
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import SELECTABLE_WEBHOOK_KINDS, DeliveryState, WebhookKind
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from evaluations.models.webhooks import Announcement, Delivery, Webhook
+from evaluations.net.addresses import check_webhook_url, url_without_path
+from evaluations.net.webhook_client import create_webhook_secret
+
+MAX_WEBHOOKS: Final = 20
+
+
+def create_webhook(evaluation: Evaluation, *, url: str, kinds: Sequence[str], user: User | None) -> Webhook:
+    """A webhook with a secret of its own, which its maker is shown once."""
+    if evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing happens in it that could be told.")
+    if Webhook.objects.filter(evaluation=evaluation).count() >= MAX_WEBHOOKS:
+        raise InputRefused(f"An evaluation has at most {MAX_WEBHOOKS} webhooks: change one of those that are here.")
+    webhook = Webhook(
+        evaluation=evaluation,
+        user=user,
+        url=check_webhook_url(url),
+        kinds=validate_kinds(kinds),
+        secret=create_webhook_secret(),
+    )
+    try:
+        with transaction.atomic():
+            webhook.save()
+            after = {"url": url_without_path(webhook.url), "kinds": webhook.kinds}
+            record_event("added", webhook, user=user, evaluation=evaluation, after=after)
+    except IntegrityError:
+        raise InputRefused("This address has a webhook already: change what it is sent instead.") from None
+    return webhook
+
+
+def validate_kinds(kinds: Sequence[str]) -> str:
+    """In the one order of the list, whatever order they came in."""
+    unknown = sorted(set(kinds) - {kind.value for kind in SELECTABLE_WEBHOOK_KINDS})
+    if unknown:
+        raise InputRefused(
+            f"“{unknown[0]}” is nothing to be told of: choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}."
+        )
+    if not kinds:
+        raise InputRefused("Choose at least one thing that it is to be told of.")
+    return ",".join(kind for kind in SELECTABLE_WEBHOOK_KINDS if kind in kinds)
+
+
+@transaction.atomic
+def change_webhook_kinds(webhook: Webhook, kinds: Sequence[str], *, user: User | None) -> None:
+    before, webhook.kinds = webhook.kinds, validate_kinds(kinds)
+    webhook.save(update_fields=["kinds"])
+    states = {"before": {"kinds": before}, "after": {"kinds": webhook.kinds}}
+    record_event("changed", webhook, user=user, evaluation=webhook.evaluation, **states)
+
+
+@transaction.atomic
+def stop_deliveries(webhook: Webhook, *, user: User | None, reason: str = "") -> None:
+    """Nothing more is sent: what waits is given up, and can be sent again by hand."""
+    stopped = Webhook.objects.filter(pk=webhook.pk, stopped_at__isnull=True)
+    if stopped.update(stopped_at=Now(), stop_reason=reason):
+        waiting = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
+        waiting.update(state=DeliveryState.FAILED, not_before=None, finished_at=Now())
+        Announcement.objects.filter(webhook=webhook).delete()
+        record_event("stopped", webhook, user=user, evaluation=webhook.evaluation, after={"reason": reason})
+    webhook.refresh_from_db()
+
+
+@transaction.atomic
+def start_deliveries(webhook: Webhook, *, user: User | None) -> None:
+    """Send messages again from now on; events since it was stopped are not sent."""
+    stopped = Webhook.objects.filter(pk=webhook.pk, stopped_at__isnull=False)
+    if stopped.update(stopped_at=None, stop_reason="", failures=0, paused_until=None):
+        record_event("started", webhook, user=user, evaluation=webhook.evaluation)
+    webhook.refresh_from_db()
+
+
+@transaction.atomic
+def rotate_secret(webhook: Webhook, *, user: User | None) -> None:
+    """Another secret, in force with the next try; the old one signs nothing more."""
+    webhook.secret = create_webhook_secret()
+    webhook.save(update_fields=["secret"])
+    record_event("renewed secret", webhook, user=user, evaluation=webhook.evaluation)
+
+
+def send_test_message(webhook: Webhook, *, user: User | None) -> None:
+    """Send a message that only shows that messages arrive."""
+    refuse_stopped_webhook(webhook)
+    with transaction.atomic():
+        Announcement.objects.create(webhook=webhook, kind=WebhookKind.TEST, subject=webhook.pk)
+        record_event("tested", webhook, user=user, evaluation=webhook.evaluation)
+
+
+def resend_delivery(delivery: Delivery, *, user: User | None) -> None:
+    """Send the same message with the same id again, immediately."""
+    refuse_stopped_webhook(delivery.webhook)
+    with transaction.atomic():
+        ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
+        if not ended.update(state=DeliveryState.WAITING, not_before=Now(), finished_at=None):
+            raise InputRefused("This message is on its way already.")
+        Webhook.objects.filter(pk=delivery.webhook_id).update(paused_until=None)
+        record_event("sent again", delivery, user=user, evaluation=delivery.webhook.evaluation)
+
+
+def refuse_stopped_webhook(webhook: Webhook) -> None:
+    if webhook.stopped_at is not None:
+        raise InputRefused("This webhook is stopped: start it first.")

@@ -1,0 +1,63 @@
+"""Numbers in a body that belong to another evaluation: refused, and nothing of it is told or changed."""
+
+from typing import Any
+
+import pytest
+
+from evaluations.models.evaluations import Event
+from evaluations.models.users import ApiToken, Membership
+from tests.factories.full_evaluation import FullEvaluation, every_row, make_full_evaluation
+from tests.helpers.api_client import ApiClient, token_for
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nudged")]
+
+NUMBER, OTHER_NUMBER = 770_100, 880_200
+AT = f"/evaluations/slug-{NUMBER}"
+# What is sent in the one evaluation with numbers of rows of the other.
+SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "give_comparisons": ("POST", f"{AT}/comparisons/give", {"comparisons": [OTHER_NUMBER], "people": ["me"]}),
+    "give_to_people": ("POST", f"{AT}/comparisons/give", {"comparisons": [NUMBER], "people": ["them"]}),
+    "put_tag": ("POST", f"{AT}/tags/put", {"name": "mine", "comparisons": [OTHER_NUMBER]}),
+    "take_tag": ("POST", f"{AT}/tags/take", {"name": f"tag-{NUMBER}", "comparisons": [OTHER_NUMBER]}),
+    "undo_tag": ("POST", f"{AT}/tags/undo", {"step": OTHER_NUMBER}),
+    "review_rubric": ("PATCH", f"{AT}/settings", {"review_rubric": OTHER_NUMBER}),
+    "shown_judge": ("PATCH", f"{AT}/settings", {"shown_judge": OTHER_NUMBER}),
+    "make_judge": ("POST", f"{AT}/judges", {"rule": "longest", "version": OTHER_NUMBER}),
+    "try_judge": ("POST", f"{AT}/judges/{NUMBER}/try", {"subject": OTHER_NUMBER}),
+    "start_runs": ("POST", f"{AT}/runs", {"judges": [OTHER_NUMBER]}),
+    "estimate_runs": ("POST", f"{AT}/runs/estimate", {"judges": [OTHER_NUMBER]}),
+    "make_one_round": ("POST", f"{AT}/rounds", {"name": "mine", "who": "each", "people": ["them"]}),
+    "make_calibration": ("POST", f"{AT}/rounds/calibration", {"comparisons": [OTHER_NUMBER]}),
+    "give_round": ("POST", f"{AT}/rounds/{NUMBER}/people", {"people": ["them"]}),
+    "explain_choice": (
+        *("POST", f"{AT}/disagreements/{NUMBER}/why"),
+        {"review": OTHER_NUMBER, "aspect": "clarity", "reason": "other"},
+    ),
+    "change_families": ("PATCH", f"{AT}/families", {"judges": {str(OTHER_NUMBER): "gpt"}}),
+}
+
+
+def theirs_of(number: int) -> list[Any]:
+    """Tokens are left out: they count their own requests."""
+    tables = [found for model, found in every_row() if model is not ApiToken]
+    return [row for found in tables for row in found if row["id"] in range(number, number + 10)]
+
+
+@pytest.fixture
+def mine() -> FullEvaluation:
+    make_full_evaluation(OTHER_NUMBER)
+    return make_full_evaluation(NUMBER)
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_number_of_another_evaluation_is_refused(name: str, mine: FullEvaluation) -> None:
+    method, path, body = SENT[name]
+    other = Membership.objects.get(pk=OTHER_NUMBER).user_id
+    people = [{"me": mine.owner.pk, "them": other}[one] for one in body.get("people", [])]
+    asking = ApiClient(token_for(mine.owner))
+    before, events = theirs_of(OTHER_NUMBER), Event.objects.count()
+    answer = asking(method, path, {**body, **({"people": people} if people else {})})
+    assert answer.status_code in (404, 422), answer.content
+    assert f"-{OTHER_NUMBER}" not in answer.content.decode()
+    assert theirs_of(OTHER_NUMBER) == before
+    assert Event.objects.count() == events

@@ -1,0 +1,99 @@
+"""Filters with a name: saved, renamed, deleted, and what a report on one says."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluations.comparisons.selectors import get_saved_filter
+from evaluations.comparisons.services import create_saved_filter, delete_saved_filter, rename_saved_filter
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import ComparisonFilter, NamedFilter
+from evaluations.domain.reports import ReportRules
+from evaluations.judges.runs.planner import plan_next_calls
+from evaluations.judges.runs.selection import run_selection
+from evaluations.judges.runs.services import start_run
+from evaluations.models.comparisons import Slice
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.runs import Call
+from evaluations.reports.selectors import get_full_report
+from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.verdicts import ALL_A, make_imported_votes, make_judge_rater, make_judge_verdicts
+
+pytestmark = pytest.mark.django_db
+MATH = ComparisonFilter(category="math")
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    made = make_evaluation(slug="study")
+    for category in ("math", "math", "poems"):
+        comparison = make_comparison(made, category=category)
+        make_judge_verdicts(comparison, as_stored=ALL_A, swapped=ALL_A)
+        make_imported_votes(comparison, "ann", ALL_A)
+    return made
+
+
+def test_a_slice_is_saved_renamed_and_deleted_and_all_of_it_is_on_record(evaluation: Evaluation) -> None:
+    made = create_saved_filter(evaluation, " hard ", MATH, user=None)
+    assert get_saved_filter(evaluation, "hard").wanted == MATH
+    rename_saved_filter(made, "harder", user=None)
+    delete_saved_filter(get_saved_filter(evaluation, "harder"), user=None)
+    verbs = Event.objects.filter(object_type="slice").order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == ["saved", "renamed", "deleted"]
+    assert not Slice.objects.exists()
+
+
+def test_a_name_is_taken_once_and_a_slice_of_everything_is_none(evaluation: Evaluation) -> None:
+    create_saved_filter(evaluation, "hard", MATH, user=None)
+    for name, wanted in (("hard", MATH), ("", MATH), ("x" * 81, MATH), ("a\nb", MATH), ("all", ComparisonFilter())):
+        with pytest.raises(InputRefused):
+            create_saved_filter(evaluation, name, wanted, user=None)
+    with pytest.raises(InputRefused, match="There is no candidate"):
+        create_saved_filter(evaluation, "of nobody", ComparisonFilter(candidate="nobody"), user=None)
+
+
+def test_a_slice_that_is_not_there_is_refused_with_those_that_are(evaluation: Evaluation) -> None:
+    with pytest.raises(InputRefused, match="none is saved yet"):
+        get_saved_filter(evaluation, "hard")
+    create_saved_filter(evaluation, "hard", MATH, user=None)
+    with pytest.raises(InputRefused, match="there are “hard”"):
+        get_saved_filter(evaluation, "easy")
+
+
+def test_a_report_on_a_slice_is_about_its_comparisons_and_says_so(evaluation: Evaluation) -> None:
+    named = create_saved_filter(evaluation, "hard", MATH, user=None).named
+    report = get_full_report(evaluation, ReportRules(sliced=named))
+    assert report.comparisons == 2
+    assert report.rules["comparisons"] == "Only comparisons of the slice “hard”: category is “math”."
+    assert get_full_report(evaluation, ReportRules()).comparisons == 3
+
+
+def test_a_slice_without_comparisons_is_refused_by_the_report(evaluation: Evaluation) -> None:
+    named = create_saved_filter(evaluation, "none", ComparisonFilter(category="songs"), user=None).named
+    with pytest.raises(InputRefused, match="has no comparison"):
+        get_full_report(evaluation, ReportRules(sliced=named))
+
+
+def test_the_command_takes_a_slice_by_its_name(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    create_saved_filter(evaluation, "hard", MATH, user=None)
+    call_command("report", "study", "--slice", "hard")
+    assert "study: 2 comparisons" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="There is no slice"):
+        call_command("report", "study", "--slice", "easy")
+
+
+def test_a_run_asks_about_the_slice_alone_and_keeps_what_it_meant(evaluation: Evaluation) -> None:
+    named = create_saved_filter(evaluation, "poems", ComparisonFilter(category="poems"), user=None).named
+    judge = make_judge_rater(evaluation, "first", kind="rule").judge
+    assert judge is not None
+    run = start_run(judge, user=None, sliced=named)
+    plan_next_calls(run.pk)
+    about = set(Call.objects.filter(run=run).values_list("comparison__category", flat=True))
+    assert about == {"poems"}
+    assert run_selection(run).sliced == named
+
+
+def test_a_run_on_a_slice_that_is_empty_is_refused(evaluation: Evaluation) -> None:
+    judge = make_judge_rater(evaluation, "first", kind="rule").judge
+    assert judge is not None
+    with pytest.raises(InputRefused, match="has no comparison"):
+        start_run(judge, user=None, sliced=NamedFilter("songs", ComparisonFilter(category="songs")))

@@ -1,0 +1,174 @@
+"""Settling a disagreement: by whom, why, over what was seen, and the label with it."""
+
+import pytest
+
+from evaluations.disagreements.services import ResolvedElsewhere, resolve_aspect, withdraw_resolution
+from evaluations.domain.choices import Choice, LabelSource
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import move_to_archive
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.rubrics import Aspect
+from evaluations.models.users import User
+from evaluations.models.verdicts import Adjudication, Label
+from evaluations.verdicts.label_counts import update_labels
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
+from tests.factories.verdicts import get_or_make_aspect, make_review
+
+pytestmark = pytest.mark.django_db
+
+A, B, TIE = Choice.A, Choice.B, Choice.TIE
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return make_evaluation()
+
+
+@pytest.fixture
+def ada(evaluation: Evaluation) -> User:
+    return make_member(evaluation, Role.ADJUDICATOR, "ada")
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    """Two people differ on clarity."""
+    made = make_comparison(evaluation)
+    for choice in (A, B):
+        make_review(make_human(evaluation), made, {"clarity": choice})
+    update_labels([made.pk])
+    return made
+
+
+@pytest.fixture
+def clarity(evaluation: Evaluation) -> Aspect:
+    return get_or_make_aspect(evaluation, "clarity")
+
+
+def label() -> tuple[str, str, int, bool]:
+    (row,) = Label.objects.all()
+    return row.choice, row.source, row.votes, row.unanimous
+
+
+def test_an_adjudication_settles_the_label_at_once(comparison: Comparison, clarity: Aspect, ada: User) -> None:
+    assert label() == ("", LabelSource.SPLIT, 2, False)
+    made = resolve_aspect(comparison, clarity, choice="B", reason=" B names the right city. ", version=0, user=ada)
+    assert (made.choice, made.reason, made.user) == ("B", "B names the right city.", ada)
+    assert label() == ("B", LabelSource.ADJUDICATED, 2, False)
+
+
+def test_it_overrules_a_majority_and_withdrawn_it_leaves_the_votes(
+    comparison: Comparison, clarity: Aspect, ada: User
+) -> None:
+    make_review(make_human(comparison.evaluation), comparison, {"clarity": A})
+    made = resolve_aspect(comparison, clarity, choice="tie", reason="Equal.", version=0, user=ada)
+    assert label() == ("tie", LabelSource.ADJUDICATED, 3, False)
+    withdraw_resolution(made, version=made.version, user=ada)
+    assert not Adjudication.objects.exists()
+    assert label() == ("A", LabelSource.MAJORITY, 3, False)
+
+
+def test_where_nobody_voted_the_label_comes_and_goes_with_the_adjudication(evaluation: Evaluation, ada: User) -> None:
+    untouched = make_comparison(evaluation)
+    made = resolve_aspect(
+        untouched, get_or_make_aspect(evaluation, "safety"), choice="A", reason="Plain.", version=0, user=ada
+    )
+    assert label() == ("A", LabelSource.ADJUDICATED, 0, True)
+    withdraw_resolution(made, version=made.version, user=ada)
+    assert not Label.objects.exists()
+
+
+def test_every_step_is_recorded_with_what_stood_before(comparison: Comparison, clarity: Aspect, ada: User) -> None:
+    before = Event.objects.count()
+    made = resolve_aspect(comparison, clarity, choice="A", reason="First.", version=0, user=ada)
+    other = make_member(comparison.evaluation, Role.OWNER, "olive")
+    before += 1  # that olive takes part
+    made = resolve_aspect(comparison, clarity, choice="B", reason="Second.", version=made.version, user=other)
+    withdraw_resolution(made, version=made.version, user=ada)
+    first, changed, withdrawn = Event.objects.filter(object_type="comparison", object_id=comparison.pk).order_by("pk")
+    assert Event.objects.count() == before + 3
+    a = {"aspect": "clarity", "choice": "A", "reason": "First.", "by": "ada"}
+    b = {"aspect": "clarity", "choice": "B", "reason": "Second.", "by": "olive"}
+    assert (first.verb, first.user, first.before, first.after) == ("adjudicated", ada, {"aspect": "clarity"}, a)
+    assert (changed.verb, changed.user, changed.before, changed.after) == ("adjudicated", other, a, b)
+    assert (withdrawn.verb, withdrawn.user) == ("withdrew adjudication", ada)
+    assert (withdrawn.before, withdrawn.after) == (b, {"aspect": "clarity"})
+
+
+def test_two_adjudicators_cannot_overwrite_each_other_unseen(
+    comparison: Comparison, clarity: Aspect, ada: User
+) -> None:
+    other = make_member(comparison.evaluation, Role.ADJUDICATOR, "ben")
+    resolve_aspect(comparison, clarity, choice="A", reason="A cites a source.", version=0, user=ada)
+    with pytest.raises(ResolvedElsewhere) as refused:
+        resolve_aspect(comparison, clarity, choice="tie", reason="No.", version=0, user=other)
+    assert "ada settled this as “A”" in str(refused.value)
+    assert "A cites a source." in str(refused.value)
+    assert label()[:2] == ("A", LabelSource.ADJUDICATED)
+
+
+def test_a_double_click_is_one_adjudication(comparison: Comparison, clarity: Aspect, ada: User) -> None:
+    once = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=ada)
+    again = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=ada)
+    assert (again.pk, again.version) == (once.pk, once.version)
+    assert Event.objects.filter(verb="adjudicated").count() == 1
+
+
+def test_one_made_anew_is_not_taken_for_the_one_that_was_seen(
+    comparison: Comparison, clarity: Aspect, ada: User
+) -> None:
+    seen = resolve_aspect(comparison, clarity, choice="A", reason="First.", version=0, user=ada)
+    withdraw_resolution(seen, version=seen.version, user=ada)
+    resolve_aspect(comparison, clarity, choice="B", reason="Second.", version=0, user=ada)
+    other = make_member(comparison.evaluation, Role.ADJUDICATOR, "ben")
+    with pytest.raises(ResolvedElsewhere, match="settled this as “B”"):
+        resolve_aspect(comparison, clarity, choice="tie", reason="Third.", version=seen.version, user=other)
+
+
+def test_what_was_withdrawn_meanwhile_is_neither_changed_nor_withdrawn_again(
+    comparison: Comparison, clarity: Aspect, ada: User
+) -> None:
+    made = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=ada)
+    withdraw_resolution(made, version=made.version, user=ada)
+    made = Adjudication(pk=made.pk or 1, comparison=comparison, aspect=clarity, version=1)
+    with pytest.raises(ResolvedElsewhere, match="withdrawn meanwhile"):
+        withdraw_resolution(made, version=1, user=ada)
+    with pytest.raises(ResolvedElsewhere, match="withdrawn meanwhile"):
+        resolve_aspect(comparison, clarity, choice="B", reason="Why.", version=1, user=ada)
+    assert label()[1] == LabelSource.SPLIT
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"reason": "  "}, "Say why"),
+        ({"reason": "x" * 5001}, "at most 5,000 characters; this one has 5,001"),
+        ({"choice": "both_bad"}, "No rubric offers “both_bad” for Clarity: it is one of A, B, tie"),
+        ({"choice": "C"}, "No rubric offers “C”"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_with_the_reason(
+    comparison: Comparison, clarity: Aspect, ada: User, given: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InputRefused, match=words):
+        resolve_aspect(comparison, clarity, **{"choice": "A", "reason": "Why.", "version": 0, "user": ada, **given})  # type: ignore[arg-type]
+    assert label()[1] == LabelSource.SPLIT
+
+
+def test_an_aspect_that_no_rubric_asks_about_cannot_be_settled(comparison: Comparison, ada: User) -> None:
+    beside = Aspect.objects.create(evaluation=comparison.evaluation, key="tone", name="Tone")
+    with pytest.raises(InputRefused, match="No rubric of this evaluation asks about Tone"):
+        resolve_aspect(comparison, beside, choice="A", reason="Why.", version=0, user=ada)
+    elsewhere = get_or_make_aspect(make_evaluation(), "clarity")
+    with pytest.raises(InputRefused, match="asks about"):
+        resolve_aspect(comparison, elsewhere, choice="A", reason="Why.", version=0, user=ada)
+
+
+def test_nothing_is_settled_in_an_archived_evaluation(comparison: Comparison, clarity: Aspect, ada: User) -> None:
+    made = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=ada)
+    move_to_archive(comparison.evaluation, user=ada)
+    with pytest.raises(InputRefused, match="archived"):
+        resolve_aspect(comparison, clarity, choice="B", reason="Why.", version=made.version, user=ada)
+    with pytest.raises(InputRefused, match="archived"):
+        withdraw_resolution(made, version=made.version, user=ada)

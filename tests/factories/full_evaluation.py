@@ -1,0 +1,322 @@
+"""An evaluation with a row of every kind, marked by one number."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.apps import apps
+from django.core.files.base import ContentFile
+from django.db.models import Model
+from django.utils import timezone
+
+from evaluations.domain.choices import Choice, LabelSource, ShownOrder, Stage
+from evaluations.domain.files import ExportState, ImportState
+from evaluations.domain.judges import CallState, JudgeKind, RunState
+from evaluations.domain.reviews import AssignmentState, SelectionMethod
+from evaluations.domain.roles import Role
+from evaluations.models.comparisons import (
+    Candidate,
+    Comparison,
+    Query,
+    Rendering,
+    Response,
+    Slice,
+    Tag,
+    Tagging,
+    TagWork,
+)
+from evaluations.models.evaluations import Evaluation, Event, Look
+from evaluations.models.exports import Alias, Export
+from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.jobs import JobStart, Worker
+from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
+from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
+from evaluations.models.runs import Attempt, Batch, Call, Run
+from evaluations.models.search_index import Indexing
+from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+
+
+@dataclass(frozen=True)
+class FullEvaluation:
+    """``outside``: words that no stranger may see. ``hidden``: those that no reviewer may, before saving."""
+
+    evaluation: Evaluation
+    owner: User
+    hidden: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        return self.evaluation.pk
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        return (*self.hidden, f"name-{self.number}", f"query-{self.number}", f"slug-{self.number}")
+
+
+def make_full_evaluation(number: int) -> FullEvaluation:
+    owner = User.objects.create_user(f"owner-{number}")
+    evaluation = Evaluation.objects.create(pk=number, slug=f"slug-{number}", name=f"name-{number}")
+    Membership.objects.create(pk=number, evaluation=evaluation, user=owner, role=Role.OWNER)
+    comparison, bringing = make_material(evaluation)
+    version, aspect = make_rubric(evaluation)
+    judge = make_verdicts(comparison, version, aspect, bringing)
+    Evaluation.objects.filter(pk=number).update(review_rubric=version, shown_judge=judge)
+    make_records(evaluation, owner)
+    make_queue(comparison, version)
+    make_discussion(comparison, aspect, owner)
+    tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
+    Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
+    TagWork.objects.create(pk=number, tag=tag, up_to=number)
+    Indexing.objects.create(pk=number, evaluation=evaluation, up_to=number)
+    ColumnMapping.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        signature="s",
+        columns=["prompt"],
+        format="comparisons",
+        said_at=timezone.now(),
+    )
+    Slice.objects.create(pk=number, evaluation=evaluation, name=f"slice-{number}", filter={"tag": [tag.name]})
+    evaluation.refresh_from_db()
+    words: tuple[str, ...] = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person")
+    words += ("comment", "settled")
+    words = (*words, "tag", "slice", "hook", "delivery", "try")
+    return FullEvaluation(evaluation, owner, tuple(f"{word}-{number}" for word in words))
+
+
+def make_material(evaluation: Evaluation) -> tuple[Comparison, Import]:
+    number = evaluation.pk
+    bringing = Import.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        file_name=f"file-{number}.jsonl",
+        sha256="0" * 64,
+        format="comparisons",
+        state=ImportState.DONE,
+        bad_rows=[{"line": 17, "reason": f"unknown candidate alpha-{number}"}],
+    )
+    messages = [{"role": "user", "content": f"query-{number}"}]
+    query = Query.objects.create(
+        pk=number, evaluation=evaluation, key="q1", cluster="q1", messages=messages, text=f"query-{number}", sha256="q"
+    )
+    sides = [
+        Response.objects.create(
+            pk=number + place,
+            query=query,
+            candidate=Candidate.objects.create(pk=number + place, evaluation=evaluation, name=f"{name}-{number}"),
+            messages=[{"role": "assistant", "content": f"Response {place}."}],
+            sha256=str(place),
+            characters=11,
+        )
+        for place, name in enumerate(("alpha", "beta"))
+    ]
+    comparison = Comparison.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        query=query,
+        response_a=sides[0],
+        response_b=sides[1],
+        origin="by_hand",
+        shuffle=number,
+    )
+    return comparison, bringing
+
+
+def make_rubric(evaluation: Evaluation) -> tuple[RubricVersion, Aspect]:
+    number = evaluation.pk
+    rubric = Rubric.objects.create(pk=number, evaluation=evaluation, name="rubric")
+    version = RubricVersion.objects.create(pk=number, rubric=rubric, number=1, instructions="Compare.", sha256="0" * 64)
+    aspect = Aspect.objects.create(pk=number, evaluation=evaluation, key="clarity", name="Clarity")
+    RubricAspect.objects.create(pk=number, version=version, aspect=aspect, position=0, output_position=0)
+    return version, aspect
+
+
+def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect, bringing: Import) -> Judge:
+    number, evaluation = comparison.pk, comparison.evaluation
+    endpoint = Endpoint.objects.create(pk=number, name=f"endpoint-{number}", base_url="http://127.0.0.1:1/v1")
+    judge = Judge.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        name="judge",
+        kind=JudgeKind.LLM,
+        rubric_version=version,
+        endpoint=endpoint,
+        model="model",
+        fingerprint=str(number),
+    )
+    run = Run.objects.create(pk=number, evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.DONE)
+    machine = Rater.objects.create(pk=number, evaluation=evaluation, kind="judge", name="judge", judge=judge)
+    call = Call.objects.create(
+        pk=number,
+        judge=judge,
+        comparison=comparison,
+        run=run,
+        state=CallState.ANSWERED,
+        rationale=f"rationale-{number}",
+    )
+    failed = Call.objects.create(
+        pk=number + 1,
+        judge=judge,
+        comparison=comparison,
+        run=run,
+        shown=ShownOrder.SWAPPED,
+        sample=1,
+        state=CallState.UNREADABLE,
+        error=f"error-{number}",
+    )
+    for place, one in enumerate((call, failed)):
+        Attempt.objects.create(
+            pk=number + place,
+            call=one,
+            run=run,
+            number=1,
+            outcome=one.state,
+            raw=f"reply-{number}",
+            error=one.error,
+            latency_ms=1,
+        )
+    person = Rater.objects.create(pk=number + 1, evaluation=evaluation, kind="human", name=f"person-{number}")
+    review = Review.objects.create(
+        pk=number,
+        rater=person,
+        comparison=comparison,
+        rubric_version=version,
+        shown=ShownOrder.AS_STORED,
+        state="final",
+        note=f"note-{number}",
+    )
+    said = {"comparison": comparison, "aspect": aspect, "choice": Choice.A, "shown": ShownOrder.AS_STORED}
+    Verdict.objects.create(pk=number, rater=machine, call=call, **said)
+    for place, stage in enumerate(Stage, start=1):
+        Verdict.objects.create(
+            pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **said
+        )
+    Ballot.objects.create(pk=number, rater=machine, comparison=comparison, call=call, shown=0, first=1)
+    Score.objects.create(
+        pk=number,
+        rater=person,
+        response=comparison.response_a,
+        aspect=aspect,
+        value=3,
+        source_import=bringing,
+        rationale=f"rationale-{number}",
+    )
+    return judge
+
+
+def make_queue(comparison: Comparison, version: RubricVersion) -> None:
+    number = comparison.pk
+    item = QueueItem.objects.create(
+        pk=number, rubric_version=version, comparison=comparison, position=number, wanted=1, taken=1
+    )
+    about = {"picked_by": SelectionMethod.RANDOM, "probability": 1.0}
+    one = Round.objects.create(
+        pk=number,
+        evaluation=comparison.evaluation,
+        rubric_version=version,
+        name=f"round-{number}",
+        strategy=SelectionMethod.RANDOM,
+        population=1,
+    )
+    pick = Pick.objects.create(pk=number, round=one, item=item, place=1, **about)
+    Queue.objects.create(pk=number, rubric_version=version, items=1)
+    person = Rater.objects.get(pk=number + 1)
+    Bookmark.objects.create(pk=number, rater=person, rubric_version=version, reached=number, done=1)
+    Assignment.objects.create(pk=number, item=item, rater=person, pick=pick, state=AssignmentState.DONE, **about)
+    Review.objects.filter(pk=number).update(round=one, **about)
+
+
+def make_discussion(comparison: Comparison, aspect: Aspect, owner: User) -> None:
+    number = comparison.pk
+    Span.objects.create(
+        pk=number,
+        review_id=number,
+        response=comparison.response_a,
+        start=0,
+        end=8,
+        quote="Response",
+        comment=f"comment-{number}",
+    )
+    comment = Comment.objects.create(
+        pk=number, comparison=comparison, aspect=aspect, user=owner, text=f"comment-{number}"
+    )
+    Mention.objects.create(pk=number, comment=comment, user=owner)
+    Adjudication.objects.create(
+        pk=number, comparison=comparison, aspect=aspect, user=owner, choice=Choice.A, reason=f"settled-{number}"
+    )
+    Label.objects.create(
+        pk=number,
+        comparison=comparison,
+        aspect=aspect,
+        choice=Choice.A,
+        source=LabelSource.ADJUDICATED,
+        votes=1,
+        unanimous=True,
+    )
+    Rendering.objects.create(pk=number, sha256=f"{number:064}", renderer=1, html=f"<p>query-{number}</p>")
+
+
+def make_records(evaluation: Evaluation, owner: User) -> None:
+    number = evaluation.pk
+    # In bulk, because an Event with a number counts as written already.
+    told = {"x": f"event-{number}"}
+    Event.objects.bulk_create(
+        [Event(pk=number, evaluation=evaluation, user=owner, verb="did", object_type="run", after=told)]
+    )
+    hook = Webhook.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        user=owner,
+        url=f"https://example.org/hook-{number}",
+        kinds="run.finished",
+        secret="whsec_AAAA",
+    )
+    Announcement.objects.create(pk=number, webhook=hook, kind="test", subject=number)
+    delivery = Delivery.objects.create(
+        pk=number, webhook=hook, kind="test", subject=number, body=f"delivery-{number}", not_before=timezone.now()
+    )
+    DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
+    Alias.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
+    Look.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
+    Export.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        format="jsonl",
+        policy="people",
+        state=ExportState.DONE,
+        rows=1,
+        sha256="0" * 64,
+        finished_at=timezone.now(),
+        file=ContentFile(f"rationale-{number}\n".encode(), name=f"file-{number}.jsonl"),
+    )
+    SignInLink.objects.create(pk=number, user=owner, token_sha256=f"{number:064}", expires_at=timezone.now())
+    token = ApiToken.objects.create(
+        pk=number,
+        user=owner,
+        name=f"token-{number}",
+        prefix="jw_",
+        token_sha256=f"{number:064}",
+        scopes="read",
+        expires_at=timezone.now(),
+    )
+    KeptAnswer.objects.create(pk=number, token=token, key="key", request_sha256=f"{number:064}", body="kept")
+    now = timezone.now()
+    Worker.objects.create(
+        pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now
+    )
+    JobStart.objects.create(pk=number, kind="export", subject=number, worker=f"worker-{number}")
+    Price.objects.create(
+        pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
+    )
+    LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
+    Handshake.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
+    Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")
+
+
+def every_row() -> Iterator[tuple[type[Model], list[dict[str, object]]]]:
+    """All rows of all tables of ours, as they stand, those of unfinished imports included."""
+    for model in apps.get_app_config("evaluations").get_models():
+        yield model, list(model._base_manager.order_by("pk").values())

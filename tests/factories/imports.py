@@ -1,0 +1,90 @@
+"""Rows of files, and their import, for tests."""
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from evaluations.domain.files import ReadOptions
+from evaluations.imports.preview import preview_file
+from evaluations.imports.services import start_storing
+from evaluations.imports.storage import continue_storing
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+
+COMPARISON = {
+    "query_id": "q1",
+    "query": "Why is the sky blue?",
+    "candidate_a": "alpha",
+    "response_a": "Rayleigh scattering.",
+    "candidate_b": "beta",
+    "response_b": "It reflects the sea.",
+}
+VERDICT = {
+    "query_id": "q1",
+    "candidate_a": "alpha",
+    "candidate_b": "beta",
+    "rater": "ann",
+    "rater_kind": "human",
+    "choice": "A",
+}
+
+SCORE = {
+    "query_id": "q1",
+    "candidate": "alpha",
+    "rater": "ann",
+    "rater_kind": "human",
+    "value": 4,
+}
+
+
+def comparison_row(key: str = "q1", **columns: Any) -> dict[str, Any]:
+    return {**COMPARISON, "query_id": key, **columns}
+
+
+def verdict_row(key: str = "q1", **columns: Any) -> dict[str, Any]:
+    return {**VERDICT, "query_id": key, **columns}
+
+
+def score_row(key: str = "q1", candidate: str = "alpha", value: Any = 4, **columns: Any) -> dict[str, Any]:
+    return {**SCORE, "query_id": key, "candidate": candidate, "value": value, **columns}
+
+
+def encode_jsonl(rows: Sequence[dict[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+def preview_rows(
+    evaluation: Evaluation,
+    content: bytes,
+    *,
+    name: str = "rows.jsonl",
+    pair: str = "all",
+    derive_pairs: float | None = None,
+    **reading: Any,
+) -> Import:
+    return preview_file(
+        evaluation,
+        io.BytesIO(content),
+        file_name=name,
+        reading=ReadOptions(**reading),
+        pair=pair,
+        derive_pairs=derive_pairs,
+        user=None,
+    )
+
+
+def import_rows(
+    evaluation: Evaluation,
+    *rows: dict[str, Any],
+    skip_bad: bool = False,
+    pair: str = "all",
+    derive_pairs: float | None = None,
+    **reading: Any,
+) -> Import:
+    """Check these rows and store them; the import as it is afterwards."""
+    importing = preview_rows(evaluation, encode_jsonl(rows), pair=pair, derive_pairs=derive_pairs, **reading)
+    start_storing(importing, skip_bad=skip_bad, user=None)
+    continue_storing(importing)
+    importing.refresh_from_db()
+    return importing

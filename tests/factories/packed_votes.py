@@ -1,0 +1,23 @@
+"""An assertion that packed votes equal a recount of the verdicts."""
+
+from typing import Any
+
+from evaluations.models.comparisons import Comparison
+from evaluations.models.verdicts import Ballot
+from evaluations.verdicts.packed_votes import repack_comparisons
+
+COMPARED_COLUMNS = (
+    *("rater_id", "comparison_id", "shown", "sample", "call_id", "review_id", "source_import_id"),
+    *("block", "first", "final", "inconsistent", "moment"),
+)
+
+
+def list_packed_rows(rows: Any) -> list[tuple[int, ...]]:
+    """The rows in an order of their own, an empty column as -1."""
+    found = [[getattr(row, column) for column in COMPARED_COLUMNS] for row in rows]
+    return sorted(tuple(-1 if value is None else value for value in row) for row in found)
+
+
+def assert_packed_votes_match() -> None:
+    due = repack_comparisons(Comparison.all_rows.select_related("evaluation"))
+    assert list_packed_rows(Ballot.all_rows.all()) == list_packed_rows(due)

@@ -1,0 +1,99 @@
+"""Work sessions in tests: calls are claimed, resolved without a network or a worker."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
+from evaluations.domain.rubrics import RubricKind
+from evaluations.judges.calls.claims import claim_calls
+from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, begin_work_session
+from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.services import start_run
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge, Price
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.runs import Call, Run
+from evaluations.rubrics.services import create_builtin_rubric
+from tests.factories.judges import make_llm_judge
+
+CLOSED_ADDRESS = "http://127.0.0.1:9/v1"
+ANSWERED_ATTEMPT: dict[str, Any] = {
+    "outcome": AttemptOutcome.ANSWERED,
+    "latency_ms": 5,
+    "raw": "{}",
+    "http_status": 200,
+}
+# One nano-USD for a token in and ten for one out, so that sums can be worked by hand.
+PRICE_COLUMNS = {"tokens_in": 1_000_000, "tokens_cached": 1_000_000, "tokens_out": 10_000_000}
+
+
+def start_work_session(run: Run) -> WorkSession:
+    bout = begin_work_session(run.pk, RetryPolicy())
+    assert bout is not None
+    return bout
+
+
+def start_run_session(judge: Judge, **options: Any) -> WorkSession:
+    run = start_run(judge, user=None, **options)
+    plan_run_calls(run.pk, until=float("inf"))
+    return start_work_session(run)
+
+
+def claim_session_calls(bout: WorkSession, room: int = 64) -> list[ClaimedCall]:
+    return list(claim_calls(bout, room).questions)
+
+
+def answered_outcome(bout: WorkSession, held: ClaimedCall, choice: Choice = Choice.A, **said: Any) -> CallOutcome:
+    """Every aspect answered by that choice, or by the lowest score."""
+    outcome = {"rationale": "Because.", "prompt_sha256": held.prompt_sha256}
+    if bout.spec.kind == RubricKind.POINTWISE:
+        scores = {aspect.key: aspect.scale_min or 0.0 for aspect in bout.spec.aspects}
+        return CallOutcome(held, CallState.ANSWERED, ANSWERED_ATTEMPT | said, scores=scores, **outcome)  # type: ignore[arg-type]
+    choices = {aspect.key: choice for aspect in bout.spec.aspects}
+    return CallOutcome(held, CallState.ANSWERED, ANSWERED_ATTEMPT | said, choices=choices, **outcome)  # type: ignore[arg-type]
+
+
+def unreadable_outcome(held: ClaimedCall, **said: Any) -> CallOutcome:
+    attempt = (
+        ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.UNREADABLE, "raw": "Hm.", "error": "There is no verdict."} | said
+    )
+    return CallOutcome(held, CallState.UNREADABLE, attempt, error="There is no verdict.")
+
+
+def waiting_outcome(held: ClaimedCall, seconds: float, *, busy: bool = False, **said: Any) -> CallOutcome:
+    attempt = ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.RETRY, "http_status": 500} | said
+    return CallOutcome(held, CallState.PENDING, attempt, error="later", wait_seconds=seconds, busy=busy)
+
+
+def evaluated_outcome(held: ClaimedCall, text: str = "It is concise.") -> CallOutcome:
+    """The first of two steps: an evaluation in free text, its score still to be asked for."""
+    return CallOutcome(held, CallState.PENDING, ANSWERED_ATTEMPT | {"raw": text}, next_step=AttemptStep.SCORE)
+
+
+def expire_leases(*held: ClaimedCall) -> None:
+    ids = [one.call_id for one in held]
+    Call.objects.filter(pk__in=ids).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def make_calls_due() -> None:
+    Call.objects.filter(not_before__isnull=False).update(not_before=Now() - timedelta(seconds=1))
+
+
+def set_judge_price(judge: Judge, **columns: Any) -> Price:
+    assert judge.endpoint is not None
+    columns = PRICE_COLUMNS | columns
+    return Price.objects.get_or_create(endpoint=judge.endpoint, model=judge.model, defaults=columns)[0]
+
+
+def make_rating_judge(evaluation: Evaluation, **settings: Any) -> Judge:
+    """A judge of one response at a time, in two steps."""
+    return make_llm_judge(evaluation, CLOSED_ADDRESS, version=make_rating_rubric(evaluation), **settings)
+
+
+def make_rating_rubric(evaluation: Evaluation) -> RubricVersion:
+    known = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name="summary-rating").first()
+    return known or create_builtin_rubric(evaluation, builtin="summary-rating", user=None)

@@ -1,0 +1,157 @@
+"""Asking again what failed: chosen, estimated, then bought."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.domain.judges import CallState, RunState
+from evaluations.domain.roles import Role
+from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.services import start_run
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Price
+from evaluations.models.runs import Call, Run
+from evaluations.models.users import User
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.judges import make_baseline_judge, make_llm_judge
+from tests.helpers.browser_client import sign_in_client
+from tests.helpers.work_sessions import CLOSED_ADDRESS
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    for _ in range(3):
+        make_comparison(evaluation)
+    return evaluation
+
+
+@pytest.fixture
+def run(evaluation: Evaluation) -> Run:
+    """Done, with six calls: answered, failed, three unreadable, too long."""
+    judge = make_llm_judge(evaluation, CLOSED_ADDRESS, max_tokens=100)
+    run = start_run(judge, user=None)
+    plan_run_calls(run.pk, until=float("inf"))
+    states = ("answered", "failed", "unreadable", "unreadable", "unreadable", "too_long")
+    for call, state in zip(Call.objects.order_by("pk"), states, strict=True):
+        Call.objects.filter(pk=call.pk).update(state=state)
+    Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
+    return Run.objects.get(pk=run.pk)
+
+
+def address(run: Run) -> str:
+    return reverse("run_retry", args=["study", run.pk])
+
+
+def page(user: User, run: Run, **chosen: Any) -> str:
+    answer = sign_in_client(user).get(address(run), chosen)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def post(user: User, run: Run, **chosen: Any) -> Any:
+    return sign_in_client(user).post(address(run), chosen)
+
+
+def test_what_was_paid_for_is_asked_again_only_if_that_is_chosen(owner: User, run: Run) -> None:
+    shown = page(owner, run)
+    assert 'value="failed" checked' in shown
+    assert 'value="unreadable">' in shown
+    assert 'value="too_long">' in shown
+    assert "Ask this one again" in shown
+
+
+def test_the_cost_is_shown_before_anything_is_asked(owner: User, run: Run) -> None:
+    shown = page(owner, run, states=["failed", "unreadable"])
+    assert "Ask these 4 again" in shown
+    assert "price unknown" in shown
+    assert run.judge.endpoint is not None
+    prices = dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out"), 10**9)
+    Price.objects.create(endpoint=run.judge.endpoint, model=run.judge.model, **prices)
+    chosen = {"states": ["failed", "unreadable"]}
+    assert "<dt>cost</dt><dd>$0.0" in page(owner, run, **chosen)
+    part = sign_in_client(owner).get(address(run), chosen, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    assert " ".join(part.split()) in " ".join(page(owner, run, **chosen).split())
+    assert Run.objects.count() == 1
+
+
+def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(
+    owner: User, run: Run, nudged: list[tuple[int, ...]]
+) -> None:
+    answer = post(owner, run, states=["unreadable"])
+    again = Run.objects.exclude(pk=run.pk).get()
+    assert answer["Location"] == reverse("run", args=["study", again.pk])
+    assert nudged == [(again.pk,)]
+    plan_run_calls(again.pk, until=float("inf"))
+    states = dict(Call.objects.order_by("pk").values_list("pk", "state"))
+    assert list(states.values()) == ["answered", "failed", *["pending"] * 3, "too_long"]
+    assert Call.objects.filter(run=again).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({}, "Choose what is to be asked again."),
+        ({"states": "answered"}, "not one of the available choices"),
+        ({"states": "refused"}, "nothing to ask again"),
+        ({"states": "failed", "budget": "2"}, "No price is known"),
+    ],
+)
+def test_what_cannot_be_asked_again_is_refused(owner: User, run: Run, chosen: dict[str, str], sentence: str) -> None:
+    answer = post(owner, run, **chosen)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert Run.objects.count() == 1
+
+
+def test_calls_of_a_run_at_work_are_left_to_it(owner: User, run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
+    assert "Nothing to ask again" in page(owner, run)
+
+
+def test_run_calls_and_overview_lead_there(owner: User, evaluation: Evaluation, run: Run) -> None:
+    client = sign_in_client(owner)
+    assert address(run) in client.get(reverse("run", args=["study", run.pk])).content.decode()
+    calls = client.get(reverse("run_calls", args=["study", run.pk]), {"state": "unreadable"}).content.decode()
+    assert f"{address(run)}?states=unreadable" in calls
+    overview = reverse("evaluation", args=["study"])
+    assert f'href="{address(run)}">5 failed calls' in client.get(overview).content.decode()
+    other = start_run(make_baseline_judge(evaluation), user=None)
+    plan_run_calls(other.pk, until=float("inf"))
+    Call.objects.filter(run=other).update(state=CallState.FAILED)
+    assert f'href="{reverse("runs", args=["study"])}">11 failed calls' in client.get(overview).content.decode()
+
+
+def test_only_those_who_manage_ask_again(evaluation: Evaluation, run: Run) -> None:
+    for role in (Role.REVIEWER, Role.VIEWER, Role.ADJUDICATOR):
+        member = make_member(evaluation, role)
+        assert sign_in_client(member).get(address(run)).status_code == 403
+        assert post(member, run, states=["failed"]).status_code == 403
+        assert address(run) not in sign_in_client(member).get(reverse("run", args=["study", run.pk])).content.decode()
+    assert post(make_user(), run, states=["failed"]).status_code == 404
+    assert Run.objects.count() == 1
+
+
+def test_many_failures_cost_no_more_queries(owner: User, run: Run) -> None:
+    client = sign_in_client(owner)
+
+    def queries() -> int:
+        client.get(address(run), {"states": "failed"})
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address(run), {"states": "failed"}).status_code == 200
+        return len(captured)
+
+    few = queries()
+    Call.objects.exclude(state=CallState.ANSWERED).update(state=CallState.FAILED)
+    assert queries() == few

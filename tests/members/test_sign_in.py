@@ -1,0 +1,157 @@
+"""Getting in by password and by link, and out again."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluations.members.services import create_sign_in_link, disable_account
+from evaluations.members.sign_in_limits import TRIES_FROM_ONE_ADDRESS
+from evaluations.models.users import SignInLink, User
+from tests.factories.evaluations import make_user
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "a long pass phrase"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_waits() -> None:
+    cache.clear()
+
+
+def try_password(client: Client, password: str, next_page: str = "", username: str = "ada") -> int:
+    query = {"next": next_page} if next_page else {}
+    answer = client.post(
+        reverse("sign_in", query=query), {"username": username, "password": password}, REMOTE_ADDR="192.0.2.7"
+    )
+    return answer.status_code
+
+
+def is_signed_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def test_the_page_says_how_to_get_a_link(client: Client) -> None:
+    page = client.get(reverse("sign_in")).content.decode()
+    assert "manage.py sign_in_link" in page
+    assert "Ask an owner" in page
+
+
+def test_a_password_signs_in_and_a_wrong_one_does_not(client: Client) -> None:
+    make_user("ada", password=PASSWORD)
+    assert try_password(client, "wrong") == 422
+    assert not is_signed_in(client)
+    assert try_password(client, PASSWORD) == 302
+    assert is_signed_in(client)
+
+
+@pytest.mark.parametrize(
+    "next_page", ["//evil.example", "https://evil.example/", "javascript:alert(1)", "/\\evil.example"]
+)
+def test_a_sign_in_never_leads_off_this_site(client: Client, next_page: str) -> None:
+    make_user("ada", password=PASSWORD)
+    answer = client.post(reverse("sign_in", query={"next": next_page}), {"username": "ada", "password": PASSWORD})
+    assert answer.headers["Location"] == reverse("evaluations")
+
+
+def test_a_sign_in_leads_to_where_the_person_wanted_to_go(client: Client) -> None:
+    make_user("ada", password=PASSWORD)
+    answer = client.post(reverse("sign_in", query={"next": "/account"}), {"username": "ada", "password": PASSWORD})
+    assert answer.headers["Location"] == "/account"
+
+
+def test_after_five_wrong_tries_even_the_right_password_waits_but_a_link_does_not(client: Client) -> None:
+    ada = make_user("ada", password=PASSWORD)
+    for _ in range(TRIES_FROM_ONE_ADDRESS):
+        assert try_password(client, "wrong") == 422
+    answer = client.post(reverse("sign_in"), {"username": "Ada", "password": PASSWORD}, REMOTE_ADDR="192.0.2.7")
+    assert "Too many tries" in answer.content.decode()
+    assert not is_signed_in(client)
+    client.post(reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)]))
+    assert is_signed_in(client)
+
+
+def test_others_do_not_wait_for_one_who_guesses(client: Client) -> None:
+    make_user("ada", password=PASSWORD)
+    make_user("grace", password=PASSWORD)
+    for _ in range(TRIES_FROM_ONE_ADDRESS + 1):
+        try_password(client, "wrong")
+    assert try_password(client, PASSWORD, username="grace") == 302
+    client.logout()
+    answer = client.post(reverse("sign_in"), {"username": "ada", "password": PASSWORD}, REMOTE_ADDR="192.0.2.8")
+    assert answer.status_code == 302
+
+
+def test_a_prefetch_does_not_use_a_link_up(client: Client) -> None:
+    address = reverse("sign_in_link", args=[create_sign_in_link(make_user("ada"), by=None)])
+    for method in (client.get, client.head, client.options):
+        method(address)
+    assert not is_signed_in(client)
+    assert client.post(address).status_code == 302
+    assert is_signed_in(client)
+
+
+def test_a_second_click_is_told_that_the_link_was_used(client: Client) -> None:
+    address = reverse("sign_in_link", args=[create_sign_in_link(make_user("ada"), by=None)])
+    client.post(address)
+    other = Client()
+    answer = other.post(address)
+    assert answer.status_code == 410
+    assert "used already" in answer.content.decode()
+    assert not is_signed_in(other)
+
+
+def test_an_expired_link_and_a_mistyped_one_are_told_apart(client: Client) -> None:
+    address = reverse("sign_in_link", args=[create_sign_in_link(make_user("ada"), by=None)])
+    SignInLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert "has expired" in client.get(address).content.decode()
+    assert "no such sign-in link" in client.get(f"{address}x").content.decode()
+
+
+def test_a_link_for_a_disabled_account_says_so(client: Client) -> None:
+    ada = make_user("ada")
+    address = reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)])
+    disable_account(ada, by=make_user())
+    answer = client.post(address)
+    assert answer.status_code == 410
+    assert "disabled" in answer.content.decode()
+
+
+def test_disabling_an_account_ends_its_sessions(client: Client) -> None:
+    ada = make_user("ada")
+    client.force_login(ada)
+    disable_account(ada, by=make_user())
+    assert client.get(reverse("account")).status_code == 302
+
+
+def test_a_link_page_is_neither_cached_nor_told_to_other_sites(client: Client) -> None:
+    answer = client.get(reverse("sign_in_link", args=[create_sign_in_link(make_user("ada"), by=None)]))
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+
+
+def test_signing_out_takes_a_post(client: Client) -> None:
+    client.force_login(make_user("ada"))
+    assert client.get(reverse("sign_out")).status_code == 405
+    assert is_signed_in(client)
+    client.post(reverse("sign_out"))
+    assert not is_signed_in(client)
+
+
+def test_the_form_is_guarded_against_other_sites() -> None:
+    User.objects.create_user("ada", password=PASSWORD)
+    answer = Client(enforce_csrf_checks=True).post(reverse("sign_in"), {"username": "ada", "password": PASSWORD})
+    assert answer.status_code == 403
+
+
+def test_a_session_that_ended_leads_back_to_the_page_not_to_its_fragment(client: Client) -> None:
+    here = "http://testserver/e/study/runs/3?a=1"
+    answer = client.get("/e/study/runs/3/progress", headers={"HX-Request": "true", "HX-Current-URL": here})
+    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/runs/3%3Fa%3D1"
+    elsewhere = {"HX-Request": "true", "HX-Current-URL": "http://other.example/x"}
+    answer = client.get("/e/study/runs/3/progress", headers=elsewhere)
+    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/runs/3/progress"

@@ -1,0 +1,27 @@
+from unittest.mock import patch
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from evaluations.judges.calls.worker_registry import record_heartbeat
+from evaluations.models.jobs import Worker
+
+
+@pytest.mark.django_db
+def test_health_says_ok_to_anybody(client: Client) -> None:
+    record_heartbeat("here", host="here", pid=1, version="1")
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.content) == (200, b"ok\n")
+
+
+@pytest.mark.django_db
+def test_health_tells_where_no_worker_is_running(client: Client) -> None:
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.content) == (200, b"ok\nno worker is running\n")
+
+
+def test_health_says_so_when_the_database_does_not_answer(client: Client) -> None:
+    with patch.object(Worker.objects, "alive", side_effect=OperationalError("gone")):
+        answer = client.get("/healthz")
+    assert (answer.status_code, answer.content) == (503, b"the database does not answer\n")

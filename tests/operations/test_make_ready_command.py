@@ -1,0 +1,88 @@
+"""Making the data ready: what is copied before it is touched, and what the first start makes."""
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from evaluations.management.commands.make_ready import copy_database
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import SignInLink, User
+from tests.factories.evaluations import make_user
+from tests.helpers.running_product import environment_for, manage, own_database
+
+needs_sqlite = pytest.mark.skipif(not settings.USES_SQLITE, reason="copies are made of SQLite databases only")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    with own_database() as database:
+        yield environment_for(tmp_path, **database)
+
+
+@needs_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_the_last_three_copies_are_kept_and_each_is_whole(tmp_path: Path) -> None:
+    copies = []
+    for number in range(5):
+        make_user(f"person{number}")
+        copies.append(copy_database("judgeweb", tmp_path))
+    assert sorted(tmp_path.iterdir()) == copies[2:]
+    for copy, people in zip(copies[2:], (3, 4, 5), strict=True):
+        with sqlite3.connect(copy) as database:
+            assert database.execute("SELECT count(*) FROM evaluations_user").fetchone() == (people,)
+
+
+@needs_sqlite
+def test_a_database_is_copied_before_a_migration_and_at_no_other_start(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    first = manage(environment, "make_ready")
+    again = manage(environment, "make_ready")
+    assert "copy" not in first.stderr + again.stderr
+    assert not (tmp_path / "backups").exists()
+    manage(environment, "migrate", "sessions", "zero")
+    third = manage(environment, "make_ready")
+    (copy,) = (tmp_path / "backups").iterdir()
+    assert third.stderr == f"Kept a copy of the database: {copy}\n"
+    with sqlite3.connect(copy) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    assert "evaluations_user" in tables
+    assert "django_session" not in tables
+
+
+@pytest.mark.django_db
+def test_the_first_start_makes_an_administrator_and_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("make_ready")
+    owner = User.objects.get()
+    assert (owner.username, owner.is_superuser, owner.has_usable_password()) == ("owner", True, False)
+    assert Evaluation.objects.get().is_example
+    assert capsys.readouterr().out.startswith("/sign-in/")
+
+
+@pytest.mark.django_db
+def test_a_later_start_makes_only_a_fresh_link_for_the_first_administrator() -> None:
+    User.objects.create_superuser("first", is_active=False)
+    second = User.objects.create_superuser("second")
+    User.objects.create_superuser("third")
+    call_command("make_ready")
+    assert SignInLink.objects.get().user == second
+    assert not Evaluation.objects.exists()
+
+
+@pytest.mark.django_db
+def test_without_an_administrator_there_is_no_link(capsys: pytest.CaptureFixture[str]) -> None:
+    make_user()
+    call_command("make_ready")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_database_that_cannot_be_opened_is_one_clear_line(environment: dict[str, str]) -> None:
+    unreachable = {**environment, "DATABASE_URL": "sqlite:////nowhere/judgeweb.sqlite3"}
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        manage(unreachable, "make_ready")
+    assert failed.value.stderr == ("CommandError: the data could not be made ready: unable to open database file\n")

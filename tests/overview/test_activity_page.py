@@ -1,0 +1,98 @@
+"""The record of an evaluation."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.audit.events import record_event
+from evaluations.disagreements.services import add_comment, resolve_aspect
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.verdicts import get_or_make_aspect
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("olive")
+
+
+@pytest.fixture
+def evaluation(owner: User, client: Client) -> Evaluation:
+    client.force_login(owner)
+    return make_evaluation(owner, slug="study")
+
+
+def page(client: Client, query: str = "") -> str:
+    return client.get(reverse("events", args=["study"]) + query).content.decode()
+
+
+def test_it_says_who_changed_what_from_what_to_what(client: Client, owner: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"name": "Renamed"}, user=owner)
+    assert "<del>Study study</del> → Renamed" in page(client)
+    assert "olive" in page(client)
+
+
+def test_what_people_chose_and_wrote_in_a_review_is_left_out(client: Client, evaluation: Evaluation) -> None:
+    words = {"note": "wrote-this", "notes": {"factuality": "said-this"}, "reasons": {"factuality": "gave-this"}}
+    after = {"choices": {"factuality": "chose-this"}, "blind": True, **words}
+    record_event("saved first choices", Review(pk=7), user=None, evaluation=evaluation, after=after)
+    text = page(client)
+    assert "saved first choices" in text
+    assert not [word for word in ("chose", "wrote", "said", "gave") if f"{word}-this" in text]
+
+
+def test_what_was_settled_and_said_about_it_is_left_out(client: Client, owner: User, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    add_comment(comparison, "these-words", aspect=None, user=owner, readers=[])
+    asked = get_or_make_aspect(evaluation, "factuality")
+    resolve_aspect(comparison, asked, choice="A", reason="this-reason", version=0, user=owner)
+    text = page(client)
+    assert "adjudicated" in text
+    assert "commented" in text
+    assert "these-words" not in text
+    assert "this-reason" not in text
+
+
+def test_what_someone_wrote_is_shown_as_text_and_cut_short(client: Client, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"description": "<b>" + "x" * 500}, user=None)
+    text = page(client)
+    assert "&lt;b&gt;" + "x" * 197 + "…" in text
+    assert "<b>" not in text
+
+
+def test_a_reviewer_may_not_read_it_and_a_stranger_gets_404(client: Client, evaluation: Evaluation) -> None:
+    client.force_login(make_member(evaluation, Role.REVIEWER))
+    assert client.get(reverse("events", args=["study"])).status_code == 403
+    client.force_login(make_user())
+    assert client.get(reverse("events", args=["study"])).status_code == 404
+
+
+def test_the_newest_stands_first_and_the_list_goes_on(client: Client, evaluation: Evaluation) -> None:
+    for number in range(60):
+        record_event(f"did thing {number:02}", make_human(evaluation), user=None, evaluation=evaluation)
+    text = page(client)
+    assert "did thing 59" in text
+    assert "did thing 09" not in text
+    after = evaluation.events.get(verb="did thing 10").pk
+    assert "did thing 09" in page(client, f"?after={after}")
+
+
+def test_it_costs_the_same_however_much_was_done(client: Client, owner: User, evaluation: Evaluation) -> None:
+    few = queries(client)
+    for number in range(20):
+        change_evaluation(evaluation, {"name": f"Name {number}"}, user=make_user())
+    assert queries(client) == few
+
+
+def queries(client: Client) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(reverse("events", args=["study"])).status_code == 200
+    return len(captured)

@@ -1,0 +1,99 @@
+"""One evaluation at a glance."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import move_to_archive
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.jobs import Worker
+from evaluations.models.users import User
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("olive")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+def page(client: Client, user: User) -> str:
+    client.force_login(user)
+    return client.get(reverse("evaluation", args=["study"])).content.decode()
+
+
+def test_an_empty_evaluation_leads_its_owner_to_the_import(client: Client, owner: User, evaluation: Evaluation) -> None:
+    text = page(client, owner)
+    assert "Import responses" in text
+    assert "Bring in a file with responses to compare." in text
+
+
+def test_a_reviewer_is_led_to_the_review_and_not_to_what_only_managers_do(
+    client: Client, evaluation: Evaluation
+) -> None:
+    make_comparison(evaluation)
+    text = page(client, make_member(evaluation, Role.REVIEWER))
+    assert "People reviewed 0 of 1. You: 0." in text
+    assert "Change these in the settings" not in text
+    for manager_only in ("evaluation_settings", "events", "exports"):
+        assert f'href="{reverse(manager_only, args=["study"])}"' not in text
+
+
+def test_a_stranger_cannot_tell_that_it_exists(client: Client, evaluation: Evaluation) -> None:
+    client.force_login(make_user())
+    assert client.get(reverse("evaluation", args=["study"])).status_code == 404
+
+
+def test_an_archived_one_says_so_and_offers_nothing_to_do(client: Client, owner: User, evaluation: Evaluation) -> None:
+    move_to_archive(evaluation, user=owner)
+    text = page(client, owner)
+    assert "This evaluation is archived" in text
+    assert "button primary" not in text
+
+
+def test_the_example_says_what_it_is_and_can_be_removed_and_brought_back(client: Client, owner: User) -> None:
+    example = make_evaluation(owner, slug="study", is_example=True)
+    assert "Remove the example" in page(client, owner)
+    client.post(reverse("evaluation_archive", args=["study"]))
+    example.refresh_from_db()
+    assert example.archived_at is not None
+    client.post(reverse("evaluation_bring_back", args=["study"]))
+    example.refresh_from_db()
+    assert example.archived_at is None
+
+
+def test_the_page_costs_the_same_however_much_is_in_it(client: Client, owner: User, evaluation: Evaluation) -> None:
+    client.force_login(owner)
+    make_comparison(evaluation)
+    few = queries(client)
+    for number in range(10):
+        make_comparison(evaluation, candidates=(f"alpha-{number}", f"beta-{number}"))
+        make_member(evaluation, Role.REVIEWER)
+    assert queries(client) == few
+
+
+def queries(client: Client) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(reverse("evaluation", args=["study"])).status_code == 200
+    return len(captured)
+
+
+def test_a_banner_says_what_to_do_while_no_worker_is_alive(client: Client, owner: User, evaluation: Evaluation) -> None:
+    assert "<code>make worker</code>" in page(client, owner)
+    now = timezone.now()
+    Worker.objects.create(name="one", host="here", pid=1, version="1", started_at=now, seen_at=now)
+    assert "<code>make worker</code>" not in page(client, owner)
+
+
+def test_the_banner_is_not_for_those_who_are_not_signed_in(client: Client) -> None:
+    assert "make worker" not in client.get(reverse("sign_in")).content.decode()

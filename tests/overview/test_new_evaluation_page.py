@@ -1,0 +1,52 @@
+"""Beginning an evaluation."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain.roles import Role
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from tests.factories.evaluations import make_evaluation, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def me(client: Client) -> User:
+    user = make_user("ada")
+    client.force_login(user)
+    return user
+
+
+def test_whoever_begins_one_owns_it(client: Client, me: User) -> None:
+    answer = client.post(reverse("evaluation_new"), {"name": "Support answers, March"})
+    evaluation = Evaluation.objects.get(slug="support-answers-march")
+    assert answer["Location"] == reverse("evaluation", args=[evaluation.slug])
+    assert evaluation.memberships.get(user=me).role == Role.OWNER
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"name": ""}, "This field is required"),
+        ({"name": "Second", "slug": "taken"}, "There is an evaluation at “taken” already"),
+        ({"name": "Second", "slug": "Not An Address"}, "cannot be an address"),
+        ({"name": "評価"}, "No address can be made from this name"),
+        ({"name": "x" * 201}, "at most 200 characters"),
+        ({"name": "with\x00nul"}, "Null characters are not allowed"),
+    ],
+)
+def test_what_cannot_be_taken_comes_back_with_the_reason(
+    client: Client, me: User, given: dict[str, str], words: str
+) -> None:
+    make_evaluation(me, slug="taken")
+    answer = client.post(reverse("evaluation_new"), given)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert Evaluation.objects.count() == 1
+
+
+def test_a_long_name_gives_an_address_that_fits(client: Client, me: User) -> None:
+    client.post(reverse("evaluation_new"), {"name": "word " * 40})
+    assert len(Evaluation.objects.get().slug) <= 80

@@ -1,0 +1,322 @@
+"""What the report page tells whom."""
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluations.domain.judges import CallState
+from evaluations.domain.reviews import Reveal
+from evaluations.domain.roles import Role
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.users import User
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def comparison(evaluation: Evaluation) -> Comparison:
+    """ann and ben choose A for clarity, the baseline chooses B."""
+    made = make_comparison(evaluation, category="math")
+    for name in ("ann", "ben"):
+        make_review(make_human(evaluation, name), made, {"clarity": "A"})
+    make_judge_verdicts(made, as_stored={"clarity": "B"}, swapped={"clarity": "B"})
+    return made
+
+
+def page(user: User, *, status: int = 200, **filters: str | list[str]) -> str:
+    client = Client()
+    client.force_login(user)
+    answer = client.get(reverse("report", args=["study"]), filters)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+class Links(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if tag == "a" and name == "href"]
+
+
+def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, comparison: Comparison) -> None:
+    shown = page(owner)
+    assert "longest (baseline, not an LLM) agrees with the majority of people on 0 of 1 comparison (0%)" in shown
+    assert '<span class="badge warn">baseline, not an LLM</span>' in shown
+    assert "Both sides made the same one choice throughout" in shown  # ann and ben, both always A
+    assert "Where no single choice leads among the votes, the majority counts as a tie." in shown
+
+
+def test_a_cell_opens_the_comparisons_behind_it(owner: User, comparison: Comparison) -> None:
+    client = Client()
+    client.force_login(owner)
+    rater = Rater.objects.get(name="longest")
+    (cell,) = [link for link in Links(page(owner)).found if "judge_choice" in link]
+    assert f"aspect=clarity&judge={rater.pk}&judge_choice=B&human_choice=A" in cell
+    answer = client.get(cell)
+    assert answer.status_code == 200
+    assert reverse("comparison", args=["study", comparison.pk]) in answer.content.decode()
+
+
+def test_a_cell_opens_its_comparisons_by_the_filters_in_force(owner: User, evaluation: Evaluation) -> None:
+    """ann chose A and ben B, so together they tie; the judge chose B. Of other candidates there is one like it."""
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
+    wanted, other = make_comparison(evaluation), make_comparison(evaluation, candidates=("alpha", "gamma"))
+    for comparison in (wanted, other):
+        make_review(ann, comparison, {"clarity": "A"})
+        make_review(ben, comparison, {"clarity": "B"})
+        make_judge_verdicts(comparison, as_stored={"clarity": "B"}, swapped={"clarity": "B"})
+    shown = page(owner, reviewer="ann", candidate_1="beta", candidate_2="alpha")
+    (cell,) = [link for link in Links(shown).found if "judge_choice" in link]
+    assert "human_choice=A" in cell
+    client = Client()
+    client.force_login(owner)
+    listed = Links(client.get(cell).content.decode()).found
+    assert reverse("comparison", args=["study", wanted.pk]) in listed
+    assert reverse("comparison", args=["study", other.pk]) not in listed
+
+
+def test_first_and_second_shown_open_no_comparisons(owner: User, comparison: Comparison) -> None:
+    assert not [link for link in Links(page(owner, coding="shown")).found if "judge_choice" in link]
+
+
+def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    make_judge_verdicts(make_comparison(evaluation, category="chess"), judge="first", as_stored={"clarity": "A"})
+    assert "first (baseline" in page(owner)
+    one_judge = page(owner, judge="longest")
+    assert "first (baseline" not in one_judge
+    assert "longest (baseline" in one_judge
+    both = page(owner, judge=["longest", "first"])
+    assert "first (baseline" in both
+    assert "longest (baseline" in both
+    chess = page(owner, category="chess", split_rule="drop", failed="tie")
+    assert "Only comparisons where category is “chess”." in chess
+    assert "the comparison is left out" in chess
+    assert "counts as a tie, and as failed all the same" in chess
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        ({"judge": "nobody"}, "There is no judge “nobody” here."),
+        ({"reviewer": ["ann", "nobody"]}, "There is no reviewer “nobody” here."),
+        ({"category": "go"}, "There is no category “go” here."),
+        ({"candidate_1": "x"}, "There is no candidate “x” here."),
+        ({"aspect": "x"}, "There is no aspect “x” here."),
+        ({"coding": "x"}, "“x” is nothing that “Sides are” can be."),
+        ({"split_rule": "x"}, "“x” is nothing that “Split majorities” can be."),
+        ({"measure": "x"}, "“x” is nothing that “Measure” can be."),
+        ({"since": "yesterday"}, "“Votes from” is no day: write it as 2026-01-31."),
+        ({"since": "2026-02-01", "until": "2026-01-31"}, "The last day is before the first."),
+        ({"candidate_1": "alpha", "candidate_2": "alpha"}, "Choose two different candidates, or one and any other."),
+    ],
+)
+def test_a_filter_that_cannot_be_is_told_in_one_sentence(
+    owner: User, comparison: Comparison, filters: dict[str, str | list[str]], said: str
+) -> None:
+    shown = page(owner, status=422, failed="tie", **filters)
+    assert shown.count(said) == 1
+    assert '<option value="tie" selected>' in shown  # what else was chosen is kept
+
+
+def test_two_candidates_name_one_pair_in_either_order(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    other = make_comparison(evaluation, candidates=("alpha", "gamma"))
+    make_review(make_human(evaluation, "cem"), other, {"clarity": "A"})
+    for one, two in (("alpha", "beta"), ("beta", "alpha")):
+        shown = page(owner, candidate_1=one, candidate_2=two)
+        assert "Only comparisons where candidate_a is “alpha” and candidate_b is “beta”." in shown
+    assert "Only comparisons where candidate is “alpha”." in page(owner, candidate_1="alpha")
+    assert "There are no" not in page(owner, candidate_2="gamma")
+
+
+def test_two_candidates_who_never_met_are_named_together(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    make_comparison(evaluation, candidates=("delta", "gamma"))
+    for second in ("delta", "gamma"):  # of which no comparison has delta as B, and one has gamma
+        shown = page(owner, status=422, candidate_1="alpha", candidate_2=second)
+        assert f"No comparison has candidate_a=alpha and candidate_b={second}." in shown
+        assert "Keys are" not in shown  # the page asks for none
+
+
+def test_what_is_in_force_is_said_and_taken_out_one_by_one(owner: User, comparison: Comparison) -> None:
+    shown = page(owner, reviewer=["ann", "ben"], split_rule="drop", ties="without", seen="nothing", category="")
+    links = [link for link in Links(shown).found if link.startswith(reverse("report", args=["study"]))]
+    assert f"{reverse('report', args=['study'])}?reviewer=ben&split_rule=drop&ties=without" in links
+    assert f"{reverse('report', args=['study'])}?reviewer=ann&reviewer=ben&ties=without" in links
+    assert "People: ann" in shown
+    assert "Split majorities: are left out" in shown
+    assert "People had seen:" not in shown  # it holds anyway
+    assert "<details open>\n    <summary>More filters" in shown
+
+
+def test_tabs_carry_the_filters_to_every_part(owner: User, comparison: Comparison) -> None:
+    links = Links(page(owner, category="math", sort="people", measure="gwet_ac1")).found
+    for part in ("wins", "bias", "people", "judges", "scores"):
+        assert f"{reverse('report_part', args=['study', part])}?category=math" in links
+
+
+def test_a_part_that_is_none_is_not_found(owner: User, evaluation: Evaluation) -> None:
+    client = Client()
+    client.force_login(owner)
+    assert client.get(reverse("report_part", args=["study", "nonsense"])).status_code == 404
+
+
+def test_numbers_stand_with_and_without_ties(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    tied = make_comparison(evaluation, category="math")
+    for person in Rater.objects.filter(kind="human"):
+        make_review(person, tied, {"clarity": "tie"})
+    make_judge_verdicts(tied, as_stored={"clarity": "tie"}, swapped={"clarity": "tie"})
+    assert "Weighted kappa" in page(owner)
+    without = page(owner, ties="without")
+    assert "Weighted kappa" not in without
+    assert "Prevalence" in without
+    assert '<td class="number">50%<sup' in without  # dropped: one of two
+
+
+def test_the_overview_is_sorted_by_what_was_asked(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    """The judge differs from people on clarity and agrees with them on depth."""
+    make_review(make_human(evaluation, "cem"), comparison, {"depth": "B"})
+    make_judge_verdicts(comparison, judge="first", as_stored={"depth": "B", "clarity": "B"})
+
+    def aspects(shown: str) -> list[str]:
+        about = ("#aspect-clarity", "#aspect-depth")
+        return list(dict.fromkeys(link for link in Links(shown).found if link in about))
+
+    assert aspects(page(owner)) == ["#aspect-clarity", "#aspect-depth"]
+    assert aspects(page(owner, sort="judge")) == ["#aspect-depth", "#aspect-clarity"]
+
+
+def test_one_aspect_can_be_looked_at_alone(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
+    make_review(make_human(evaluation, "cem"), comparison, {"depth": "B"})
+    shown = page(owner, aspect="depth")
+    assert 'id="aspect-depth"' in shown
+    assert 'id="aspect-clarity"' not in shown
+
+
+def test_every_reason_stands_once_below_its_table(owner: User, comparison: Comparison) -> None:
+    shown = page(owner)
+    listed = shown.partition('<ol class="report-notes">')[2].partition("</ol>")[0]
+    assert listed.count("&lt; 40).") == 1
+
+
+def test_a_category_of_which_a_reviewer_may_see_nothing_is_an_error_of_the_form(
+    evaluation: Evaluation, comparison: Comparison
+) -> None:
+    user = make_member(evaluation, Role.REVIEWER, "rea")
+    assert "No comparison has category=math" in page(user, status=422, category="math")
+
+
+def test_reviews_that_saw_the_judge_first_are_shown_apart(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    make_review(make_human(evaluation, "cem"), comparison, {"clarity": "B"}, blind=False)
+    shown = page(owner)
+    assert "1 saw the judge first" in shown
+    assert "majority of these people" in shown
+
+
+def test_imported_verdicts_without_any_review_make_a_report(owner: User, evaluation: Evaluation) -> None:
+    made = make_comparison(evaluation)
+    make_imported_votes(made, "ann", {"overall": "A"})
+    make_imported_votes(made, "label", {"overall": "A"}, kind="gold")
+    make_judge_verdicts(made, as_stored={"overall": "A"}, swapped=CallState.UNREADABLE.value)
+    shown = page(owner)
+    assert "1 imported vote" in shown
+    assert "1 unreadable" in shown
+
+
+def test_aspects_without_any_verdict_are_named_in_one_line(owner: User, evaluation: Evaluation) -> None:
+    make_review(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})
+    assert "Nobody has a verdict yet on Helpfulness, Factuality, Depth, Engagement, Safety." in page(owner)
+
+
+def test_an_empty_report_says_how_to_fill_it(owner: User, evaluation: Evaluation) -> None:
+    assert "No comparisons yet" in page(owner)
+    make_comparison(evaluation)
+    assert "No verdicts yet" in page(owner)
+
+
+def test_a_reviewer_reads_numbers_over_what_they_reviewed_alone(evaluation: Evaluation, comparison: Comparison) -> None:
+    user = make_member(evaluation, Role.REVIEWER, "rea")
+    assert "Nothing to report to you yet" in page(user)
+    own = make_comparison(evaluation)
+    rater = make_human(evaluation, "rea")
+    rater.user = user
+    rater.save()
+    make_review(rater, own, {"clarity": "B"})
+    make_judge_verdicts(own, as_stored={"clarity": "B"}, swapped={"clarity": "B"})
+    shown = page(user)
+    assert "over the 1 comparison that you have reviewed" in shown
+    assert "on 1 of 1 comparison (100%)" in shown
+
+
+def test_where_judges_are_never_shown_a_reviewer_reads_of_people_alone(
+    owner: User, evaluation: Evaluation, comparison: Comparison
+) -> None:
+    evaluation.reveal = Reveal.NEVER
+    evaluation.save()
+    user = make_member(evaluation, Role.REVIEWER, "rea")
+    rater = make_human(evaluation, "rea")
+    rater.user = user
+    rater.save()
+    make_review(rater, comparison, {"clarity": "A"})
+    shown = page(user)
+    assert "longest" not in shown
+    assert "Each person" in shown
+    assert "longest" in page(owner)
+    assert "longest" not in page(user, judge="longest").partition("<main")[2]
+
+
+def test_it_costs_the_same_queries_however_much_there_is(owner: User, evaluation: Evaluation) -> None:
+    def cost() -> int:
+        page(owner)  # the first time it is put on record which few comparisons it is on
+        with CaptureQueriesContext(connection) as queries:
+            page(owner)
+        return len(queries)
+
+    def more() -> None:
+        made = make_comparison(evaluation, category="math")
+        make_review(make_human(evaluation), made, {"clarity": "A"})
+        make_judge_verdicts(made, as_stored={"clarity": "A"})
+
+    more()
+    few = cost()
+    for _ in range(4):
+        more()
+    assert cost() == few
+
+
+def test_a_report_that_nothing_changed_is_remembered(
+    owner: User, comparison: Comparison, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "report"}
+    settings.CACHES = {**settings.CACHES, "reports": local}
+    page(owner)  # that it was looked at is put on record, which is a change
+    first = page(owner)
+    monkeypatch.setattr("evaluations.reports.selectors.build_report", None)
+    assert "Agreement with ties" in first
+    assert "Cohen’s kappa without ties" in page(owner, measure="cohen_kappa", ties="without")

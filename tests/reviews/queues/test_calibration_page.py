@@ -1,0 +1,135 @@
+"""Calibration as its people see it: nothing known before the end, then every difference."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain.choices import Choice
+from evaluations.domain.roles import Role
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
+from evaluations.models.queues import Round
+from evaluations.models.users import User
+from evaluations.reviews.queues.calibration import create_calibration
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.verdicts import ALL_A, SIX_ASPECT_KEYS, make_imported_votes, make_review
+
+pytestmark = pytest.mark.django_db
+GOLD = "gold-standard-of-ada"
+
+
+@pytest.fixture
+def owner() -> User:
+    return make_user("olive")
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    evaluation = make_evaluation(owner, slug="study")
+    for choice in (Choice.A, Choice.B):
+        make_imported_votes(make_comparison(evaluation), GOLD, dict.fromkeys(SIX_ASPECT_KEYS, choice), kind="gold")
+    make_comparison(evaluation)
+    return evaluation
+
+
+@pytest.fixture
+def made(evaluation: Evaluation) -> Round:
+    return create_calibration(evaluation, name="Calibration", size=2, user=None)
+
+
+@pytest.fixture
+def rater(evaluation: Evaluation, client: Client) -> Rater:
+    user = make_member(evaluation, Role.REVIEWER, "anneliese")
+    client.force_login(user)
+    return Rater.objects.create(evaluation=evaluation, kind="human", name="anneliese", user=user)
+
+
+def review_all(made: Round, rater: Rater, most: int = 2) -> None:
+    for pick in made.picks.order_by("place")[:most]:
+        make_review(rater, pick.item.comparison, ALL_A)
+
+
+def test_a_reviewer_meets_calibration_first_and_is_told_where_they_are(
+    client: Client, made: Round, rater: Rater
+) -> None:
+    first = made.picks.get(place=1).item.comparison_id
+    answer = client.get(reverse("review", args=["study"]), follow=True)
+    assert answer.redirect_chain[-1][0] == reverse("review_comparison", args=["study", first])
+    assert "Calibration: 1 of 2." in answer.content.decode()
+
+
+def test_nothing_known_stands_on_any_page_before_the_round_is_finished(
+    client: Client, made: Round, rater: Rater
+) -> None:
+    review_all(made, rater, most=1)
+    pages = [reverse("calibration", args=["study", made.pk]), reverse("report", args=["study"])]
+    for pick in made.picks.all():
+        pages += [
+            reverse(name, args=["study", pick.item.comparison_id]) for name in ("comparison", "review_comparison")
+        ]
+    for address in pages:
+        answer = client.get(address, follow=True)
+        assert GOLD not in answer.content.decode(), address
+        assert "Known</th>" not in answer.content.decode(), address
+    assert "1 of 2 done" in client.get(pages[0]).content.decode()
+
+
+def test_after_the_last_one_the_result_is_shown_once_with_every_difference(
+    client: Client, made: Round, rater: Rater
+) -> None:
+    """Known are A and B, chosen A and A: of twelve choices six agree, and six differ."""
+    review_all(made, rater)
+    address = reverse("calibration", args=["study", made.pk])
+    answer = client.get(reverse("review", args=["study"]))
+    assert (answer.status_code, answer.headers["Location"]) == (302, address)
+    text = client.get(address).content.decode()
+    assert "6 of 12 choices agree." in text
+    assert "50.0%" in text
+    assert text.count('data-label="You chose"') == 6
+    assert client.get(reverse("review", args=["study"])).headers["Location"] != address
+
+
+def test_the_owner_sees_everyone_and_each_persons_differences(
+    client: Client, owner: User, made: Round, rater: Rater
+) -> None:
+    review_all(made, rater)
+    client.force_login(owner)
+    address = reverse("calibration", args=["study", made.pk])
+    text = client.get(address).content.decode()
+    assert "not begun" in text
+    assert "2 of 2" in text
+    person = client.get(address, {"person": rater.pk}).content.decode()
+    assert person.count('data-label="Chosen"') == 6
+    assert client.get(address, {"person": "x"}).status_code == 404
+
+
+def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluation, made: Round, rater: Rater) -> None:
+    review_all(made, rater)
+    client.force_login(make_member(evaluation, Role.REVIEWER, "ben"))
+    text = client.get(reverse("calibration", args=["study", made.pk]), {"person": rater.pk}).content.decode()
+    assert "0 of 2 done" in text
+    assert "anneliese" not in text
+
+
+def test_an_owner_makes_one_of_those_with_known_labels(client: Client, owner: User, evaluation: Evaluation) -> None:
+    client.force_login(owner)
+    address = reverse("calibration_new", args=["study"])
+    assert "2 comparisons here have a known label" in client.get(address).content.decode()
+    assert client.post(address, {"name": "Start", "size": 2, "seed": 0}).status_code == 302
+    assert Round.objects.get(name="Start").picks.count() == 2
+    for wrong in ({"name": "Both", "size": 1, "comparisons": "1", "seed": 0}, {"name": "None", "seed": 0}):
+        assert "Say either how many" in client.post(address, wrong).content.decode()
+    assert (
+        "is not the number of a comparison"
+        in client.post(address, {"name": "Word", "comparisons": "one", "seed": 0}).content.decode()
+    )
+
+
+def test_the_people_page_tells_those_who_see_all_what_each_has_done(
+    client: Client, owner: User, made: Round, rater: Rater
+) -> None:
+    review_all(made, rater)
+    address = reverse("people", args=["study"])
+    assert "Time each" not in client.get(address).content.decode()
+    client.force_login(owner)
+    assert "50.0%" in client.get(address).content.decode()
