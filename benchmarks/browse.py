@@ -45,6 +45,7 @@ from benchmarks.large_study import SLUG, make_large_study
 from evaluations.comparisons.search.services import COMPARISONS_PER_BLOCK, continue_indexing, schedule_indexing
 from evaluations.domain.roles import Role
 from evaluations.members.services import set_role
+from evaluations.models import transactions
 from evaluations.models.bulk import insert_many, refresh_statistics
 from evaluations.models.comparisons import Comparison, Query, Response, Tag, Tagging
 from evaluations.models.rubrics import Aspect
@@ -138,7 +139,7 @@ def hurry() -> None:
     """Nobody waits beside it, and what a loss of power takes is made again."""
     COMPARISONS_PER_BLOCK.update(dict.fromkeys(COMPARISONS_PER_BLOCK, INDEXED_AT_ONCE))
     if connection.vendor == "sqlite":
-        write_pause_seconds = lambda seconds: 0.0
+        transactions.write_pause_seconds = lambda seconds: 0.0
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA synchronous=OFF")
             cursor.execute("PRAGMA cache_size=-2000000")

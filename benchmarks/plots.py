@@ -104,9 +104,11 @@ def pictures(times: int) -> dict[str, float]:
     assert spec is not None
     own_process = median(timed(render_image, spec, "svg")[0] for _ in range(times))
     in_one = (
-        "import json, resource, sys, time; from evaluations.charts.image_renderer import render_in_this_process; spec = json.load(sys.stdin);"
+        "import json, resource, sys, time; from evaluations.charts.image_renderer import "
+        "render_in_this_process; spec = json.load(sys.stdin);"
         "times = []\n"
-        "for _ in range(6): began = time.perf_counter(); render_in_this_process(spec, 'svg'); times.append(time.perf_counter() - began)\n"
+        "for _ in range(6): began = time.perf_counter(); render_in_this_process(spec, 'svg'); "
+        "times.append(time.perf_counter() - began)\n"
         "print(json.dumps([times[0], sorted(times[1:])[2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
     )
     asked = {"input": json.dumps(spec), "capture_output": True, "text": True, "cwd": ROOT, "check": True}

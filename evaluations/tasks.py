@@ -93,7 +93,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
     A process that is at this run already passes the message on: it may be meant for another.
     """
-    from evaluations.judges.calls.live_worker import work_run_calls  # noqa: PLC0415 - openai takes half a second to import, on every start
+    from evaluations.judges.calls.live_worker import work_run_calls  # noqa: PLC0415 - openai is slow to import
 
     me = object()
 

@@ -11,9 +11,16 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test import Client
 from hypothesis import settings
 
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.packed_votes import assert_packed_votes_match
+from tests.factories.verdicts import make_judge_rater
 from tests.helpers.running_product import Product, environment_for, own_database, start, stop
 
 
@@ -90,8 +97,8 @@ def kept(settings: LazySettings, tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.fixture(autouse=True)
 def nothing_known_of_servers() -> None:
     """What a process learned of a server: another test may have one at the same address."""
-    for module, name in (("cut_prompts", "KNOWN"), ("answering", "SLOTS_TOLD")):
-        if loaded := sys.modules.get(f"evaluations.services.judging.{module}"):
+    for module, name in (("prompt_truncation", "WATCHES"), ("live_worker", "REPORTED_SLOTS")):
+        if loaded := sys.modules.get(f"evaluations.judges.calls.{module}"):
             getattr(loaded, name).clear()
 
 
@@ -103,3 +110,23 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     sent: list[tuple[int, ...]] = []
     monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
     return sent
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    """One whose reviewers are shown the judge “longest wins”. Tests of other pages make their own."""
+    evaluation = make_evaluation()
+    return change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation, "longest wins").judge}, user=None)
+
+
+@pytest.fixture
+def person(evaluation: Evaluation) -> User:
+    return make_member(evaluation, Role.REVIEWER)
+
+
+@pytest.fixture
+def browser(person: User) -> Client:
+    """That person's, signed in."""
+    client = Client()
+    client.force_login(person)
+    return client

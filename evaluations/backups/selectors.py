@@ -154,11 +154,11 @@ MATCHED_MODELS: Final = (User, Endpoint, Price, Evaluation, Membership)
 
 def list_references(table: BackupTable) -> "Iterator[tuple[int, type[models.Model]]]":
     """Positions of the columns that hold ids, with the table each refers to. The row's own id is included."""
-    for place, field in enumerate(table.fields):
-        if field.primary_key:
+    for place, column in enumerate(table.fields):
+        if column.primary_key:
             yield place, table.model
-        elif isinstance(field, models.ForeignKey):
-            yield place, field.related_model
+        elif isinstance(column, models.ForeignKey):
+            yield place, column.related_model
 
 
 BACKUP_KIND: Final = "judgeweb backup"

@@ -151,7 +151,8 @@ def describe_chart(title: str, estimates: Sequence[PlottedEstimate], quantity: Q
     highest = max(drawn, key=lambda one: one.value or 0)
     lowest = min(drawn, key=lambda one: one.value or 0)
     return (
-        f"{title}. {len(drawn)} numbers, from {describe_point(lowest, quantity)} to {describe_point(highest, quantity)}. "
+        f"{title}. {len(drawn)} numbers, from {describe_point(lowest, quantity)} to "
+        f"{describe_point(highest, quantity)}. "
         "The table below has them all."
     )
 

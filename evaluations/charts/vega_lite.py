@@ -149,7 +149,8 @@ def build_legend(names: Sequence[str]) -> Json | None:
         return None
     return {
         "columns": {
-            "expr": f"narrow ? {count_legend_columns(names, NARROW_PIXELS)} : {count_legend_columns(names, WIDE_PIXELS)}"
+            "expr": f"narrow ? {count_legend_columns(names, NARROW_PIXELS)} : "
+            "{count_legend_columns(names, WIDE_PIXELS)}"
         },
         # In the middle, as beside rows: two judges, or two pairs of them, often differ at the end of their names only.
         "labelExpr": "truncate(datum.label, narrow ? 28 : 38, 'center')",

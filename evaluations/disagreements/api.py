@@ -1,4 +1,4 @@
-"""list_disagreements, list_mentions, get_disagreement and the pages record disclosures by hand: visibility does it in the doors part."""
+"""Endpoints of disagreements, their discussion and mentions."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -119,7 +119,8 @@ def refuse_unseen_resolution(standing: Adjudication | None, version: int, given:
         raise ResolvedElsewhere(f"The adjudication was withdrawn meanwhile, so {given} was not stored. Look again.")
     if standing is not None and standing.version != version:
         raise ResolvedElsewhere(
-            f"{standing.user.username} settled this as “{spell_choice(standing.choice)}” meanwhile (“{standing.reason}”), "
+            f"{standing.user.username} settled this as “{spell_choice(standing.choice)}” meanwhile "
+            f"(“{standing.reason}”), "
             f"so {given} was not stored. Look at theirs, then decide again."
         )
 

@@ -46,7 +46,7 @@ EXAMPLE_DESCRIPTION: Final = (
     "or unsafe on purpose. Review a few, then see in the report where the judge “longest” is fooled. "
     "The guidelines on the review page say what else to try."
 )
-EXAMPLE_FOLDER: Final = Path(__file__).parent.parent / "example"
+EXAMPLE_FOLDER: Final = Path(__file__).parent / "example"
 BASELINE_SECONDS: Final = 10.0
 # Two example reviewers have been there; one more review of everything is wanted: yours.
 REVIEWS_WANTED: Final = 3

@@ -136,7 +136,8 @@ def refuse_office(entries: Sequence[str] | dict[str, zipfile.ZipInfo], name: str
 def refuse_entry(entry: str, name: str, *, is_link: bool) -> None:
     if OUTSIDE.match(entry):
         raise InputRefused(
-            f"{name} holds an entry that points outside of it (“{display_entry(entry)}”). Nothing of it was read: make it anew."
+            f"{name} holds an entry that points outside of it (“{display_entry(entry)}”). Nothing of "
+            "it was read: make it anew."
         )
     if is_link:
         raise InputRefused(f"{name} holds a link (“{display_entry(entry)}”): make it anew with the files themselves.")

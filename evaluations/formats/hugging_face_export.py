@@ -224,7 +224,6 @@ def card_feature(name: str, kind: pa.DataType) -> list[str]:
 def write_hugging_face(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    pass
 
     return dataset_folder_zip(
         cast("Iterable[LabelledRow]", rows),

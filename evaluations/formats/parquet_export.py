@@ -287,7 +287,6 @@ def key_value_entries(told: Mapping[str, Any], key: str, value: str) -> list[dic
 def write_parquet(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    pass
 
     return parquet_bytes(cast("Iterable[ExportedRow]", rows), tally)
 

@@ -337,7 +337,7 @@ def forecast_pairs(importing: Import, checked: CheckResult, foreseen: PairForeca
 
 
 def record_check_progress(importing: Import, checked: CheckResult) -> None:
-    """Record how many rows were checked. Raises ImportStopped when cancelled, CheckInterrupted when the process stops."""
+    """Record how many rows were checked. Raises ImportStopped or CheckInterrupted where checking must end."""
     if importing.pk:
         renew_import_claim(importing, ImportState.CHECKING, rows_read=checked.read)
         if PROCESS_STOPPING.is_set():

@@ -130,7 +130,8 @@ def mark_replacement(added: EntryAddition, response: ResponseSketch, stored: Seq
         )
     if old.pk in find_used_in_batch(added):
         raise RowRefused(
-            f"{describe_conflict(response, where)}. The other cannot be replaced: it was judged, reviewed, scored, discussed, "
+            f"{describe_conflict(response, where)}. The other cannot be replaced: it was judged, "
+            "reviewed, scored, discussed, "
             "reserved or exported already"
         )
     response.replaces = (response.candidate.name, old.sha256)

@@ -185,7 +185,8 @@ def describe_later_duplicates(importing: Import) -> str:
     named = [f"{one.pk} ({one.file_name})" for one in found[:MAX_NAMED_IMPORTS]]
     more = [f"{len(found) - len(named)} more"] if len(found) > len(named) else []
     return (
-        f"Rows of {'import' if len(found) == 1 else 'imports'} {join_import_names([*named, *more])} were here already, or "
+        f"Rows of {'import' if len(found) == 1 else 'imports'} {join_import_names([*named, *more])} "
+        "were here already, or "
         "skipped: if that was for this file's rows, import theirs again."
     )
 

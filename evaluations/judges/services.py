@@ -167,7 +167,8 @@ def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
 def refuse_invalid_baseline(judge: Judge) -> None:
     if judge.model not in BASELINE_RULES:
         raise InputRefused(
-            f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules {', '.join(BASELINE_RULES)}: "
+            f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules "
+            f"{', '.join(BASELINE_RULES)}: "
             "baselines that are no LLM."
         )
     assert judge.rubric_version is not None

@@ -58,30 +58,6 @@ from evaluations.llm.server_detection import GetPage, PostPage, ServerPage
 from evaluations.llm.token_usage import parse_usage
 from evaluations.net.addresses import check_base_url, check_key_variable
 
-__all__ = [
-    "Answer",
-    "Ask",
-    "FormatRefused",
-    "LLMError",
-    "QuotaUsedUp",
-    "RecordOnCall",
-    "Request",
-    "Retry",
-    "Server",
-    "SettingRefused",
-    "StopRun",
-    "TimedOut",
-    "Usage",
-    "answer_from",
-    "base_url_of",
-    "connected",
-    "error_from",
-    "error_of",
-    "flawed_from",
-    "key_of",
-    "retry_after",
-]
-
 HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
 
 CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a host that is there answers sooner, however long its model takes

@@ -131,7 +131,10 @@ def add_remedy(why: str) -> str:
 
 
 def wrong_address_error(server: Server, why: str) -> str:
-    return f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in /v1. {server_sentence(why)}"
+    return (
+        f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in "
+        f"/v1. {server_sentence(why)}"
+    )
 
 
 # ---- limits ----------------------------------------------------------------------------------

@@ -116,7 +116,8 @@ def validate_score(asked: AspectSpec, given: float) -> float:
     value = snap_to_scale(asked, given)
     if value is None:
         raise InputRefused(
-            f"The score for {asked.name} must be {format_range(asked)}, not {format_number_field(given)}: nothing was stored yet."
+            f"The score for {asked.name} must be {format_range(asked)}, not "
+            f"{format_number_field(given)}: nothing was stored yet."
         )
     return value
 

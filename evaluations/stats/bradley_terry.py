@@ -141,7 +141,8 @@ def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:
         return apart
     ahead = unbeaten_candidates(table)
     return (
-        f"In every comparison of the two groups {list_candidates(names, ahead)} won against {list_candidates(names, ~ahead)}: no scores "
+        f"In every comparison of the two groups {list_candidates(names, ahead)} won against "
+        f"{list_candidates(names, ~ahead)}: no scores "
         "lie far enough apart for that."
     )
 
@@ -174,7 +175,10 @@ def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
     if len(found) == table.candidates:
         return None
     together = membership_mask(found, table.candidates)
-    return f"No comparison, direct or through others, leads from {list_candidates(names, together)} to {list_candidates(names, ~together)}."
+    return (
+        f"No comparison, direct or through others, leads from {list_candidates(names, together)} "
+        f"to {list_candidates(names, ~together)}."
+    )
 
 
 def list_candidates(names: Sequence[str], chosen: BoolArray) -> str:

@@ -100,7 +100,8 @@ def agreement_range(held: Sequence[AspectAgreement]) -> str:
         return f"agrees with {least.against} on {low} of {of} {each}."
     low, high = percent_with_interval(least.numbers.agreement), percent_with_interval(most.numbers.agreement)
     return (
-        f"agrees with {least.against} on {low} of {comparisons_phrase(least.numbers.n)} for {least.aspect.lower()}, where it "
+        f"agrees with {least.against} on {low} of {comparisons_phrase(least.numbers.n)} for "
+        f"{least.aspect.lower()}, where it "
         f"agrees least, to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
     )
 
@@ -121,7 +122,8 @@ def reviewer_comparison_sentences(
     ((aspect, one),) = compared.items()
     level = by_aspect[aspect].ceiling.s1
     return [
-        f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a reviewer on {percent_with_interval(level.people)}, "
+        f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a "
+        f"reviewer on {percent_with_interval(level.people)}, "
         f"n = {level.n:,} vote{'s' * (level.n != 1)}: {claim_phrase(one)}."
     ]
 
@@ -129,7 +131,10 @@ def reviewer_comparison_sentences(
 def claim_phrase(one: SimultaneousDifference) -> str:
     if one.claim is Claim.NONE:
         return "difference not significant" if one.rule else f"difference not tested. {one.why}".rstrip(".")
-    return f"{one.claim} reviewers by {difference_in_points(one)} ({'simultaneous ' if one.ci95 else ''}{within_phrase(one)})"
+    return (
+        f"{one.claim} reviewers by {difference_in_points(one)} "
+        f"({'simultaneous ' if one.ci95 else ''}{within_phrase(one)})"
+    )
 
 
 def within_phrase(one: SimultaneousDifference) -> str:

@@ -147,7 +147,8 @@ def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     names, cluster = [one.name.lower() for one in scores.values()], next(iter(scores.values())).cluster
     clusters = len(np.unique(cluster))
     yield (
-        f"Scores of {count_phrase(responses, 'single response')} in {count_phrase(clusters, 'cluster')} on {join_words(names)} were "
+        f"Scores of {count_phrase(responses, 'single response')} in "
+        f"{count_phrase(clusters, 'cluster')} on {join_words(names)} were "
         f"compared."
     )
 
@@ -240,7 +241,8 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
     choosing = sorted(set().union(*(one.choosing for one in facts.values())))
     if choosing:
         yield (
-            f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each order; orders that "
+            f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each "
+            "order; orders that "
             "differ make a tie."
         )
     if judges and any(one.panels for one in facts.values()):
@@ -256,7 +258,10 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
     failures = max(one.failures for one in facts.values())
     if failures:
         became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
-        yield f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts that are missing for that were {became}."
+        yield (
+            f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts that are missing "
+            f"for that were {became}."
+        )
     silent = sorted({name for one in facts.values() for name in one.unanswered} - judges)
     if silent:
         yield f"Of {join_words(silent)} no call was answered."

@@ -18,7 +18,8 @@ FAILED: Final = {
 SEEN: Final = {
     SeenRule.NOTHING: "People's votes count that were given before the judge was seen, and imported ones.",
     SeenRule.BLIND: "Only votes of people count that are known to have been given before the judge was seen.",
-    SeenRule.JUDGE: "Only votes of people count that were given after the judge was seen: they are no independent check.",
+    SeenRule.JUDGE: "Only votes of people count that were given after the judge was seen: they are no independent "
+    "check.",
 }
 CODING: Final = {
     SideCoding.CANDIDATE: "A is the candidate whose name sorts first, wherever its response was shown.",

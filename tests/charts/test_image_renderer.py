@@ -17,7 +17,8 @@ SPEC = make_every_chart(PAPER_THEME)[0].spec or {}
 
 def test_a_picture_is_drawn_in_a_process_of_its_own() -> None:
     asked = (
-        "import sys; from tests.charts.test_image_renderer import SPEC; from evaluations.charts.image_renderer import render_image;"
+        "import sys; from tests.charts.test_image_renderer import SPEC; from "
+        "evaluations.charts.image_renderer import render_image;"
         "assert render_image(SPEC, 'svg').startswith(b'<svg '); sys.exit('vl_convert' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", asked], cwd=PROJECT_ROOT, check=False).returncode == 0

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # Logical databases of a Redis server, so that two products at once do not take each other's messages.
 _redis_databases = itertools.cycle(range(1, 16))
 

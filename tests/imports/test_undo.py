@@ -446,7 +446,6 @@ def test_it_is_hidden_at_once_and_gone_later(evaluation: Evaluation) -> None:
 
 
 def test_an_interrupted_undo_goes_on(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    pass
 
     before = everything()
     importing = import_rows(evaluation, *(comparison_row(f"q{n}") for n in range(20)))

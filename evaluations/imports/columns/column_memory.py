@@ -39,7 +39,7 @@ def reading_of_mapping(known: ColumnMapping) -> ReadOptions:
 
 
 def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, reading: ReadOptions) -> ReadOptions:
-    """The read options with the remembered mapping of these columns, unless others are asked for. Raises NamesMissing."""
+    """The read options with the remembered mapping of these columns. Raises NamesMissing."""
     is_asked = reading.mapping or reading.choices or set(reading.constants) - set(SINGLE_FILE_FIELDS)
     if reading.format != FileFormat.AUTO or is_asked or reading.as_it_is:
         return reading

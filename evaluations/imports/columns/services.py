@@ -104,7 +104,7 @@ def preview_mapping(importing: Import, told: ReadOptions) -> MappingPreview:
 
 
 def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> bool:
-    """Read the file by this mapping, also later files with the same columns. Returns whether a worker has to check it."""
+    """Read this and later files with these columns by the mapping. Returns whether a worker has to check it."""
     refuse_archived_evaluation(importing.evaluation)
     tried = preview_mapping(importing, told)
     if tried.refused:

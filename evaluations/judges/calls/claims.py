@@ -337,6 +337,7 @@ def stop_or_wait_for_budget(bout: WorkSession, next_call: ClaimedCall) -> ClaimR
     stop_run(
         run,
         f"The budget is used up: USD {format_exact_usd(run.spent)} of {format_exact_usd(run.budget or 0)} are spent, "
-        f"and the next request may cost {format_exact_usd(next_call.reserved)}. Give the run a larger budget and resume it.",
+        f"and the next request may cost {format_exact_usd(next_call.reserved)}. Give the run a larger "
+        "budget and resume it.",
     )
     return ClaimResult()

@@ -355,7 +355,8 @@ def describe_price_basis(judge: Judge, price: Price | None, is_batch: bool) -> s
     part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
     origin = f"List price, {price.source}. " if price.source else ""
     return origin + (
-        f"A million tokens cost USD {format_exact_usd(price.tokens_in)} in and {format_exact_usd(price.tokens_out)} out{part}; "
+        f"A million tokens cost USD {format_exact_usd(price.tokens_in)} in and "
+        f"{format_exact_usd(price.tokens_out)} out{part}; "
         "cached ones are counted as others."
     )
 

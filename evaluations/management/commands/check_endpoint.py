@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluations.judges.endpoints.handshake import (  # noqa: PLC0415 - openai takes half a second to import
+        from evaluations.judges.endpoints.handshake import (  # noqa: PLC0415 - importing openai takes half a second
             find_endpoint_by_name,
             perform_handshake,
             server_for_check,

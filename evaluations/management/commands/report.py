@@ -216,7 +216,10 @@ def vote_remarks(aspect: AspectReport) -> Iterator[str]:
     for judge, later in aspect.after_reveal.items():
         if later.changed.n:
             to_judge = f"{later.to_judge:,} to its choice"
-            yield f"changed after {judge} was revealed: {format_percent(later.changed)} of {later.changed.n:,}, {to_judge}"
+            yield (
+                f"changed after {judge} was revealed: {format_percent(later.changed)} of "
+                f"{later.changed.n:,}, {to_judge}"
+            )
 
 
 def comparison_count(number: int) -> str:

@@ -39,8 +39,10 @@ class Command(BaseCommand):
                 price = set_price_from_options(endpoint, options)
                 origin = f" List price {price.source}." if price.source else ""
                 self.stdout.write(
-                    f"{price}: USD {format_exact_usd(price.tokens_in)} in, {format_exact_usd(price.tokens_cached)} cached and "
-                    f"{format_exact_usd(price.tokens_out)} out a million tokens; {price.batch_percent} % by the Batch API."
+                    f"{price}: USD {format_exact_usd(price.tokens_in)} in, "
+                    f"{format_exact_usd(price.tokens_cached)} cached and "
+                    f"{format_exact_usd(price.tokens_out)} out a million tokens; "
+                    f"{price.batch_percent} % by the Batch API."
                     f"{origin}"
                 )
         except InputRefused as refused:

@@ -420,10 +420,9 @@ def test_a_round_that_makes_no_sense_is_refused_in_words(
 ) -> None:
     comparisons(evaluation, 2)
     by_random(evaluation, 1, "taken")
+    usual: dict[str, Any] = {"name": "new", "size": 1, "strategy": SelectionMethod.RANDOM, "user": None}
     with pytest.raises(InputRefused, match=said):
-        create_queue(
-            evaluation, **{"name": "new", "size": 1, "strategy": SelectionMethod.RANDOM, "user": None, **asked}
-        )  # type: ignore[arg-type]
+        create_queue(evaluation, **(usual | asked))
     assert Round.objects.count() == 1
 
 
