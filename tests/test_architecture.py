@@ -1,282 +1,170 @@
-"""Imports point down the house, never up, never sideways: read from the source, not from promises."""
+"""Imports go down the layers and along the written arrows: read from the source of every file."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "evaluations"
+PACKAGE: Final = Path(__file__).parent.parent / "evaluations"
 
-# Which rooms of ours each room may import, itself left out.
-MAY_IMPORT: dict[str, set[str]] = {
-    "domain": set(),
-    "stats": {"domain"},
-    "judge": {"domain"},
-    "formats": {"domain"},
-    "rendering": {"domain"},
-    "figures": {"domain", "stats"},
-    "outside": {"domain"},
-    "models": {"domain"},
-    "services": {"domain", "stats", "judge", "formats", "rendering", "figures", "outside", "models"},
-    "tasks": {"domain", "services", "models"},
-    "access": {"domain", "models"},
-    "forms": {"domain", "models", "access", "services"},
-    "templatetags": {"domain", "judge", "rendering", "models"},
-    "web": {"domain", "access", "models", "forms", "services", "tasks"},
-    "api": {"domain", "access", "models", "forms", "services", "tasks"},
-    "management": {"domain", "access", "models", "forms", "services", "tasks"},
-    "apps": set(),
+# From the bottom up: a package imports only from layers below its own.
+LAYERS: Final[tuple[set[str], ...]] = (
+    {"domain"},
+    {"stats", "formats", "rendering", "replies", "net"},
+    {"charts", "judge_prompts", "llm"},
+    {"models"},
+    {"audit", "access", "rendered_texts", "templatetags"},
+    {"verdicts", "jobs"},
+    {"visibility"},
+    {"web", "api"},
+)
+PURE: Final = set().union(*LAYERS[:3])  # know neither Django nor the database
+FEATURES: Final = {
+    "evaluation_settings",
+    "members",
+    "rubrics",
+    "imports",
+    "comparisons",
+    "judges",
+    "reviews",
+    "disagreements",
+    "reports",
+    "exports",
+    "backups",
+    "webhooks",
 }
-# Whom a room may import from outside, where DESIGN says "only".
-ONLY_IMPORTER = {
-    "openai": {"outside"},
-    "ninja": {"api"},
-    "httpx": {"outside"},
-    "httpx2": {"outside"},
-    "celery": {"tasks"},
-    "numpy": {"stats", "services"},
+# A feature may use the services and selectors of another one along these arrows only.
+ARROWS: Final = {
+    "rubrics": {"evaluation_settings"},
+    "judges": {"evaluation_settings", "rubrics"},
+    "reviews": {"rubrics"},
+    "members": {"reviews"},
+    "disagreements": {"reviews"},
+    "comparisons": {"reviews", "reports"},
+    "imports": {"comparisons", "rubrics"},
+    "backups": {"comparisons", "members"},
+    "exports": {"backups", "comparisons", "reports"},
+    "webhooks": {"disagreements", "judges", "reviews"},
+}
+PUBLIC_MODULES: Final = {"services", "selectors"}
+# On top of the features: these may use any of them.
+OVER_FEATURES: Final = {"overview", "examples", "operations", "management", "tasks"}
+# What collects the pages and endpoints. Nothing else imports a page, a form or an endpoint of another package.
+COLLECTORS: Final = {"urls", "api_site", "api_urls", "context_processors"}
+DOORS: Final = {"views", "forms", "api", "urls"}
+# Third-party packages that only some of ours may import.
+ONLY_IMPORTED_BY: Final = {
+    "openai": {"llm"},
+    "httpx2": {"llm", "net"},
+    "ninja": {"api", "api_site", "api_urls", *FEATURES, "overview"},
+    "celery": {"tasks", "jobs"},
     "latex2mathml": {"rendering"},
     "markdown_it": {"rendering"},
     "mdit_py_plugins": {"rendering"},
     "nh3": {"rendering"},
     "pygments": {"rendering"},
-    "pydantic": {"judge", "api"},
-    "re2": {"judge"},
-    "vl_convert": {"figures"},
-    "django_htmx": {"web"},
+    "re2": {"replies"},
+    "vl_convert": {"charts"},
 }
-WITHOUT_DJANGO = {"domain", "stats", "judge", "formats", "rendering", "figures", "outside"}
-# The pipe: a service may import the services before it.
-PIPE = [
-    "announcing",
-    "recording",
-    "pacing",
-    "balloting",
-    "repeating",
-    "crashed_jobs",
-    "preparing.preparing",
-    "preparing.surveying",
-    "preparing.inviting",
-    "preparing.admitting",
-    "preparing.relating",
-    "preparing.slicing",
-    "preparing.tagging",
-    "importing.pairing",
-    "importing.rating",
-    "importing.counting",
-    "importing.flagging",
-    "importing.recounting",
-    "importing.indexing",
-    "importing.adding",
-    "importing.bringing",
-    "importing.scaling",
-    "importing.preferring",
-    "importing.sketching",
-    "importing.foreseeing",
-    "importing.knowing",
-    "importing.naming",
-    "importing.replacements",
-    "importing.second_responses",
-    "importing.scoring",
-    "importing.resolving",
-    "importing.writing",
-    "importing.sweeping",
-    "importing.sampling",
-    "importing.fetching",
-    "importing.mapping",
-    "importing.guessing",
-    "importing.likening",
-    "importing.model_counts",
-    "importing.previewing",
-    "importing.fitting",
-    "importing.importing",
-    "importing.coupling",
-    "judging.pricing",
-    "judging.judging",
-    "judging.archive",
-    "judging.connecting",
-    "judging.finding",
-    "judging.budgeting",
-    "judging.drafting",
-    "judging.selecting",
-    "judging.running",
-    "judging.progressing",
-    "judging.working",
-    "judging.observing",
-    "judging.estimating",
-    "judging.trying",
-    "judging.filing",
-    "judging.recalling",
-    "judging.aspect_answers",
-    "judging.reusing",
-    "judging.rereading",
-    "judging.confirmation",
-    "judging.sharing",
-    "judging.claiming",
-    "judging.cut_prompts",
-    "judging.circuit_breaker",
-    "judging.storing",
-    "judging.lapsing",
-    "judging.ruling",
-    "judging.probing",
-    "judging.conversing",
-    "judging.handshake",
-    "judging.batching",
-    "judging.answering",
-    "judging.attending",
-    "judging.consolidating",
-    "reviewing.tallying",
-    "reviewing.replaced_reviews",
-    "reviewing.typesetting",
-    "reviewing.drawing",
-    "reviewing.guiding",
-    "reviewing.filling",
-    "reviewing.holding",
-    "reviewing.releasing",
-    "reviewing.picking",
-    "reviewing.choosing",
-    "reviewing.seating",
-    "reviewing.assigning",
-    "reviewing.extending",
-    "reviewing.overseeing",
-    "reviewing.posing",
-    "reviewing.calibrating",
-    "reviewing.taking",
-    "reviewing.queueing",
-    "reviewing.saying",
-    "reviewing.revealing",
-    "reviewing.presenting",
-    "reviewing.keeping",
-    "reviewing.marking",
-    "reviewing.arranging",
-    "reviewing.contrasting",
-    "reviewing.stepping",
-    "reviewing.reviewing",
-    "labelling",
-    "adjudicating.prefiltering",
-    "adjudicating.disagreeing",
-    "adjudicating.hearing",
-    "adjudicating.discussing",
-    "adjudicating.adjudicating",
-    "adjudicating.explaining",
-    "adjudicating.retelling",
-    "notifying.subscribing",
-    "notifying.telling",
-    "notifying.delivering",
-    "reporting.browsing",
-    "reporting.noticing",
-    "reporting.scoring",
-    "reporting.tabulating",
-    "reporting.splitting",
-    "reporting.narrowing",
-    "reporting.packing",
-    "reporting.columns",
-    "reporting.versions",
-    "reporting.keeping",
-    "reporting.unpacking",
-    "reporting.deriving",
-    "reporting.voting",
-    "reporting.preferring",
-    "reporting.scoring_votes",
-    "reporting.gathering",
-    "reporting.items",
-    "reporting.weighing",
-    "reporting.grading",
-    "reporting.trusting",
-    "reporting.remembering",
-    "reporting.asking",
-    "reporting.assembling",
-    "reporting.locating",
-    "reporting.looks",
-    "reporting.reporting",
-    "reporting.plotting",
-    "exporting.aliasing",
-    "exporting.unfolding",
-    "exporting.casting",
-    "exporting.collecting",
-    "exporting.judged",
-    "exporting.reviewed",
-    "exporting.labelled",
-    "exporting.listing",
-    "exporting.listing_scores",
-    "exporting.agreeing",
-    "exporting.composing",
-    "exporting.wanting",
-    "exporting.manifesting",
-    "archiving.tables",
-    "archiving.backing_up",
-    "exporting.exporting",
-    "exporting.lasting",
-    "archiving.opening",
-    "archiving.matching",
-    "archiving.restoring",
-    "import_undo",
-    "exemplifying",
-    "examining",
-]
 
 
-# The folders of the pipe, and the room itself: what is imported of them is a module in them.
-STEPS = {""} | {name.partition(".")[0] for name in PIPE if "." in name}
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room_of(path: Path) -> str:
-    inside = path.relative_to(PACKAGE)
-    return inside.parts[0].removesuffix(".py")
+FILES: Final = [path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts]
+MODULES: Final = {module_name(path): path for path in FILES}
 
 
-def imports_of(path: Path) -> Iterator[str]:
+def package_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def layer_of(package: str) -> int | None:
+    return next((number for number, packages in enumerate(LAYERS) if package in packages), None)
+
+
+@cache
+def imports_of(path: Path) -> tuple[str, ...]:
     """Every imported module of a file, imports inside functions included."""
+    return tuple(read_imports(path))
+
+
+def read_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide which room is meant"
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            assert node.level == 0, f"{path}: a relative import hides which package is meant"
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield submodule if submodule in MODULES else node.module or ""
 
 
-FILES = [
-    path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts and path.name != "__init__.py"
-]
+def fault_of(module: str, imported: str) -> str | None:
+    """What is wrong with this import between two packages of ours, or None."""
+    source, target = package_of(module), package_of(imported)
+    if not target or source == target or source in COLLECTORS:
+        return None
+    if target in COLLECTORS:
+        return "only the project's URLconf includes it"
+    if (layer := layer_of(source)) is not None:
+        below = layer_of(target)
+        return None if below is not None and below < layer else "imports go down the layers"
+    if layer_of(target) is not None or target in {"tasks", "apps"}:
+        return None
+    if target in OVER_FEATURES:
+        return None if source in OVER_FEATURES else "it stands above the features"
+    parts = set(imported.split(".")[2:])
+    if parts & DOORS and not parts & PUBLIC_MODULES and source not in OVER_FEATURES:
+        return "pages, forms and endpoints are imported by the URLconf only"
+    if source in OVER_FEATURES:
+        return None
+    if not parts & PUBLIC_MODULES:
+        return "only services and selectors of another feature may be used"
+    return None if target in ARROWS.get(source, set()) else "there is no such arrow between features"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_imports_only_the_rooms_below_it(path: Path) -> None:
-    room = room_of(path)
-    for module in imports_of(path):
-        parts = module.split(".")
-        if parts[0] == "evaluations" and len(parts) > 1 and parts[1] != room:
-            assert parts[1] in MAY_IMPORT[room], f"{path.name} in {room}/ imports {module}"
-        if parts[0] in ONLY_IMPORTER:
-            assert room in ONLY_IMPORTER[parts[0]], f"{path.name} in {room}/ imports {module}"
-        if parts[0] in ("django", "judgeweb"):
-            assert room not in WITHOUT_DJANGO, f"{path.name} in {room}/ imports {module}"
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_what_its_package_may_use(module: str) -> None:
+    package = package_of(module)
+    for imported in imports_of(MODULES[module]):
+        if imported.split(".")[0] == "evaluations":
+            assert (fault := fault_of(module, imported)) is None, f"{module} imports {imported}: {fault}"
+        elif (allowed := ONLY_IMPORTED_BY.get(imported.split(".")[0])) is not None:
+            assert package in allowed, f"{module} imports {imported}"
+        if imported.split(".")[0] in ("django", "judgeweb"):
+            assert package not in PURE, f"{module} imports {imported}"
 
 
-SERVICES = [path for path in FILES if room_of(path) == "services"]
+def test_the_arrows_between_features_have_no_cycle_and_each_is_used() -> None:
+    waiting = {feature: set(ARROWS.get(feature, ())) for feature in FEATURES}
+    while free := {feature for feature, targets in waiting.items() if not targets}:
+        waiting = {feature: targets - free for feature, targets in waiting.items() if feature not in free}
+    assert not waiting, f"a cycle between {sorted(waiting)}"
+    used = {
+        (package_of(module), package_of(imported))
+        for module, path in MODULES.items()
+        for imported in imports_of(path)
+        if imported.startswith("evaluations.")
+    }
+    assert {(source, target) for source, targets in ARROWS.items() for target in targets} <= used
 
 
-def place_in_pipe(parts: Sequence[str]) -> int:
-    """Where a service stands: its step and module, or its module alone where the step has only one."""
-    return PIPE.index(next(".".join(parts[:length]) for length in (1, 2) if ".".join(parts[:length]) in PIPE))
+def test_every_package_has_its_place() -> None:
+    placed = set().union(*LAYERS) | FEATURES | OVER_FEATURES | COLLECTORS | {"", "apps"}
+    assert {package_of(module) for module in MODULES} == placed
 
 
-@pytest.mark.parametrize("path", SERVICES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_service_imports_only_earlier_steps_of_the_pipe(path: Path) -> None:
-    place = place_in_pipe(path.relative_to(PACKAGE / "services").with_suffix("").parts)
-    for module in imports_of(path):
-        parts = module.split(".")
-        if parts[:2] == ["evaluations", "services"] and ".".join(parts[2:]) not in STEPS:
-            assert place_in_pipe(parts[2:]) < place, f"{path.stem} imports the later step {module}"
-
-
-def test_the_document_names_every_service_in_the_order_of_the_pipe() -> None:
-    text = (PACKAGE.parent / "docs" / "architecture.md").read_text()
-    table = text[text.index("| step | modules") :]
-    for step in dict.fromkeys(name.rpartition(".")[0] for name in PIPE if "." in name):
-        (row,) = (line for line in table.splitlines() if line.strip().startswith(f"| `{step}/` |"))
-        named = [row.find(f"`{name.removeprefix(f'{step}.')}`") for name in PIPE if name.startswith(f"{step}.")]
-        assert -1 not in named, f"{step}: {named}"
-        assert named == sorted(named), f"{step}: {named}"
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {
+        module: {imported for imported in imports_of(path) if imported in MODULES and imported != module}
+        for module, path in MODULES.items()
+    }
+    while free := {module for module, imported in graph.items() if not imported}:
+        graph = {module: imported - free for module, imported in graph.items() if module not in free}
+    assert not graph, f"a cycle among {sorted(graph)}"
