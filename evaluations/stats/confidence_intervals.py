@@ -281,7 +281,7 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     Where all is one way nothing tells how alike the entries of a cluster are: each cluster counts once. One entry that
     differs hardly tells more, so that n counts for what it is only from LEAST_DISAGREEING entries of the rarer kind
     on, for few clusters from half as many as there are; they are counted as independent ones, divided by the design
-    effect too (docs/decisions/0018).
+    effect too (docs/decisions/0012).
     """
     by_chance = p * (1 - p) / n
     if not by_chance:
