@@ -52,6 +52,12 @@ def test_every_document_that_code_refers_to_exists() -> None:
                 assert list(ROOT.glob(f"{name.removesuffix('.md')}*.md")), f"{file.relative_to(ROOT)}: {name}"
 
 
+def test_the_picture_of_the_architecture_names_every_package() -> None:
+    picture = (ROOT / "docs" / "architecture.md").read_text().split("```")[1]
+    packages = {path.parent.name for path in (ROOT / "evaluations").glob("*/__init__.py")} - {"templatetags"}
+    assert packages <= {*re.findall(r"\w+", picture)}
+
+
 def test_decisions_are_numbered_without_gaps_and_short() -> None:
     decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
