@@ -3,6 +3,7 @@
 
 BIN := .venv/bin
 SETTINGS := DJANGO_SETTINGS_MODULE=judgeweb.settings
+DJHTML := --tabwidth 2 --extra-block table_notes,endtable_notes --extra-block empty_part,endempty_part
 
 run: # the whole product: web server, worker, periodic tasks; PORT=8001 chooses a port
 	@bin/venv requirements.txt
@@ -18,18 +19,20 @@ worker: # one more worker beside `make run`
 
 test: # the whole suite; ARGS="-k import" chooses
 	@bin/venv requirements-dev.txt
-	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 lint:
 	@bin/venv requirements-dev.txt
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/djhtml --check $(DJHTML) templates
 	@$(SETTINGS) $(BIN)/mypy
 
 format:
 	@bin/venv requirements-dev.txt
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+	@$(BIN)/djhtml $(DJHTML) templates
 
 screenshots: # docs/screenshots, from the running product with its example
 	@bin/venv requirements-dev.txt

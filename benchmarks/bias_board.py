@@ -1,8 +1,9 @@
 """What a bias board costs, and how often its intervals hold with few clusters, beside a bootstrap of clusters.
 
-python benchmarks/bias_board.py [items …]
+python benchmarks/bias_board.py [items …] [--clusters 5 10 20 40 100] [--replicates 4000]
 """
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -26,7 +27,8 @@ from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.votes import Votes
 
 CANDIDATES, CATEGORIES = 6, 12
-REPLICATES, REPLICATES_DRAWN, RESAMPLES = 4_000, 400, 500
+REPLICATES, RESAMPLES = 4_000, 500
+DRAWN_OF_REPLICATES = 10  # one in so many is bootstrapped
 EACH = np.array([1, 1, 1])
 
 
@@ -66,9 +68,11 @@ def times(n: int, clusters: int, reviewed: float) -> list[float]:
     return [1_000 * median(column) for column in zip(*found, strict=True)]
 
 
-def clusters_drawn(clusters: int, size: int, alike: float, chances: list[float], rng: np.random.Generator) -> IntArray:
+def clusters_drawn(
+    replicates: int, clusters: int, size: int, alike: float, chances: list[float], rng: np.random.Generator
+) -> IntArray:
     """Cells of three × replicates × clusters, of about ``size`` entries; ``alike``: their intraclass correlation."""
-    shape = (REPLICATES, clusters)
+    shape = (replicates, clusters)
     sizes = rng.integers(1, 2 * size, shape)
     p = (
         rng.dirichlet(np.array(chances) * (1 - alike) / alike, shape)
@@ -85,19 +89,20 @@ def held(numbers: list[Estimate], truth: float) -> float:
 
 def held_by_bootstrap(cells: IntArray, part: IntArray, truth: float, rng: np.random.Generator) -> float:
     clusters, covered = cells.shape[2], 0
-    for replicate in range(REPLICATES_DRAWN):
+    drawn = max(1, cells.shape[1] // DRAWN_OF_REPLICATES)
+    for replicate in range(drawn):
         times_drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES)
         of, n = times_drawn @ (part @ cells[:, replicate]), times_drawn @ cells[:, replicate].sum(axis=0)
         low, high = np.quantile(of / n, (0.025, 0.975))
         covered += low <= truth <= high
-    return covered / REPLICATES_DRAWN
+    return covered / drawn
 
 
-def coverage(clusters: int, size: int, alike: float, chances: list[float]) -> str:
+def coverage(replicates: int, clusters: int, size: int, alike: float, chances: list[float]) -> str:
     """Of the share of the first cell, and of the difference of the first two, each beside the bootstrap."""
     rng = np.random.default_rng(1)
-    cells = clusters_drawn(clusters, size, alike, chances, rng)
-    table, starts = cells.reshape(3, -1), np.arange(REPLICATES + 1) * clusters
+    cells = clusters_drawn(replicates, clusters, size, alike, chances, rng)
+    table, starts = cells.reshape(3, -1), np.arange(replicates + 1) * clusters
     counts = CountsByStratum(sum_by_stratum(table, starts), table, starts)
     first, between = np.array([1, 0, 0]), np.array([1, -1, 0])
     share, difference = chances[0], chances[0] - chances[1]
@@ -115,16 +120,21 @@ def coverage(clusters: int, size: int, alike: float, chances: list[float]) -> st
 
 
 def main() -> None:
-    for n in [int(one) for one in sys.argv[1:]] or [10_000, 100_000, 1_000_000]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("items", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--clusters", type=int, nargs="+", default=[5, 10, 20, 40, 100])
+    parser.add_argument("--replicates", type=int, default=REPLICATES)
+    options = parser.parse_args()
+    for n in options.items:
         for clusters, reviewed in ((n, 0.1), (n // 3, 0.1), (n // 3, 1.0)):
             once, people, board = times(n, clusters, reviewed)
             print(f"{n:,} items, {clusters:,} clusters, {reviewed:.0%} reviewed: ", end="")
             print(f"once {once:.0f} ms, once per aspect {people:.0f} ms, a board {board:.0f} ms")
     print("\n| clusters | entries in each | alike | chances | share | bootstrap | difference | bootstrap |")
-    for clusters in (5, 10, 20, 40, 100):
+    for clusters in options.clusters:
         for size, alike in ((1, 0.0), (5, 0.3), (20, 0.2)):
             for chances in ([0.5, 0.3, 0.2], [0.2, 0.1, 0.7]):
-                told = coverage(clusters, size, alike, chances)
+                told = coverage(options.replicates, clusters, size, alike, chances)
                 print(f"| {clusters} | {size} | {alike} | {chances} | {told} |", flush=True)
 
 

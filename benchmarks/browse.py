@@ -42,11 +42,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.large_study import SLUG, make_large_study
-from evaluations.comparisons.search.services import COMPARISONS_PER_BLOCK, continue_indexing, schedule_indexing
+from benchmarks.row_writer import insert_rows
+from evaluations.comparisons.search import services as search_services
+from evaluations.comparisons.search.services import continue_indexing, schedule_indexing
 from evaluations.domain.roles import Role
 from evaluations.members.services import set_role
 from evaluations.models import transactions
-from evaluations.models.bulk import insert_many, refresh_statistics
+from evaluations.models.bulk import refresh_statistics
 from evaluations.models.comparisons import Comparison, Query, Response, Tag, Tagging
 from evaluations.models.rubrics import Aspect
 from evaluations.models.search_index import SEARCH_TABLE
@@ -103,7 +105,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
     for name, those in (("rare", ids[[5, len(ids) // 2, -5]]), ("common", ids[::3])):
         tag = Tag.objects.create(evaluation=evaluation, name=name)
         rows = [(now, tag.pk, pk, owner.pk) for pk in those.tolist()]
-        insert_many(Tagging, ("created_at", "tag_id", "comparison_id", "user_id"), rows)
+        insert_rows(Tagging, ("created_at", "tag_id", "comparison_id", "user_id"), rows)
     reviewed = list(Review.objects.order_by("comparison").values_list("comparison", flat=True).distinct())
     aspects = list(Aspect.objects.filter(evaluation=evaluation))
     columns = ("created_at", "comparison_id", "aspect_id", "choice", "source", "votes", "unanimous")
@@ -113,7 +115,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
         for pk, row in zip(reviewed, said, strict=True)
         for aspect, choice in zip(aspects, row, strict=True)
     ]
-    insert_many(Label, columns, rows)
+    insert_rows(Label, columns, rows)
     Response.all_rows.filter(pk__in=[7, 3 * (comparisons // 4), 3 * (comparisons // 2) - 1]).update(
         flags="forged_verdict"
     )
@@ -137,7 +139,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
 
 def hurry() -> None:
     """Nobody waits beside it, and what a loss of power takes is made again."""
-    COMPARISONS_PER_BLOCK.update(dict.fromkeys(COMPARISONS_PER_BLOCK, INDEXED_AT_ONCE))
+    search_services.COMPARISONS_PER_BLOCK.update(dict.fromkeys(search_services.COMPARISONS_PER_BLOCK, INDEXED_AT_ONCE))
     if connection.vendor == "sqlite":
         transactions.write_pause_seconds = lambda seconds: 0.0
         with connection.cursor() as cursor:

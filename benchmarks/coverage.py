@@ -1,9 +1,9 @@
 """How often the intervals of agreement hold the truth: 95 % are nominal, 93–97 % are promised.
 
-    python benchmarks/coverage.py [--replicates 2000] [--case NAME …]
+    python benchmarks/coverage.py [--replicates 2000] [--case NAME …] [--truth-clusters 400000]
 
 Each case is a population: clusters of a few items that are alike in what is true and in how hard they are, three
-people and a judge. What is true of a number is what a sample of 400,000 clusters gives. Every replicate goes
+people and a judge. What is true of a number is what a sample of very many clusters gives. Every replicate goes
 the whole way from votes to the numbers of a report. Prints a line of JSON for each case: of each number the
 truth, how many replicates show an interval and how many of these are Wilson's, how many of those shown hold the
 truth, lie below it or above it, and their mean width. One process a core.
@@ -211,10 +211,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicates", type=int, default=2_000)
     parser.add_argument("--case", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--truth-clusters", type=int, default=CLUSTERS_FOR_TRUTH)
     options = parser.parse_args()
     with ProcessPoolExecutor() as pool:
         for name in options.case:
-            found = covered(CASES[name], options.replicates, truths(CASES[name]), pool)
+            found = covered(CASES[name], options.replicates, truths(CASES[name], options.truth_clusters), pool)
             told = {number: asdict(one) for number, one in found.items()}
             print(json.dumps({"case": name, "replicates": options.replicates, "numbers": told}), flush=True)
 

@@ -33,6 +33,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.review_speed import ROWS, SLUG, make_study
+from benchmarks.row_writer import insert_rows
 from evaluations.disagreements.selectors import (
     DisagreementFilter,
     filter_labels,
@@ -45,7 +46,6 @@ from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.members.services import set_role
-from evaluations.models.bulk import insert_many
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -101,8 +101,8 @@ def make_opinions(evaluation: Evaluation, often: Rater, seldom: Rater) -> None:
                     for shown in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
                         row = (now, rater.pk, pk, aspect, 0, "first", shown.value, choice, False)
                         verdicts.append((*row, bringing.pk, "", "", ""))
-        insert_many(Label, LABEL, labels)
-        insert_many(Verdict, VERDICT, verdicts)
+        insert_rows(Label, LABEL, labels)
+        insert_rows(Verdict, VERDICT, verdicts)
 
 
 def milliseconds(work: Callable[[], object], times: int) -> dict[str, float]:

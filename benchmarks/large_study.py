@@ -13,11 +13,11 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.utils import timezone
 
+from benchmarks.row_writer import insert_rows
 from evaluations.domain.choices import ShownOrder, Stage
 from evaluations.domain.judges import RunState
 from evaluations.domain.packed_votes import BITS_PER_CHOICE, PACKED_CHOICES
 from evaluations.domain.texts import ComparisonOrigin
-from evaluations.models.bulk import insert_many
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge, Rater
@@ -145,11 +145,11 @@ class Writer:
                 shuffle = int(self.rng.integers(1 << 62))
                 comparisons.append((*row, ComparisonOrigin.IMPORTED.value, False, shuffle, *repeated, {}))
         names = ("id", "created_at", "evaluation_id", "key", "cluster", "cluster_number", "messages", "text")
-        insert_many(Query, (*names, "category", "metadata", "flags", "sha256"), queries)
+        insert_rows(Query, (*names, "category", "metadata", "flags", "sha256"), queries)
         names = ("id", "created_at", "query_id", "candidate_id", "messages", "sha256", "characters", "metadata")
-        insert_many(Response, (*names, "flags", "markup"), responses)
+        insert_rows(Response, (*names, "flags", "markup"), responses)
         names = ("id", "created_at", "evaluation_id", "query_id", "response_a_id", "response_b_id", "origin")
-        insert_many(
+        insert_rows(
             Comparison, (*names, "turned", "shuffle", "candidate_a", "candidate_b", "category", "metadata"), comparisons
         )
 
@@ -174,7 +174,7 @@ class Writer:
             good = ~failed
             said.append((items[good], choice[good], shown, ids[good]))
         names = ("id", "created_at", "judge_id", "run_id", "comparison_id", "shown", "sample", "state", "step")
-        insert_many(Call, (*names, "repaired", "reserved", "prompt_sha256", "reuse_key", "error", "rationale"), calls)
+        insert_rows(Call, (*names, "repaired", "reserved", "prompt_sha256", "reuse_key", "error", "rationale"), calls)
         for about, choice, shown, ids in said:
             self.write_said(rater, about, choice, shown, "call_id", ids, (Stage.FIRST,))
 
@@ -193,7 +193,7 @@ class Writer:
         names = ("id", "created_at", "rater_id", "comparison_id", "rubric_version_id", "shown", "state", "version")
         more = ("blind", "judge_first", "reveal", "picked_by", "awaits_judge", "draft", "draft_number", "draft_tab")
         rest = ("first_saved_at", "finished_at", "active_ms", "skip_reason", "note", "is_example")
-        insert_many(Review, (*names, *more, *rest), rows)
+        insert_rows(Review, (*names, *more, *rest), rows)
         self.write_said(rater, items, choice, ShownOrder.AS_STORED, "review_id", ids, tuple(Stage))
 
     def write_said(
@@ -202,7 +202,7 @@ class Writer:
         if not self.bare:
             names = ("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", source)
             said = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
-            insert_many(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
+            insert_rows(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
         first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.place) for place, one in enumerate(self.aspects))
         order, is_final = list(ShownOrder).index(shown), len(stages) > 1
         rows = [
@@ -210,7 +210,7 @@ class Writer:
             for item, pk, code in zip(items.tolist(), ids.tolist(), first.tolist(), strict=True)
         ]
         names = ("created_at", "rater_id", "comparison_id", "shown", "sample", source, "block", "first", "final")
-        insert_many(Ballot, (*names, "inconsistent", "moment"), rows)
+        insert_rows(Ballot, (*names, "inconsistent", "moment"), rows)
 
     def verdict_rows(
         self, rater: Rater, items: Any, choice: Any, shown: ShownOrder, ids: Any, stages: tuple[Stage, ...]

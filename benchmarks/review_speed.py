@@ -47,13 +47,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmarks.row_writer import insert_rows
 from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import ReviewState
 from evaluations.domain.roles import Role
+from evaluations.domain.texts import cluster_number
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.members.services import set_role
-from evaluations.models.bulk import insert_many
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge, Rater
@@ -102,7 +103,15 @@ def make_study(comparisons: int, wanted: int) -> Evaluation:
                 "flags": "",
                 "sha256": "0" * 64,
             },
-            ({"id": number, "key": f"q{number}", "cluster": f"q{number}"} for number in numbers),
+            (
+                {
+                    "id": number,
+                    "key": f"q{number}",
+                    "cluster": f"q{number}",
+                    "cluster_number": cluster_number(f"q{number}"),
+                }
+                for number in numbers
+            ),
         )
         insert(
             Response,
@@ -139,7 +148,7 @@ def make_study(comparisons: int, wanted: int) -> Evaluation:
 def insert(model: type, shared: Mapping[str, object], rows: Iterable[Mapping[str, object]]) -> None:
     whole = [{**shared, **row} for row in rows]
     columns = tuple(whole[0])
-    insert_many(model, columns, [tuple(row[column] for column in columns) for row in whole])
+    insert_rows(model, columns, [tuple(row[column] for column in columns) for row in whole])
 
 
 def judge_some(evaluation: Evaluation, comparisons: int) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.conftest import FLAGS, chromium, sign_in
-from tests.helpers.running_product import ROOT, Product, environment_for, manage, own_database, start, stop
+from tests.helpers.running_product import ROOT, Product, environment_for, own_database, start, stop
 
 FOLDER = ROOT / "docs" / "screenshots"
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -48,17 +48,17 @@ def main() -> None:
             stop(product)
 
 
-def take_all(browser: Browser, product: Product) -> None:
+def take_all(browser: Browser, product: Product, folder: Path = FOLDER, shots: Sequence[Shot] = SHOTS) -> None:
     context = browser.new_context()
-    sign_in(context.new_page(), product.link)
+    sign_in(context.new_page(), product.new_link())
     state = context.storage_state()
-    for shot in SHOTS:
+    for shot in shots:
         page = browser.new_context(base_url=product.address, storage_state=state, **shot.options).new_page()
         page.goto(address(shot, product), wait_until="networkidle")
         for key in shot.keys:
             page.keyboard.press(key)
-        page.screenshot(path=FOLDER / f"{shot.name}.png")
-    browser.close()
+        page.screenshot(path=folder / f"{shot.name}.png")
+    context.close()
 
 
 def address(shot: Shot, product: Product) -> str:
@@ -66,7 +66,7 @@ def address(shot: Shot, product: Product) -> str:
     if not shot.query:
         return page
     code = f"print(Comparison.objects.get(query__key={shot.query!r}).pk)"
-    return f"{page}/{manage(product.environment, 'shell', '-c', code).stdout.split()[-1]}"
+    return f"{page}/{product.manage('shell', '-c', code).stdout.split()[-1]}"
 
 
 if __name__ == "__main__":

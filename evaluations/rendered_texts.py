@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from time import monotonic
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluations.domain.jobs import RENDER_AHEAD
 from evaluations.domain.texts import Message
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.comparisons import Comparison, Query, Rendering
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import QueueItem
@@ -73,17 +74,28 @@ def get_rendering_key(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def render_ahead(claim: JobClaim) -> bool:
+    """Render what reviewers meet first, so that the first to open it need not wait; whether all of it is done."""
+    evaluation = claim.job.evaluation
+    assert evaluation is not None
+    return render_next_comparisons(evaluation, claim=claim)
+
+
 def render_next_comparisons(
-    evaluation: Evaluation, limit: int = COMPARISONS_AHEAD, seconds: float | None = None
+    evaluation: Evaluation, limit: int = COMPARISONS_AHEAD, claim: JobClaim | None = None
 ) -> bool:
     """Render the next comparisons in review order until the deadline. True if some are left."""
-    until = None if seconds is None else monotonic() + seconds
     ids = list(find_comparisons_met_next(evaluation).values_list("pk", flat=True)[:limit])
     for start in range(0, len(ids), COMPARISONS_PER_TRANSACTION):
-        if is_time_up(until):
-            return True
+        if is_time_up(claim.until if claim else None):
+            return False
+        if claim:
+            claim.heartbeat_if_due(start)
         render_missing_texts(ids[start : start + COMPARISONS_PER_TRANSACTION])
-    return False
+    return True
+
+
+register_job_kind(JobKind(RENDER_AHEAD, render_ahead))
 
 
 def find_comparisons_met_next(evaluation: Evaluation) -> QuerySet[Comparison]:

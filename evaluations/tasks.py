@@ -1,8 +1,6 @@
 """Celery tasks, each of which takes ids and makes one service call."""
 
 import threading
-import time
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from celery import current_app, shared_task
@@ -10,52 +8,56 @@ from celery.contrib.django.task import DjangoTask
 from django.conf import settings
 from django.db import transaction
 
+from evaluations import rendered_texts
 from evaluations.api.idempotency import drop_old_answers
-from evaluations.comparisons.search.services import continue_indexing, list_open_indexing
-from evaluations.comparisons.services import continue_tag_job, list_open_tag_jobs
-from evaluations.domain.files import ImportState
+from evaluations.comparisons import services as comparisons_services
+from evaluations.comparisons.search import services as search_services
 from evaluations.domain.judges import RunState
-from evaluations.exports.services import continue_export, sweep_exports
-from evaluations.imports.lifecycle import sweep_imports
-from evaluations.imports.services import continue_import
+from evaluations.exports import services as exports_services
+from evaluations.exports.services import remove_files_left_over
+from evaluations.imports import storage, undo
 from evaluations.imports.source_files import remove_stale_uploads
-from evaluations.imports.undo import continue_undo
-from evaluations.jobs.crashes import SET_ASIDE_REASON, JobSession, forget_deaths, watch_job
+from evaluations.jobs.kinds import JobClaim
+from evaluations.jobs.runner import work_on_now
+from evaluations.jobs.sweeper import site_lease, sweep_jobs
+from evaluations.judges.calls import reply_reparse
+from evaluations.judges.calls.batch_jobs import register_batch_jobs
 from evaluations.judges.calls.lease_sweeper import (
-    find_due_batches,
     find_idle_runs,
     find_runs_to_join,
     finish_ended_runs,
     return_expired_calls,
 )
-from evaluations.judges.calls.reply_reparse import continue_reparse, judges_with_stalled_reparse
-from evaluations.judges.calls.worker_registry import list_idle_workers, own_worker_name
+from evaluations.judges.calls.worker_registry import list_idle_workers
 from evaluations.judges.endpoints.services import refresh_local_server
-from evaluations.judges.runs.planner import cancel_waiting_calls, plan_run_calls
-from evaluations.judges.runs.run_states import stop_run
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.exports import Export
-from evaluations.models.imports import Import
+from evaluations.judges.runs import services as runs_services
+from evaluations.judges.runs.planner import cancel_waiting_calls
+from evaluations.judges.runs.services import PLAN_RUN
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
-from evaluations.rendered_texts import delete_outdated_renderings, render_next_comparisons
-from evaluations.reviews.queues.items import ensure_queue_is_filled
+from evaluations.rendered_texts import delete_outdated_renderings
+from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import release_departed_reservations
-from evaluations.verdicts.label_counts import count_import_labels, find_uncounted_imports
-from evaluations.webhooks.deliveries import delete_old_deliveries, has_due_deliveries, send_due_deliveries
+from evaluations.verdicts import label_updates
+from evaluations.webhooks import deliveries
+from evaluations.webhooks.deliveries import delete_old_deliveries, enqueue_due_deliveries
 from evaluations.webhooks.messages import create_due_messages
 
-STORE_SECONDS = 20
 SWEEP_SECONDS = 10
+# How long other workers leave the sweep to one that was killed at it.
+SWEEP_LEASE_SECONDS: Final = 20
 BROKER_SECONDS: Final = 5
 SLOTS_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
 MAX_HANDOVERS: Final = 4
 
-# What stands for the webhooks where tasks come to runs, which count from 1.
-WEBHOOKS_SUBJECT: Final = 0
+# Importing these registers their kinds of jobs.
+JOB_MODULES: Final = (
+    *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
+    *(runs_services, reply_reparse, deliveries, exports_services),
+)
 
 # Which task of this process is at which run: a second message for a run adds nothing to it.
 RUNS_AT_WORK: dict[int, object] = {}
@@ -81,10 +83,6 @@ def leave_run(run_id: int, comer: object) -> None:
     with RUNS_AT_WORK_LOCK:
         if RUNS_AT_WORK.get(run_id) is comer:
             del RUNS_AT_WORK[run_id]
-
-
-def start_job_session(kind: str, subject: int) -> AbstractContextManager[JobSession | None]:
-    return watch_job(kind, subject, own_worker_name())
 
 
 @shared_task(base=DjangoTask)
@@ -113,113 +111,17 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
 def plan_run(run_id: int) -> None:
     """Plan the run for a while where it is not planned; its calls have leases of their own."""
-    run = Run.objects.filter(pk=run_id, state=RunState.PLANNING).first()
-    if run is None:
-        return
-    with start_job_session("plan_run", run_id) as stretch:
-        if stretch:
-            plan_run_calls(run_id, until=time.monotonic() + STORE_SECONDS)
-            stretch.goes_on = Run.objects.filter(pk=run_id, state=RunState.PLANNING).exists()
-        else:
-            stop_run(run, SET_ASIDE_REASON)
-            forget_deaths("plan_run", run_id)  # the run says so itself, and may be resumed
+    if run := Run.objects.filter(pk=run_id, state=RunState.PLANNING).select_related("evaluation").first():
+        work_on_now(PLAN_RUN, run_id, evaluation=run.evaluation)
 
 
-@shared_task(base=DjangoTask)
-def look_after_batch(batch_id: int) -> None:
-    """See how far a batch is, and store its answers once its server has ended it."""
+def look_after_batch(claim: JobClaim) -> bool:
     from evaluations.judges.calls.batch_worker import poll_batch  # noqa: PLC0415 - openai once more
 
-    with start_job_session("look_after_batch", batch_id) as stretch:
-        if stretch:
-            poll_batch(batch_id)
+    return poll_batch(claim)
 
 
-@shared_task(base=DjangoTask)
-def store_import(import_id: int) -> None:
-    """Check, store or undo a file, or count the votes in it, for a while; a successor goes on where this one stops."""
-    with start_job_session("store_import", import_id) as stretch:
-        if stretch is None:
-            return
-        row = Import.objects.get(pk=import_id)
-        if row.state == ImportState.UNDOING:
-            more = continue_undo(row, seconds=STORE_SECONDS)
-        else:
-            more = continue_import(row, seconds=STORE_SECONDS) or count_import_labels(row, seconds=STORE_SECONDS)
-        stretch.goes_on = more
-    if more:
-        send_task(store_import, import_id)
-    elif row.state == ImportState.DONE:
-        send_task(fill_queue, row.evaluation_id)
-        send_task(render_ahead, row.evaluation_id)
-        send_task(read_texts)
-
-
-@shared_task(base=DjangoTask)
-def write_export(export_id: int) -> None:
-    """Write a long export; another worker restarts it if this process stops."""
-    if continue_export(Export.objects.get(pk=export_id)):
-        send_task(write_export, export_id)
-
-
-@shared_task(base=DjangoTask)
-def fill_queue(evaluation_id: int) -> None:
-    """Add queue items for newly imported comparisons before a reviewer waits for them."""
-    with start_job_session("fill_queue", evaluation_id) as stretch:
-        if stretch:
-            ensure_queue_is_filled(Evaluation.objects.get(pk=evaluation_id))
-
-
-@shared_task(base=DjangoTask)
-def render_ahead(evaluation_id: int) -> None:
-    """Render what reviewers meet first, so that the first to open it need not wait; pages render the rest."""
-    with start_job_session("render_ahead", evaluation_id) as stretch:
-        if stretch and render_next_comparisons(Evaluation.objects.get(pk=evaluation_id), seconds=STORE_SECONDS):
-            stretch.goes_on = True
-            send_task(render_ahead, evaluation_id)
-
-
-@shared_task(base=DjangoTask)
-def read_texts() -> None:
-    """Read stored texts for searching for a while; a successor goes on where this one stops."""
-    with start_job_session("read_texts", 0) as stretch:
-        if stretch and continue_indexing(seconds=STORE_SECONDS):
-            stretch.goes_on = True
-            send_task(read_texts)
-
-
-@shared_task(base=DjangoTask)
-def tag_all(work_id: int) -> None:
-    """Put a tag on what a filter means, or take it away, for a while; a successor goes on where this one stops."""
-    with start_job_session("tag_all", work_id) as stretch:
-        if stretch and continue_tag_job(work_id, seconds=STORE_SECONDS):
-            stretch.goes_on = True
-            send_task(tag_all, work_id)
-
-
-@shared_task(base=DjangoTask)
-def reread_replies(judge_id: int) -> None:
-    """Read a judge's stored replies again for a while; a successor goes on where this one stops."""
-    with start_job_session("reread_replies", judge_id) as stretch:
-        if stretch and continue_reparse(judge_id, seconds=STORE_SECONDS):
-            stretch.goes_on = True
-            send_task(reread_replies, judge_id)
-
-
-@shared_task(base=DjangoTask)
-def deliver_hooks() -> None:
-    """Send the messages that are due for a while; a successor goes on where this one stops.
-
-    One task of a process at a time: receivers that hang must not take all its threads.
-    """
-    me = object()
-    if enter_run(WEBHOOKS_SUBJECT, me):
-        try:
-            more = send_due_deliveries(seconds=STORE_SECONDS)
-        finally:
-            leave_run(WEBHOOKS_SUBJECT, me)
-        if more:
-            send_task(deliver_hooks)
+register_batch_jobs(look_after_batch)
 
 
 @shared_task(base=DjangoTask)
@@ -243,7 +145,13 @@ def reach_broker() -> None:
 
 @shared_task(base=DjangoTask)
 def sweep() -> None:
-    """Put back what a killed worker held, end what has ended, and wake what waits."""
+    """Put back what a killed worker held, end what has ended, and wake what waits: one worker at a time."""
+    with site_lease("sweep", SWEEP_LEASE_SECONDS) as is_ours:
+        if is_ours:
+            sweep_all()
+
+
+def sweep_all() -> None:
     return_expired_calls()
     release_expired_reservations(SLOTS_AT_ONCE)
     release_departed_reservations(SLOTS_AT_ONCE)
@@ -254,22 +162,11 @@ def sweep() -> None:
     for run_id in find_runs_to_join():
         for _ in range(list_idle_workers()):
             send_task(work_run, run_id, expires=SWEEP_SECONDS)
-    for batch_id in find_due_batches():
-        send_task(look_after_batch, batch_id, expires=SWEEP_SECONDS)
-    for judge_id in judges_with_stalled_reparse():
-        send_task(reread_replies, judge_id)
-    for import_id in (*sweep_imports(seconds=SWEEP_SECONDS), *find_uncounted_imports()):
-        send_task(store_import, import_id)
-    if list_open_indexing():
-        send_task(read_texts, expires=SWEEP_SECONDS)
-    for work_id in list_open_tag_jobs():
-        send_task(tag_all, work_id, expires=SWEEP_SECONDS)
-    for export_id in sweep_exports():
-        send_task(write_export, export_id, expires=SWEEP_SECONDS)
+    sweep_jobs(expires=SWEEP_SECONDS)
+    remove_files_left_over()
     delete_outdated_renderings()
     remove_stale_uploads()
     drop_old_answers()
     create_due_messages()
     delete_old_deliveries()
-    if has_due_deliveries():
-        send_task(deliver_hooks, expires=SWEEP_SECONDS)
+    enqueue_due_deliveries()

@@ -17,7 +17,7 @@ from evaluations.models.queues import Pick
 from evaluations.models.runs import Call
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
-from evaluations.verdicts.response_scores import load_score_preferences
+from evaluations.verdicts.score_choices import load_imported_preferences
 from evaluations.verdicts.vote_counts import find_judges_that_scored
 
 
@@ -141,7 +141,7 @@ def find_judged_by_others(user: User, comparisons: Collection[Comparison], *, ju
     found = set(said.values_list("comparison_id", flat=True))
     scored = Score.objects.filter(review__comparison__in=ids).exclude(rater__user=user)
     found.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
-    found.update(one.comparison for one in load_score_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
+    found.update(one.comparison for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
     for told in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
         found.update(told.filter(comparison__in=ids).values_list("comparison_id", flat=True))
     return found | find_scored_by_judges(comparisons) if judges else found

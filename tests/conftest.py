@@ -14,24 +14,44 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 from hypothesis import settings
 
-from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from tests.factories.evaluations import make_evaluation, make_member
+from tests.factories.evaluations import make_evaluation, restart_numbers
 from tests.factories.packed_votes import assert_packed_votes_match
 from tests.factories.verdicts import make_judge_rater
+from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.running_product import Product, environment_for, own_database, start, stop
+from tests.personas import ADJUDICATOR, MANAGER, OWNER, REVIEWERS, STRANGER, VIEWER
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist and -m look at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest first, so that none of them is left for one process at the end.
+    """Mark what differs by database and what one process has to itself, and let what takes longest begin.
 
-    Those that wait for real workers, then those with most tests; a file stays together.
+    The tests of one file stay together, and so do all that ask the one running product: it is started once, and not by
+    every process. They come first, then those that wait for real workers, then the files with most tests, so that none
+    of them is left for one process at the end.
     """
     workers = {item.path for item in items if "worker" in item.keywords}
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path not in workers, -tests[item.path], str(item.path)))
+    items.sort(key=lambda item: (not asks_product(item), item.path not in workers, -tests[item.path], str(item.path)))
+    for item in items:
+        group = "product" if asks_product(item) else str(item.path).replace("/", ".")  # xdist wants none after the @
+        item.add_marker(pytest.mark.xdist_group(group))
+        if asks_servers(item) and "any_database" not in item.keywords:
+            item.add_marker(pytest.mark.database)
+
+
+def asks_product(item: pytest.Item) -> bool:
+    return "product" in getattr(item, "fixturenames", ())
+
+
+def asks_servers(item: pytest.Item) -> bool:
+    """Whether it asks a database or a broker, itself or through a product."""
+    fixtures = {"db", "transactional_db", "product", "own_product"}
+    marks = {"django_db", "worker"}
+    return not marks.isdisjoint(item.keywords) or not fixtures.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 # How long an example takes says something about the machine only.
@@ -57,6 +77,52 @@ def quick_flush() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", empty_what_is_filled)
         yield
+
+
+@pytest.fixture(autouse=True)
+def same_names_in_any_order() -> None:
+    restart_numbers()
+
+
+@pytest.fixture
+def owner() -> User:
+    return OWNER.make()
+
+
+@pytest.fixture
+def evaluation(owner: User) -> Evaluation:
+    """An empty one, with the built-in rubric; its address is `study`."""
+    return make_evaluation(owner, slug="study")
+
+
+@pytest.fixture
+def manager(evaluation: Evaluation) -> User:
+    return MANAGER.join(evaluation)
+
+
+@pytest.fixture
+def reviewer(evaluation: Evaluation) -> User:
+    return REVIEWERS[0].join(evaluation)
+
+
+@pytest.fixture
+def second_reviewer(evaluation: Evaluation) -> User:
+    return REVIEWERS[1].join(evaluation)
+
+
+@pytest.fixture
+def adjudicator(evaluation: Evaluation) -> User:
+    return ADJUDICATOR.join(evaluation)
+
+
+@pytest.fixture
+def viewer(evaluation: Evaluation) -> User:
+    return VIEWER.join(evaluation)
+
+
+@pytest.fixture
+def stranger() -> User:
+    return STRANGER.make()
 
 
 @pytest.fixture
@@ -97,9 +163,17 @@ def kept(settings: LazySettings, tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.fixture(autouse=True)
 def nothing_known_of_servers() -> None:
     """What a process learned of a server: another test may have one at the same address."""
-    for module, name in (("prompt_truncation", "WATCHES"), ("live_worker", "REPORTED_SLOTS")):
-        if loaded := sys.modules.get(f"evaluations.judges.calls.{module}"):
+    for module, name in (("cut_prompts", "KNOWN"), ("answering", "SLOTS_TOLD")):
+        if loaded := sys.modules.get(f"evaluations.services.judging.{module}"):
             getattr(loaded, name).clear()
+
+
+@pytest.fixture(autouse=True)
+def job_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The jobs that workers are told of, instead of telling them."""
+    sent: list[int] = []
+    monkeypatch.setattr("evaluations.jobs.messages.send_job_message", lambda pk, expires=None: sent.append(pk))
+    return sent
 
 
 @pytest.fixture
@@ -113,20 +187,32 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
-    """One whose reviewers are shown the judge “longest wins”. Tests of other pages make their own."""
-    evaluation = make_evaluation()
-    return change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation, "longest wins").judge}, user=None)
-
-
-@pytest.fixture
-def person(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.REVIEWER)
-
-
-@pytest.fixture
-def browser(person: User) -> Client:
-    """That person's, signed in."""
-    client = Client()
-    client.force_login(person)
+def owner_signed_in(client: Client, owner: User) -> Client:
+    client.force_login(owner)
     return client
+
+
+@pytest.fixture
+def manager_signed_in(client: Client, manager: User) -> Client:
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture
+def judge_shown(evaluation: Evaluation) -> None:
+    """Reviewers are shown the judge “longest wins”."""
+    change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation, "longest wins").judge}, user=None)
+
+
+@pytest.fixture
+def browser(reviewer: User) -> Client:
+    """The reviewer's, signed in."""
+    client = Client()
+    client.force_login(reviewer)
+    return client
+
+
+@pytest.fixture
+def asking(owner: User, evaluation: Evaluation) -> ApiClient:
+    """The owner's program, with a token for everything."""
+    return ApiClient(token_for(owner))

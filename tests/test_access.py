@@ -37,11 +37,6 @@ TABLE = {
 CASES = [(role, action, may) for role, row in TABLE.items() for action, may in zip(Action, row, strict=True)]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
-
-
 def test_the_table_has_every_role() -> None:
     assert set(TABLE) == {*Role, None}
 

@@ -10,8 +10,10 @@ from django.db import DatabaseError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from evaluations import rendered_texts, tasks
+from evaluations import rendered_texts
 from evaluations.domain.files import ImportState
+from evaluations.imports.follow_ups import enqueue_follow_ups
+from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Comparison, Rendering
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -27,10 +29,10 @@ from evaluations.rendered_texts import (
     render_texts,
 )
 from evaluations.rendering.markdown import RENDERER, render_markdown
-from evaluations.tasks import render_ahead, store_import
 from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.helpers.job_work import kill_worker_at, work_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 LONG = "A *long* text. " * MIN_STORED_CHARACTERS
 OTHER = "Another **long** text. " * MIN_STORED_CHARACTERS
@@ -132,11 +134,6 @@ def test_the_texts_of_a_comparison_are_those_of_its_query_and_both_responses() -
 # ---- ahead of the reviewers -----------------------------------------------------------------
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
 def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
     made = []
     for shuffle in shuffles:
@@ -153,7 +150,7 @@ def is_ready(comparison: Comparison) -> bool:
 
 def test_what_people_meet_first_is_rendered_ahead(evaluation: Evaluation) -> None:
     third, first, second = comparisons(evaluation, 3, 1, 2)
-    assert render_next_comparisons(evaluation, limit=2) is False
+    assert render_next_comparisons(evaluation, limit=2) is True
     assert [is_ready(one) for one in (first, second, third)] == [True, True, False]
 
 
@@ -178,22 +175,22 @@ def test_what_was_rendered_ahead_is_not_rendered_again(evaluation: Evaluation, u
 
 def test_it_stops_when_its_time_is_up_and_goes_on_where_it_stopped(evaluation: Evaluation) -> None:
     made = comparisons(evaluation, *range(COMPARISONS_PER_TRANSACTION + 1))
-    assert render_next_comparisons(evaluation, seconds=0) is True
+    enqueue_job("render_ahead", evaluation.pk, evaluation=evaluation)
+    assert work_once("render_ahead", evaluation.pk, seconds=0)
     assert not Rendering.objects.exists()
     with mock.patch.object(rendered_texts, "is_time_up", side_effect=[False, True]):
-        assert render_next_comparisons(evaluation) is True
+        assert work_once("render_ahead", evaluation.pk)
     assert sum(map(is_ready, made)) == COMPARISONS_PER_TRANSACTION
-    assert render_next_comparisons(evaluation) is False
+    kill_worker_at("render_ahead", evaluation.pk)
+    assert not work_once("render_ahead", evaluation.pk)
     assert all(map(is_ready, made))
 
 
 def test_an_import_that_is_done_has_its_texts_rendered(evaluation: Evaluation) -> None:
     (comparison,) = comparisons(evaluation, 1)
     done = Import.objects.create(evaluation=evaluation, sha256="0", format="jsonl", state=ImportState.DONE)
-    with mock.patch.object(tasks, "send_task") as nudge:
-        store_import(done.pk)
-    nudge.assert_any_call(render_ahead, evaluation.pk)
-    render_ahead(evaluation.pk)
+    enqueue_follow_ups(done)
+    assert not work_once("render_ahead", evaluation.pk)
     assert is_ready(comparison)
 
 

@@ -34,12 +34,11 @@ from evaluations.models.comparisons import (
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Alias, Export
 from evaluations.models.imports import ColumnMapping, Import
-from evaluations.models.jobs import JobStart, Worker
+from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Batch, Call, Run
-from evaluations.models.search_index import Indexing
+from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
@@ -108,7 +107,7 @@ BACKUP_TABLES: Final = (
     BackupTable(RubricAspect, "version__rubric__evaluation"),
     BackupTable(Judge, "evaluation"),
     BackupTable(Rater, "evaluation"),
-    BackupTable(Import, "evaluation", (("seen_at", None),)),
+    BackupTable(Import, "evaluation"),
     BackupTable(Candidate, "evaluation"),
     BackupTable(Query, "evaluation"),
     BackupTable(Response, "query__evaluation"),
@@ -118,9 +117,10 @@ BACKUP_TABLES: Final = (
     BackupTable(Round, "evaluation"),
     BackupTable(Pick, "round__evaluation"),
     BackupTable(Run, "evaluation", (("reserved", 0),)),
-    BackupTable(Batch, "run__evaluation", LEASE_COLUMNS),
+    BackupTable(Batch, "run__evaluation"),
     BackupTable(Call, "judge__evaluation", (*LEASE_COLUMNS, ("reserved", 0))),
     BackupTable(Attempt, "call__judge__evaluation"),
+    BackupTable(Reparse, "judge__evaluation"),
     BackupTable(Review, "rater__evaluation"),
     BackupTable(Assignment, "rater__evaluation"),
     BackupTable(Bookmark, "rater__evaluation"),
@@ -136,7 +136,7 @@ BACKUP_TABLES: Final = (
     BackupTable(Tagging, "tag__evaluation"),
     BackupTable(Slice, "evaluation"),
     BackupTable(ColumnMapping, "evaluation"),
-    BackupTable(Export, "evaluation", (("file", ""), ("seen_at", None))),
+    BackupTable(Export, "evaluation", (("file", ""),)),
     BackupTable(Alias, "evaluation"),
     BackupTable(Look, "evaluation"),
     BackupTable(Event, "evaluation"),
@@ -145,7 +145,7 @@ BACKUP_TABLES: Final = (
 # Of the site and not of an evaluation, made again by itself, or a secret that must not travel.
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
-    *(LocalServer, Handshake, Worker, JobStart, Rendering, Indexing, TagWork),
+    *(LocalServer, Handshake, Worker, Job, Lease, Rendering, TagWork),
 )
 
 # These come with the manifest: they are matched with what is there already.

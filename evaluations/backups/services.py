@@ -30,7 +30,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from evaluations.models.users import Membership, User
 from evaluations.net.addresses import check_base_url, check_key_variable
-from evaluations.verdicts.recounts import TALLIED_TO
+from evaluations.verdicts.label_updates import recount_labels_later
 
 
 def match_accounts(people: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
@@ -187,6 +187,7 @@ def save_backup(
     restore_members(evaluation, manifest["members"], people, owner)
     restore_uploads(backup, moved, kept)
     schedule_indexing(evaluation)
+    recount_labels_later(evaluation.imports.values_list("pk", flat=True))
     told = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
     record_event("restored", evaluation, user=owner, evaluation=evaluation, after=told)
     refresh_statistics(*(table.model for table in BACKUP_TABLES))
@@ -307,9 +308,9 @@ def remap_comparison(row: list[Any], columns: list[str], moved: IdMap) -> None:
 
 
 def remap_import(row: list[Any], columns: list[str], moved: IdMap) -> None:
-    """What only an import needs that is not done yet, and how far its votes were counted: they are counted anew."""
+    """What only an import needs that is not done yet."""
     place = columns.index("summary")
-    row[place] = {name: value for name, value in row[place].items() if name not in ("made", "paired", TALLIED_TO)}
+    row[place] = {name: value for name, value in row[place].items() if name not in ("made", "paired")}
     row[columns.index("file")] = ""
 
 

@@ -175,11 +175,6 @@ def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[Compari
     return list(few.only("evaluation", "response_a", "response_b"))
 
 
-def list_tags_with_counts(evaluation: Evaluation) -> "QuerySet[Tag]":
-    """All tags by name, with how many comparisons each has."""
-    return Tag.objects.filter(evaluation=evaluation).annotate(number=Count("taggings")).order_by("name")
-
-
 MAX_NAMED_FILTERS = 8
 
 
@@ -193,6 +188,11 @@ def get_saved_filter(evaluation: Evaluation, name: str) -> Slice:
         hint = f"there are {there}{more}" if known else "none is saved yet; save one on the page of comparisons"
         raise InputRefused(f"There is no slice “{name}” here: {hint}.")
     return found
+
+
+def list_tags_with_counts(evaluation: Evaluation) -> "QuerySet[Tag]":
+    """All tags by name, with how many comparisons each has."""
+    return Tag.objects.filter(evaluation=evaluation).annotate(number=Count("taggings")).order_by("name")
 
 
 def load_tags(ids: Sequence[int]) -> Mapping[int, list[str]]:

@@ -17,7 +17,7 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, Score, Verdict
 from evaluations.verdicts.judge_differences import filter_possible_differences
 from evaluations.verdicts.judge_verdicts import load_judge_choices
-from evaluations.verdicts.votes import count_human_votes
+from evaluations.verdicts.votes import count_votes
 
 IS_RESOLVED: Final = Q(source=LabelSource.ADJUDICATED)
 
@@ -261,7 +261,7 @@ def read_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> list[D
     rows = filter_labels(wanted).filter(comparison__in=ids).select_related("aspect")
     if wanted.settled is not None:
         rows = rows.filter(IS_RESOLVED) if wanted.settled else rows.exclude(IS_RESOLVED)
-    votes = count_human_votes(ids)
+    votes = count_votes(ids)
     judged = load_judge_choices(wanted.judge, ids) if wanted.judge else {}
     settled = (
         {(one.comparison_id, one.aspect_id): one for one in get_adjudications(ids)}

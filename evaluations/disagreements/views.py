@@ -50,7 +50,7 @@ from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
-from evaluations.reviews.selectors import get_saved_spans
+from evaluations.reviews.spans import get_saved_spans
 from evaluations.verdicts.labels import DecidedLabel
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
 from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable, build_vote_table
@@ -147,6 +147,11 @@ class AspectQuestion:
     def is_open(self) -> bool:
         return self.difference is not None and not self.difference.settled and bool(self.difference.kinds)
 
+    @property
+    def is_disputed(self) -> bool:
+        """Whether it is open, or was and is settled now."""
+        return self.is_open or bool(self.difference and self.difference.settled)
+
 
 @dataclass(frozen=True)
 class RefusedInput:
@@ -200,10 +205,12 @@ def render_disagreement(
         ],
         "html": html,
         "table": table,
-        "differing": [one for one in asked if one.is_open or (one.difference and one.difference.settled)],
-        "agreed": [one for one in asked if not (one.is_open or (one.difference and one.difference.settled))],
+        "differing": [one for one in asked if one.is_disputed],
+        "agreed": [one for one in asked if not one.is_disputed],
         "open_questions": sum(one.is_open for one in asked),
-        "passages": get_saved_spans(comparison),
+        "passages": [
+            ("A" if span.response_id == comparison.response_a_id else "B", span) for span in get_saved_spans(comparison)
+        ],
         "thread": said,
         "comment": comment or CommentForm(aspects=table.aspects),
         "readers": list_people_who_can_see(comparison),

@@ -24,14 +24,6 @@ class ReviewState(StrEnum):
 SAVED_REVIEW_STATES: Final = (ReviewState.FIRST, ReviewState.FINAL)
 
 
-def review_rank(state: str, review_id: int) -> tuple[bool, int]:
-    """Of one person's reviews of a comparison that have an aspect, the highest ranked one holds the vote.
-
-    That is the newest final one. Before any is final it is the newest one with first choices.
-    """
-    return state == ReviewState.FINAL, review_id
-
-
 class DifferenceReason(StrEnum):
     """Why a person differs from the judge or from other people."""
 

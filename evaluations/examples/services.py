@@ -36,7 +36,8 @@ from evaluations.models.verdicts import Review, Verdict
 from evaluations.overview.services import create_evaluation
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.services import get_review_rubric
-from evaluations.verdicts.label_counts import count_import_labels, update_labels
+from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.label_updates import count_votes_left
 from evaluations.verdicts.packed_votes import pack_review_verdicts
 
 EXAMPLE_SLUG: Final = "example"
@@ -75,7 +76,7 @@ def import_example_comparisons(evaluation: Evaluation, owner: User | None) -> No
         )
     start_storing(checked, skip_bad=False, user=owner)
     continue_storing(checked)
-    count_import_labels(checked)
+    count_votes_left(evaluation)
 
 
 def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:

@@ -33,11 +33,18 @@ from evaluations.exports.schemas import (
     ManifestOut,
 )
 from evaluations.exports.selectors import build_manifest, get_export_content_type, open_export_file
-from evaluations.exports.services import delete_export_file, needs_background, start_export, stop_export
+from evaluations.exports.services import (
+    delete_export_file,
+    export_job,
+    jobs_of_exports,
+    needs_background,
+    start_export,
+    stop_export,
+)
 from evaluations.exports.writer import stream_export
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.tasks import send_task, write_export
+from evaluations.models.jobs import Job
 from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import parse_range, read_file_range
 
@@ -64,7 +71,8 @@ def list_exports(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> E
     """Newest first."""
     evaluation = require_evaluation(token_user(request), slug, Action.EXPORT)
     rows, more = paginate_by_cursor(paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True)
-    return ExportPage(items=[build_export_out(row) for row in rows], next=more)
+    jobs = jobs_of_exports(rows)
+    return ExportPage(items=[build_export_out(row, jobs.get(row.pk)) for row in rows], next=more)
 
 
 @operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
@@ -106,13 +114,11 @@ def make_export(request: HttpRequest, slug: str, body: ExportIn) -> ExportOut:
     comparisons, wanted = visible_comparisons(user, evaluation), parse_request(evaluation, body)
     is_long = needs_background(evaluation, body.format, comparisons, wanted)
     export = start_export(evaluation, written_as=body.format, user=user, wanted=wanted, in_background=is_long)
-    if is_long:
-        send_task(write_export, export.pk)
-    else:
+    if not is_long:
         record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
         for _ in stream_export(export, comparisons):
             pass
-    return build_export_out(export)
+    return build_export_out(export, export_job(export))
 
 
 def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
@@ -139,7 +145,8 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
 def get_export(request: HttpRequest, slug: str, pk: int) -> ExportOut:
     """The record: what was asked for, how far it is, rows and SHA-256 once it is whole."""
-    return build_export_out(get_export_or_404(request, slug, pk))
+    export = get_export_or_404(request, slug, pk)
+    return build_export_out(export, export_job(export))
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
@@ -155,7 +162,8 @@ def cancel_export(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None
     user, export = token_user(request), get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
-    return build_export_out(get_export_or_404(request, slug, pk))
+    export = get_export_or_404(request, slug, pk)
+    return build_export_out(export, export_job(export))
 
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
@@ -208,7 +216,7 @@ def get_export_or_404(request: HttpRequest, slug: str, pk: int, **columns: Any) 
     return get_object_or_404(found, evaluation=evaluation, pk=pk, **columns)
 
 
-def build_export_out(row: Export) -> ExportOut:
+def build_export_out(row: Export, job: Job | None) -> ExportOut:
     return ExportOut(
         id=row.pk,
         format=row.format,
@@ -222,8 +230,8 @@ def build_export_out(row: Export) -> ExportOut:
         sha256=row.sha256,
         counts=row.counts,
         person=serialize_optional_person(row.user),
-        reached=row.reached,
-        expected=row.expected,
+        reached=job.position if job else row.counts.get("comparisons", 0),
+        expected=job.total if job else None,
         reason=row.reason,
         created_at=row.created_at,
         finished_at=row.finished_at,

@@ -17,8 +17,12 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Adjudication, Ballot, Comment, Review, Score, Span, Verdict
 from evaluations.verdicts.judge_choices import PackedVote
-from evaluations.verdicts.judge_verdicts import ScoreDerivation, derive_score_choices
-from evaluations.verdicts.response_scores import ScorePreference, load_score_preferences
+from evaluations.verdicts.score_choices import (
+    ImportedPreference,
+    ScoreDerivation,
+    derive_score_choices,
+    load_imported_preferences,
+)
 
 CHUNK_ROWS = 1_000
 FIRST_CHUNK_ROWS: Final = 100  # the first bytes are not to wait for a thousand comparisons
@@ -231,10 +235,10 @@ def read_review_scores(ids: Sequence[int], cast: Participants) -> dict[int, dict
     return given
 
 
-def read_imported_preferences(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ScorePreference]]]:
+def read_imported_preferences(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ImportedPreference]]]:
     """Comparison id → rater id → preferences derived from imported scores of people or gold."""
-    given: dict[int, dict[int, list[ScorePreference]]] = defaultdict(lambda: defaultdict(list))
-    for one in load_score_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if cast.scored else ():
+    given: dict[int, dict[int, list[ImportedPreference]]] = defaultdict(lambda: defaultdict(list))
+    for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if cast.scored else ():
         if one.rater in cast.raters and one.aspect in cast.aspects:
             given[one.comparison][one.rater].append(one)
     return given

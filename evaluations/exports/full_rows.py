@@ -56,7 +56,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.verdicts import Adjudication, Comment
 from evaluations.verdicts.judge_choices import JudgeAnswers
 from evaluations.verdicts.labels import decide_by_resolution
-from evaluations.verdicts.response_scores import ScorePreference
+from evaluations.verdicts.score_choices import ImportedPreference
 
 
 def iterate_full_rows(comparisons: "QuerySet[Comparison]", cast: Participants) -> Iterator[ExportedRow]:
@@ -168,7 +168,7 @@ def serialize_skip(review: ReviewRecord, cast: Participants) -> ExportedSkip:
 
 
 def build_gold_entries(
-    said: Mapping[int, list[VerdictRecord]], preferred: Mapping[int, list[ScorePreference]], cast: Participants
+    said: Mapping[int, list[VerdictRecord]], preferred: Mapping[int, list[ImportedPreference]], cast: Participants
 ) -> list[ExportedGold]:
     """Gold choices, imported or derived from imported scores; contradictory ones in separate entries."""
     spoken: dict[int, list[VerdictRecord]] = {**{pk: [] for pk in preferred}, **said}

@@ -26,8 +26,7 @@ from evaluations.verdicts.judge_choices import (
     PackedVote,
     fold_group_choices,
 )
-from evaluations.verdicts.judge_verdicts import load_choices_of_judges
-from evaluations.verdicts.labels import DecidedLabel, decide_by_votes, decide_human_labels
+from evaluations.verdicts.labels import DecidedLabel, decide_by_votes, decide_human_labels, read_label_judge_choices
 
 MAX_CACHED_PATTERNS = 100_000
 COUNTED_SOURCES = (LabelSource.SINGLE, LabelSource.MAJORITY)  # with all votes for the choice where they are unanimous
@@ -171,16 +170,10 @@ def unpack_judge_choices(
 
 def label_scored_comparisons(ids: Sequence[int], cast: Participants) -> Mapping[int, LabelsByAspect]:
     """Labels by judges if at least one of them rates single responses."""
-    said: dict[int, dict[str, dict[int, Choice]]] = defaultdict(lambda: defaultdict(dict))
-    for rater, choices in load_choices_of_judges(list(cast.bench.raters.values()), ids).items():
-        for pk, given in choices.items():
-            for aspect, folded in given.items():
-                said[pk][aspect][rater] = folded.choice
     labels: dict[int, LabelsByAspect] = defaultdict(dict)
-    for pk, by_aspect in said.items():
-        for aspect, of_raters in by_aspect.items():
-            if label := cast.bench.label(of_raters):
-                labels[pk][aspect] = serialize_label(label)
+    for (pk, aspect), of_raters in read_label_judge_choices(cast.bench, ids).items():
+        if label := cast.bench.label(of_raters):
+            labels[pk][aspect] = serialize_label(label)
     return labels
 
 

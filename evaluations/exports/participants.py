@@ -19,13 +19,14 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Alias
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.queues import Round
-from evaluations.models.rubrics import RubricAspect, RubricVersion, list_aspect_keys
+from evaluations.models.rubrics import RubricVersion, list_aspect_keys
 from evaluations.models.runs import Call
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Span, Verdict
 from evaluations.verdicts.judge_choices import AspectGroup, group_aspects
-from evaluations.verdicts.label_counts import find_uncounted_imports
+from evaluations.verdicts.label_updates import are_votes_left
 from evaluations.verdicts.labels import LabelJudges, get_label_judges
+from evaluations.verdicts.score_choices import get_tie_margins
 
 MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 
@@ -85,8 +86,6 @@ def assign_aliases(evaluation: Evaluation) -> Aliases:
 
 
 LATE_REVIEWER_NAME: Final = "reviewer"  # who joined while a file without names was written
-
-MARGIN_COLUMNS: Final = ("version_id", "aspect_id", "tie_margin")
 
 Told = TypeVar("Told")
 
@@ -263,7 +262,7 @@ def load_participants(
         candidates=NamesById(lambda: Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name")),
         bench=get_label_judges(evaluation, policy),
         scored=frozenset(pk for pk, rater in those.items() if rater.has_scored),
-        margins=read_tie_margins(evaluation),
+        margins=get_tie_margins(RubricVersion.objects.filter(rubric__evaluation=evaluation).values("pk")),
         present=read_available_data(evaluation),
         aliases=aliases,
     )
@@ -281,10 +280,5 @@ def read_available_data(evaluation: Evaluation) -> AvailableData:
         comments=Comment.objects.filter(of_here).exists(),
         adjudications=Adjudication.objects.filter(of_here).exists(),
         words_in_files=Verdict.objects.filter(source_import__evaluation=evaluation).exists(),
-        untallied=bool(find_uncounted_imports(evaluation)),
+        untallied=are_votes_left(evaluation),
     )
-
-
-def read_tie_margins(evaluation: Evaluation) -> dict[tuple[int, int], float]:
-    rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).order_by()
-    return {(version, aspect): margin for version, aspect, margin in rows.values_list(*MARGIN_COLUMNS)}

@@ -37,8 +37,7 @@ from evaluations.verdicts.judge_choices import (
     fill_positions,
     fold_all_choices,
 )
-from evaluations.verdicts.judge_verdicts import ScoreDerivation
-from evaluations.verdicts.response_scores import ScorePreference
+from evaluations.verdicts.score_choices import ImportedPreference, ScoreDerivation
 
 FAILED_STATES: Final = frozenset(state.value for state in FAILURE_STATES)
 
@@ -197,7 +196,7 @@ class PeopleRecords:
 
     verdicts: Mapping[int, list[VerdictRecord]]
     scores: Mapping[int, list[ScoreRecord]]
-    preferred: Mapping[int, list[ScorePreference]]
+    preferred: Mapping[int, list[ImportedPreference]]
 
     def raters(self) -> dict[int, list[VerdictRecord]]:
         return {**{pk: [] for pk in (*self.scores, *self.preferred)}, **self.verdicts}
@@ -246,14 +245,14 @@ def group_by_review(scores: Sequence[ScoreRecord]) -> Mapping[int, list[ScoreRec
     return given
 
 
-def group_by_sample(preferred: Sequence[ScorePreference]) -> list[list[ScorePreference]]:
-    passes: dict[int, list[ScorePreference]] = defaultdict(list)
+def group_by_sample(preferred: Sequence[ImportedPreference]) -> list[list[ImportedPreference]]:
+    passes: dict[int, list[ImportedPreference]] = defaultdict(list)
     for one in preferred:
         passes[one.sample].append(one)
     return [passes[sample] for sample in sorted(passes)]
 
 
-def build_file_choices(preferred: Sequence[ScorePreference], cast: Participants) -> dict[str, ExportedPersonChoice]:
+def build_file_choices(preferred: Sequence[ImportedPreference], cast: Participants) -> dict[str, ExportedPersonChoice]:
     """First and final at once, with the scores from which they are derived."""
     choices: dict[str, ExportedPersonChoice] = {}
     for one in preferred:

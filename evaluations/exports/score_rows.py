@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -17,11 +16,10 @@ from evaluations.exports.verdict_rows import NO_ASPECT, describe_rater, format_t
 from evaluations.formats.preferences import ExportCounts
 from evaluations.formats.verdicts_export import ExportedScore
 from evaluations.models.comparisons import Comparison, Response
-from evaluations.models.rubrics import RubricAspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.verdicts.response_scores import load_score_rules
-from evaluations.verdicts.votes import find_replaced_votes
+from evaluations.verdicts.score_choices import score_rules_by_version
+from evaluations.verdicts.votes import CountedReviews, find_counted_choices
 
 
 class ListedResponse(NamedTuple):
@@ -83,16 +81,16 @@ def iterate_score_rows(
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
-    rules, aspects = read_rules_by_version(cast), find_scored_aspects(cast)
+    rules, aspects = score_rules_by_version(cast.evaluation, list(cast.aspects)), find_scored_aspects(cast)
     for chunk in iterate_response_chunks(comparisons):
         ids = [one.pk for one in chunk]
         scores, failures = read_listed_scores(ids, cast), read_failed_score_calls(ids, cast)
         reviewed = {said.comparison_id for given in scores.values() for said in given if said.comparison_id}
-        replaced = find_replaced_votes(reviewed)
+        counted = find_counted_choices(reviewed)
         if cast.archived and (left := count_archived_scores(ids, cast)):
             account.excluded["judge_archived"] += left
         for one in chunk:
-            for row in build_response_rows(one, scores.get(one.pk, ()), replaced, rules, cast, account):
+            for row in build_response_rows(one, scores.get(one.pk, ()), counted, rules, cast, account):
                 yield one.cluster, row
             for call in sorted(failures.get(one.pk, ()), key=lambda call: cast.order[call.rater_id]):
                 yield one.cluster, build_score_failure_row(one, call, aspects[call.rater_id], rules, cast)
@@ -174,7 +172,7 @@ def build_score_failure_row(
 def build_response_rows(
     one: ListedResponse,
     given: Sequence[ListedScore],
-    replaced: AbstractSet[tuple[int, int]],
+    counted: CountedReviews,
     rules: RulesByVersion,
     cast: Participants,
     account: ExportCounts,
@@ -190,7 +188,7 @@ def build_response_rows(
         if said.picked_by == SelectionMethod.CALIBRATION:
             account.excluded["calibration"] += 1
             continue
-        if (said.review_id, said.aspect_id) in replaced:
+        if said.review_id and counted.get_place(said.review_id, said.aspect_id) is None:
             account.excluded["replaced_by_newer_review"] += 1
             continue
         sample = seen[said.rater_id, said.aspect_id] if said.review_id else said.sample
@@ -225,14 +223,3 @@ def build_score_row(
         "created_at": format_timestamp(said.created_at),
         **describe_rater(said.rater_id, f"{said.rubric} {said.number}" if said.rubric else None, cast),
     }
-
-
-def read_rules_by_version(cast: Participants) -> RulesByVersion:
-    """By rubric version and aspect the rule that compares two scores; under None the rules of imported scores."""
-    rows = RubricAspect.objects.filter(version__rubric__evaluation=cast.evaluation).order_by()
-    columns = rows.values_list("version_id", "aspect_id", "tie_margin", "lower_is_better")
-    own: dict[tuple[int | None, int], ScoreRule] = {
-        (version, aspect): ScoreRule(margin, lower) for version, aspect, margin, lower in columns
-    }
-    imported = load_score_rules(Q(aspect__in=list(cast.aspects)))
-    return {**own, **{(None, aspect): rule for aspect, rule in imported.items()}}

@@ -5,14 +5,22 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
+from evaluations.exports.failures import (
+    EXPORT_JOB,
+    OPEN,
+    SENT_EXPORT_JOB,
+    fail_export,
+    give_up_export,
+    put_back_export,
+    remove_file,
+)
 from evaluations.exports.options import (
     DEFAULT_REQUEST,
     ExportRequest,
@@ -21,16 +29,13 @@ from evaluations.exports.options import (
     serialize_filters,
     serialize_options,
 )
-from evaluations.exports.writer import (
-    ExportHandedOver,
-    ExportStopped,
-    delete_stored_file,
-    filter_export_comparisons,
-    stream_export,
-)
+from evaluations.exports.writer import ExportHandedOver, filter_export_comparisons, stream_export
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.queue import cancel_job, enqueue_job, job_of, jobs_about, start_claimed_job
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.jobs import Job
 from evaluations.models.users import User
 
 
@@ -60,9 +65,12 @@ def start_export(
         options=serialize_options(wanted),
         state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
         in_background=in_background,
-        expected=chosen.count() if in_background and not leaving.is_whole else None,
-        seen_at=None if in_background else timezone.now(),
     )
+    if in_background:
+        expected = None if leaving.is_whole else chosen.count()
+        enqueue_job(EXPORT_JOB, export.pk, evaluation=evaluation, total=expected)
+    else:
+        start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
     told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
     record_event("began", export, user=user, evaluation=evaluation, after=told)
     return export
@@ -77,75 +85,53 @@ def needs_background(
     return filter_export_comparisons(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
 
 
-MAX_EXPORT_ATTEMPTS: Final = 2
-
-DEAD_AFTER: Final = timedelta(minutes=2)
-
-# Whoever is sent a file while it is written may be slow to take it, and nothing is said meanwhile.
-SENT_DEAD_AFTER: Final = timedelta(hours=1)
-
-GIVEN_UP_REASON: Final = (
-    f"Whoever wrote it stopped {MAX_EXPORT_ATTEMPTS} times before the end. Look at the worker's log, then export anew."
-)
-
-INTERRUPTED_REASON: Final = "Whoever wrote it was stopped before the end. Export anew."
-
-OPEN_EXPORT_STATES: Final = (ExportState.WAITING, ExportState.UNFINISHED)
+LEASE: Final = timedelta(minutes=2)
 
 
-def continue_export(export: Export) -> bool:
-    """Write a waiting export to its end. True if another worker must start it again.
+def write_export(claim: JobClaim) -> bool:
+    """Write an export to its end; False where another worker is to begin it again.
 
-    It is one task for all its length: the bytes of a file depend on all before them, and a million comparisons take
-    about a minute. Meanwhile it says every second that it is at it.
+    It is one step for all its length: the bytes of a file depend on all before them, and a million comparisons take
+    about a minute. Meanwhile it has a heartbeat every second.
     """
-    waiting = Export.objects.filter(pk=export.pk, state=ExportState.WAITING)
-    if not waiting.update(state=ExportState.UNFINISHED, seen_at=Now(), reached=0, attempts=F("attempts") + 1):
-        return False
+    export = Export.objects.select_related("evaluation").get(pk=claim.job.subject)
+    if not Export.objects.filter(pk=export.pk, state__in=OPEN).update(state=ExportState.UNFINISHED):
+        return True
     export.refresh_from_db()
-    comparisons = Comparison.objects.filter(evaluation=export.evaluation)
     try:
-        for _ in stream_export(export, comparisons):
+        for _ in stream_export(export, Comparison.objects.filter(evaluation=export.evaluation), claim):
             pass
     except ExportHandedOver:  # told to leave in good order: that is no failed attempt
-        Export.objects.filter(pk=export.pk).update(attempts=F("attempts") - 1)
-        return requeue_export(export)
-    except ExportStopped:
-        delete_stored_file(export)
+        put_back_export(claim.job)
+        return False
     except InputRefused as refused:
         fail_export(export, str(refused))
-    except BaseException:
-        requeue_export(export)
         raise
-    return False
+    return True
 
 
-def requeue_export(export: Export) -> bool:
-    """Put an interrupted export back to wait; after too many attempts, fail it."""
-    export.refresh_from_db()
-    if export.attempts >= MAX_EXPORT_ATTEMPTS:
-        fail_export(export, GIVEN_UP_REASON)
-        return False
-    mine = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED)
-    return bool(mine.update(state=ExportState.WAITING, seen_at=None, reached=0))
-
-
-def fail_export(export: Export, reason: str) -> None:
-    with transaction.atomic():
-        failed = Export.objects.filter(pk=export.pk, state__in=OPEN_EXPORT_STATES)
-        if failed.update(state=ExportState.FAILED, reason=reason, finished_at=Now()):
-            record_event("failed", export, user=None, evaluation=export.evaluation, after={"reason": reason})
-    delete_stored_file(export)
+register_job_kind(
+    JobKind(
+        EXPORT_JOB,
+        write_export,
+        lease=LEASE,
+        starts_over=True,
+        counts_faults=True,
+        on_loss=put_back_export,
+        on_give_up=give_up_export,
+    )
+)
 
 
 def stop_export(export: Export, *, user: User | None) -> None:
     """Stop an export that is waiting or being written: no file of it stays."""
     with transaction.atomic():
-        cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN_EXPORT_STATES)
+        cancel_job(job_kind_of(export), export.pk)  # the job before its row, as whoever writes it does
+        cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)
         if not cancelled.update(state=ExportState.CANCELLED, reason="Cancelled.", finished_at=Now()):
             raise InputRefused("This export is over already.")
         record_event("cancelled", export, user=user, evaluation=export.evaluation)
-    delete_stored_file(export)
+    remove_file(export)
     export.refresh_from_db()
 
 
@@ -156,20 +142,25 @@ def delete_export_file(export: Export, *, user: User) -> None:
         if not standing.update(removed_at=Now()):
             raise InputRefused("This export has no file that could be removed.")
         record_event("removed file", export, user=user, evaluation=export.evaluation, before={"sha256": export.sha256})
-    delete_stored_file(export)
+    remove_file(export)
     export.refresh_from_db()
 
 
-def sweep_exports(evaluation: Evaluation | None = None) -> list[int]:
-    """Give up what a killed process left half written, and its file with it. Returns what waits for a worker."""
-    exports = Export.objects.filter(evaluation=evaluation) if evaluation else Export.objects.all()
-    writing = exports.filter(state=ExportState.UNFINISHED)
-    for dead in writing.filter(in_background=True, seen_at__lt=Now() - DEAD_AFTER):
-        delete_stored_file(dead)
-        requeue_export(dead)
-    silent = Q(seen_at__lt=Now() - SENT_DEAD_AFTER) | Q(seen_at__isnull=True, created_at__lt=Now() - SENT_DEAD_AFTER)
-    for dead in writing.filter(silent, in_background=False):
-        fail_export(dead, INTERRUPTED_REASON)
-    for over in exports.filter(state__in=(ExportState.FAILED, ExportState.CANCELLED)).exclude(file=""):
-        delete_stored_file(over)
-    return list(exports.filter(state=ExportState.WAITING).values_list("pk", flat=True))
+def job_kind_of(export: Export) -> str:
+    return EXPORT_JOB if export.in_background else SENT_EXPORT_JOB
+
+
+def export_job(export: Export) -> Job | None:
+    return job_of(job_kind_of(export), export.pk)
+
+
+def jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
+    """Export → its job, for a page of them."""
+    return jobs_about((EXPORT_JOB, SENT_EXPORT_JOB), [export.pk for export in exports])
+
+
+def remove_files_left_over() -> None:
+    """Whoever wrote an export that was cancelled or given up may have been killed before the file was removed."""
+    over = Export.objects.filter(state__in=(ExportState.FAILED, ExportState.CANCELLED)).exclude(file="")
+    for export in over:
+        remove_file(export)

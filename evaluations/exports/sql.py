@@ -2,14 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.utils import CursorWrapper
-
-HEARTBEAT_SQL: Final = (
-    "UPDATE evaluations_export SET seen_at = CURRENT_TIMESTAMP, reached = %s WHERE id = %s AND state = %s"
-)
 
 
 @contextmanager

@@ -20,8 +20,14 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Review, Verdict
-from evaluations.verdicts.judge_verdicts import derive_score_choices
-from evaluations.verdicts.votes import find_replaced_votes, read_imported_votes, read_review_score_votes
+from evaluations.verdicts.score_choices import derive_score_choices
+from evaluations.verdicts.votes import (
+    CountedReviews,
+    Vote,
+    find_counted_choices,
+    read_imported_votes,
+    read_scored_votes,
+)
 
 SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
     ShownOrder.AS_STORED: False,
@@ -98,15 +104,12 @@ LISTED_REVIEW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class ListedChunk:
-    """What was read of a chunk of comparisons, by comparison id; reviews by their own.
-
-    ``replaced``: the (review id, aspect id) pairs whose vote a later review of the same person holds.
-    """
+    """What was read of a chunk of comparisons, by comparison id; reviews by their own."""
 
     choices: Mapping[int, list[ListedVerdict]]
     failures: Mapping[int, list[FailedCall]]
     passes: Mapping[int, ListedReview]
-    replaced: frozenset[tuple[int, int]]
+    counted: CountedReviews
 
 
 def iterate_verdict_rows(
@@ -114,7 +117,8 @@ def iterate_verdict_rows(
 ) -> Iterator[tuple[str, ExportedVerdict]]:
     """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
 
-    What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced.
+    What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced
+    both for the label and in the statistics, where a review that saw the judge does not replace one that was blind.
     Choices that are derived from scores are counted: the scores are in an export of their own.
     """
     first_asked = find_first_asked_aspects(cast)
@@ -158,7 +162,7 @@ def read_listed_chunk(ids: Sequence[int], cast: Participants) -> ListedChunk:
         row[0]: ListedReview._make((*row[:5], f"{row[5]} {row[6]}"))
         for row in reviews.values_list(*LISTED_REVIEW_COLUMNS)
     }
-    return ListedChunk(choices, failures, passes, find_replaced_votes(ids))
+    return ListedChunk(choices, failures, passes, find_counted_choices(ids))
 
 
 def count_archived_verdicts(ids: Sequence[int], cast: Participants) -> int:
@@ -172,18 +176,25 @@ def count_score_choices(chunk: Sequence[ListedComparison], listed: ListedChunk, 
     """The number of choices on these comparisons that derive from scores of both responses."""
     ids, count = [one.pk for one in chunk], 0
     if cast.scored:
-        votes = [*read_review_score_votes(ids), *read_imported_votes(ids)]
-        count += sum(vote.rater in cast.raters and (vote.review, vote.aspect) not in listed.replaced for vote in votes)
+        votes = [*read_scored_votes(ids), *read_imported_votes(ids)]
+        count += sum(vote.rater in cast.raters and counts_somewhere(vote, listed) for vote in votes)
     if cast.scorers:
         told = derive_score_choices(cast.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
         count += sum(len(choices) for of_rater in told.values() for choices in of_rater.values())
     return count
 
 
+def counts_somewhere(vote: Vote, listed: ListedChunk) -> bool:
+    return vote.review is None or listed.counted.get_place(vote.review.number, vote.aspect) is not None
+
+
 def build_choice_rows(
     one: ListedComparison, listed: ListedChunk, cast: Participants, account: ExportCounts
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
-    """A row for each choice, with its sort key within the comparison."""
+    """A row for each choice, with its sort key within the comparison.
+
+    Several of one person that count are samples, that of the label first.
+    """
     places = {pk: place for place, pk in enumerate(cast.aspects)}
     given = listed.choices.get(one.pk, ())
     finals: dict[tuple[int | None, int], ListedVerdict] = {
@@ -196,6 +207,8 @@ def build_choice_rows(
         if said.review_id and (reason := get_exclusion_reason(said, made, listed)):
             account.excluded[reason] += 1
             continue
+        sample = listed.counted.get_place(said.review_id, said.aspect_id) if said.review_id else said.sample
+        said = said._replace(sample=sample or 0)
         place = cast.order[said.rater_id], said.sample, ORDER_POSITIONS[said.shown], places[said.aspect_id]
         yield place, build_long_verdict_row(one, said, finals.get((said.review_id, said.aspect_id)), made, cast)
 
@@ -206,7 +219,7 @@ def get_exclusion_reason(said: ListedVerdict, made: ListedReview | None, listed:
         return "undone_meanwhile"
     if made.picked_by == SelectionMethod.CALIBRATION:
         return "calibration"
-    return "replaced_by_newer_review" if (made.pk, said.aspect_id) in listed.replaced else ""
+    return "replaced_by_newer_review" if listed.counted.get_place(made.pk, said.aspect_id) is None else ""
 
 
 def build_long_verdict_row(

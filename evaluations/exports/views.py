@@ -1,6 +1,5 @@
 """The pages of exports: the list, a new export, its record or its file."""
 
-from dataclasses import dataclass
 from typing import Final, cast
 
 from django.conf import settings
@@ -8,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -20,6 +18,7 @@ from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
+from evaluations.exports.failures import OPEN
 from evaluations.exports.forms import ExportForm
 from evaluations.exports.participants import load_participants
 from evaluations.exports.selectors import (
@@ -32,18 +31,12 @@ from evaluations.exports.selectors import (
     open_export_file,
     preview_export,
 )
-from evaluations.exports.services import (
-    OPEN_EXPORT_STATES,
-    delete_export_file,
-    needs_background,
-    start_export,
-    stop_export,
-)
+from evaluations.exports.services import delete_export_file, export_job, needs_background, start_export, stop_export
 from evaluations.exports.writer import stream_export
+from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.users import User
-from evaluations.tasks import send_task, write_export
 from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import file_response
 from evaluations.web.pagination import paginate
@@ -86,7 +79,6 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
         form.add_error(None, str(refused))
         return render_export_form(request, evaluation, form, status=422)
     if is_long:
-        send_task(write_export, export.pk)
         return redirect("export", slug, export.pk)
     record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
     return StreamingHttpResponse(
@@ -143,21 +135,6 @@ def get_export_or_404(request: HttpRequest, slug: str, pk: int, action: Action =
     return get_object_or_404(evaluation.exports.select_related("evaluation", "user"), pk=pk)
 
 
-@dataclass(frozen=True)
-class ExportProgress:
-    reached: int
-    expected: int
-    per_second: float
-    seconds_left: float | None
-
-
-def get_export_progress(export: Export) -> ExportProgress:
-    expected = export.expected or 0
-    passed = (timezone.now() - export.begun_at).total_seconds() if export.begun_at else 0.0
-    rate = export.reached / passed if passed > 0 else 0.0
-    return ExportProgress(export.reached, expected, rate, (expected - export.reached) / rate if rate else None)
-
-
 @never_cache
 @require_GET
 def export_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -170,8 +147,8 @@ def render_export(request: HttpRequest, export: Export, error: str = "") -> Http
         "page": "exports",
         "evaluation": export.evaluation,
         "export": export,
-        "busy": export.state in OPEN_EXPORT_STATES,
-        "progress": get_export_progress(export),
+        "busy": export.state in OPEN,
+        "progress": job_progress(export_job(export)),
         "excluded": list_exclusion_reasons(export.format, export.counts.get("excluded", {})),
         "owns": is_allowed(user, Action.OWN, export.evaluation),
         "may_take": is_allowed(user, action_for_export(export.format), export.evaluation),
@@ -186,9 +163,9 @@ def export_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """How far it is, asked for every second; when it is over the page itself comes anew."""
     export = get_export_or_404(request, slug, pk)
     is_cancelled = export.state == ExportState.CANCELLED
-    if export.state not in OPEN_EXPORT_STATES and not is_cancelled:
+    if export.state not in OPEN and not is_cancelled:
         return HttpResponseClientRefresh()
-    context = {"evaluation": export.evaluation, "export": export, "progress": get_export_progress(export)}
+    context = {"evaluation": export.evaluation, "export": export, "progress": job_progress(export_job(export))}
     return render(request, "export/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
 
 

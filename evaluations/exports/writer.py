@@ -14,6 +14,8 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
 from evaluations.domain.files import ExportState
+from evaluations.domain.jobs import JobState
+from evaluations.exports.failures import SENT_EXPORT_JOB, remove_file
 from evaluations.exports.full_rows import iterate_full_rows
 from evaluations.exports.labels import iterate_labelled_rows
 from evaluations.exports.manifest import (
@@ -26,10 +28,12 @@ from evaluations.exports.manifest import (
 from evaluations.exports.options import ExportRequest, get_export_format, parse_export_request
 from evaluations.exports.participants import Participants, assign_aliases, load_participants
 from evaluations.exports.score_rows import iterate_score_rows
-from evaluations.exports.sql import HEARTBEAT_SQL, open_separate_cursor
+from evaluations.exports.sql import open_separate_cursor
 from evaluations.exports.verdict_rows import iterate_verdict_rows
 from evaluations.formats.export_format import ExportRow, ExportRows, ExportTally, RowKind
 from evaluations.formats.exported_rows import LabelledRow
+from evaluations.jobs.claims import end_claim, held_claim
+from evaluations.jobs.kinds import JobClaim, LeaseLost
 from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -40,7 +44,6 @@ from evaluations.models.transactions import PROCESS_STOPPING
 Passing = TypeVar("Passing")
 BLOCK_BYTES: Final = 64 * 1024
 FLUSH_SECONDS: Final = 0.25
-HEARTBEAT_SECONDS: Final = 1.0
 DOWNLOAD_ABORTED: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
 LONG_FORM_ROWS: Final[
     Mapping[RowKind, Callable[["QuerySet[Comparison]", Participants, ExportTally], Iterator[tuple[str, ExportRow]]]]
@@ -54,20 +57,21 @@ class ExportHandedOver(Exception):
     """This process was told to stop: another process starts the export again."""
 
 
-class ExportStopped(Exception):
-    """The export was cancelled or given up: stop writing."""
-
-
-def stream_export(export: Export, comparisons: "QuerySet[Comparison]") -> Generator[bytes, None, None]:
+def stream_export(
+    export: Export, comparisons: "QuerySet[Comparison]", claim: JobClaim | None = None
+) -> Generator[bytes, None, None]:
     """Yield the file block by block while storing it.
 
     Whoever stops reading leaves an export that failed, and nothing of it in storage.
     """
+    claim = claim or held_claim(SENT_EXPORT_JOB, export.pk)
+    if claim is None:
+        raise LeaseLost(f"{export} is over already.")
     tally, digest = ExportTally(), hashlib.sha256()
     size, whole = 0, False
     export.file.save(export.file_name, ContentFile(b""), save=False)
-    Export.objects.filter(pk=export.pk).update(file=export.file.name, begun_at=Now())
-    heartbeat = Heartbeat(export, tally)
+    Export.objects.filter(pk=export.pk).update(file=export.file.name)
+    heartbeat = Heartbeat(export, tally, claim)
     try:
         with export.file.storage.open(str(export.file.name), "wb") as kept:
             for block in join_blocks(build_file_content(export, comparisons, tally, heartbeat)):
@@ -75,11 +79,11 @@ def stream_export(export: Export, comparisons: "QuerySet[Comparison]") -> Genera
                 digest.update(block)
                 size += len(block)
                 yield block
-        finish_export(export, tally, digest.hexdigest(), size)
+        finish_export(export, claim, tally, digest.hexdigest(), size)
         whole = True
     finally:
         if not whole:
-            discard_unfinished(export)
+            discard_unfinished(export, claim)
 
 
 @dataclass
@@ -91,20 +95,16 @@ class Heartbeat:
 
     export: Export
     tally: ExportTally
-    due: float = field(default_factory=lambda: monotonic() + HEARTBEAT_SECONDS)
+    claim: JobClaim
 
     def beat(self) -> None:
         if self.export.in_background and PROCESS_STOPPING.is_set():
             raise ExportHandedOver
-        if monotonic() < self.due:
-            return
-        if not self.goes_on():
-            raise ExportStopped
-        self.due = monotonic() + HEARTBEAT_SECONDS
+        if self.claim.is_heartbeat_due():
+            self.note_progress()
 
-    def goes_on(self) -> bool:
-        writing = Export.objects.filter(pk=self.export.pk, state=ExportState.UNFINISHED)
-        return bool(writing.update(seen_at=Now(), reached=get_export_position(self.export, self.tally)))
+    def note_progress(self) -> None:
+        self.claim.heartbeat(get_export_position(self.export, self.tally))
 
     def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
         for one in passing:
@@ -118,13 +118,9 @@ class SeparateHeartbeat(Heartbeat):
 
     tables: dict[str, int] = field(default_factory=dict)
 
-    def goes_on(self) -> bool:
+    def note_progress(self) -> None:
         with open_separate_cursor() as cursor:
-            cursor.execute(
-                HEARTBEAT_SQL,
-                [get_export_position(self.export, self.tally), self.export.pk, ExportState.UNFINISHED.value],
-            )
-            return bool(cursor.rowcount)
+            self.claim.heartbeat(get_export_position(self.export, self.tally), cursor=cursor)
 
     def noted(self, table: str, rows: int) -> None:
         self.tally.rows += rows
@@ -138,19 +134,14 @@ def get_export_position(export: Export, tally: ExportTally) -> int:
     return tally.rows if get_export_format(export.format).is_whole else tally.comparisons
 
 
-def discard_unfinished(export: Export) -> None:
+def discard_unfinished(export: Export, claim: JobClaim) -> None:
     """Delete the file and fail the export, unless it runs in the background and will be continued."""
-    delete_stored_file(export)
-    broken = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED, in_background=False)
-    broken.update(state=ExportState.FAILED, reason=DOWNLOAD_ABORTED, finished_at=Now())
+    remove_file(export)
+    if not export.in_background:
+        broken = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED)
+        broken.update(state=ExportState.FAILED, reason=DOWNLOAD_ABORTED, finished_at=Now())
+        end_claim(claim, JobState.FAILED, DOWNLOAD_ABORTED)
     export.refresh_from_db()
-
-
-def delete_stored_file(export: Export) -> None:
-    export.refresh_from_db(fields=["file"])
-    if export.file:
-        export.file.storage.delete(str(export.file.name))
-        Export.objects.filter(pk=export.pk).update(file="")
 
 
 def build_file_content(
@@ -162,7 +153,7 @@ def build_file_content(
     those = load_export_participants(export.evaluation, wanted)
     if leaving.is_whole:
         store_expected_rows(export, heartbeat)
-        beside = SeparateHeartbeat(export, tally)
+        beside = SeparateHeartbeat(export, tally, heartbeat.claim)
         export.manifest = {
             **build_manifest_header(leaving, export.evaluation),
             "backup": {"version": BACKUP_VERSION, "tables": beside.tables},  # each is in it once its rows were read
@@ -185,7 +176,7 @@ def build_file_content(
 def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:
     """How many there are as it begins: what comes or goes meanwhile makes no odds to a bar."""
     rows = sum(table.rows(export.evaluation).count() for table in heartbeat.along(BACKUP_TABLES))
-    Export.objects.filter(pk=export.pk).update(expected=rows)
+    heartbeat.claim.heartbeat(total=rows)
 
 
 def load_export_participants(evaluation: Evaluation, wanted: ExportRequest) -> Participants:
@@ -239,9 +230,11 @@ def join_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @transaction.atomic
-def finish_export(export: Export, tally: ExportTally, sha256: str, size: int) -> None:
+def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: str, size: int) -> None:
     """Store row count and checksum: the file can be downloaded from now on."""
     counts = build_export_counts(tally)
+    claim.heartbeat(get_export_position(export, tally))
+    end_claim(claim)
     done = Export.objects.filter(pk=export.pk, state=ExportState.UNFINISHED).update(
         state=ExportState.DONE,
         rows=tally.rows,
@@ -249,11 +242,10 @@ def finish_export(export: Export, tally: ExportTally, sha256: str, size: int) ->
         bytes=size,
         counts=counts,
         manifest={**export.manifest, "counts": counts},
-        reached=get_export_position(export, tally),
         finished_at=Now(),
     )
     if not done:
-        raise ExportStopped
+        raise LeaseLost(f"{export} is over already.")
     export.refresh_from_db()
     told = {"format": export.format, "rows": export.rows, "sha256": sha256}
     record_event("exported", export, user=export.user, evaluation=export.evaluation, after=told)

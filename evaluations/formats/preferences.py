@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.preferences import NoPreference, PreferenceRule, decide_preference, list_deciding_aspects
-from evaluations.domain.reviews import ReviewState
+from evaluations.domain.reviews import SelectionMethod
 from evaluations.domain.texts import Message
+from evaluations.domain.vote_rules import CALIBRATION, LABEL_VOTES, ReviewFacts, find_vote_holder
 from evaluations.formats.exported_rows import ExportedLabel, ExportedPerson, ExportedPersonChoice, LabelledRow
 
 Words = str | Sequence[Message]
@@ -165,14 +166,16 @@ def split_of_row(row: LabelledRow) -> str | None:
     return row.get("split")
 
 
+NO_PRACTICE: Final = (
+    SelectionMethod.RANDOM.value
+)  # any word but that of calibration: the rule of labels asks for no more
+
 WITHOUT_VOTE: Final = {
     "person_said_nothing": "a person has not spoken of this aspect",
     "not_confirmed": "a person has not confirmed the first choice",
     "calibration": "given in a calibration round, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
 }
-
-REVIEWED: Final = -1
 
 
 def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Sequence[int]]:
@@ -181,15 +184,40 @@ def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Seque
     ``people`` has each person's reviews oldest first: of those that have the aspect the newest holds the vote.
     Imported passes have no order, so all of them do.
     """
-    holders: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    holders: dict[str, list[int]] = defaultdict(list)
+    reviews: dict[str, list[ReviewFacts]] = defaultdict(list)
     for place, person in enumerate(people):
-        if person["calibration"] or person["state"] != ReviewState.FINAL:
+        facts = ReviewFacts(place, person["state"], CALIBRATION if person["calibration"] else NO_PRACTICE)
+        if not LABEL_VOTES.admits(facts):
             continue
-        imported_as = place if person["rubric"] is None else REVIEWED
-        for aspect, choice in person["choices"].items():
-            if choice["final"]:
-                holders[aspect][person["rater"], imported_as] = place
-    return {aspect: list(places.values()) for aspect, places in holders.items()}
+        if person["rubric"] is None:
+            for aspect in aspects_in(person):
+                holders[aspect].append(place)
+        else:
+            reviews[person["rater"]].append(facts)
+    for given in reviews.values():
+        for aspect, number in holders_among(given, people):
+            holders[aspect].append(number)
+    return holders
+
+
+def holders_among(reviews: Sequence[ReviewFacts], people: Sequence[ExportedPerson]) -> Iterator[tuple[str, int]]:
+    """Each aspect with the review of one person that holds the vote on it. Hardly anybody has several."""
+    if len(reviews) == 1:
+        (only,) = reviews
+        yield from ((aspect, only.number) for aspect in aspects_in(people[only.number]))
+        return
+    having: dict[str, list[ReviewFacts]] = defaultdict(list)
+    for one in reviews:
+        for aspect in aspects_in(people[one.number]):
+            having[aspect].append(one)
+    for aspect, given in having.items():
+        if holder := find_vote_holder(given, LABEL_VOTES):
+            yield aspect, holder.number
+
+
+def aspects_in(person: ExportedPerson) -> list[str]:
+    return [aspect for aspect, choice in person["choices"].items() if choice["final"]]
 
 
 def counted_votes(

@@ -12,7 +12,7 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.uploads import FILE_NAME_PARAMETER, FILE_SCHEMA, read_sent_file
-from evaluations.domain.files import ImportState, NewResponse
+from evaluations.domain.files import NewResponse
 from evaluations.domain.roles import Scope
 from evaluations.imports.forms import ImportForm
 from evaluations.imports.schemas import ImportDetailOut, ImportPageOut, StoreImportIn
@@ -22,7 +22,6 @@ from evaluations.imports.undo import start_undo
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 
 operations = OperationRouter(tags=["imports"])
 TEXT_SCHEMA: Final = {"type": "string"}
@@ -99,10 +98,7 @@ def upload_file(request: HttpRequest, slug: str) -> ImportDetailOut:
 
 
 def receive_file(evaluation: Evaluation, form: ImportForm, user: User) -> Import:
-    importing = receive_upload(evaluation, user=user, **form.options())
-    if importing.state == ImportState.CHECKING:
-        send_task(store_import, importing.pk)
-    return importing
+    return receive_upload(evaluation, user=user, **form.options())
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)
@@ -116,7 +112,6 @@ def store_file(request: HttpRequest, slug: str, pk: int, body: StoreImportIn | N
     """Store its rows, in the background. Ask for the import to see how far it is."""
     importing = get_import_for_program(request, slug, pk)
     start_storing(importing, skip_bad=bool(body and body.skip_bad), user=token_user(request))
-    send_task(store_import, importing.pk)
     return serialize_import_detail(get_import_for_program(request, slug, pk))
 
 
@@ -135,5 +130,4 @@ def undo_import(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None =
     """
     importing = get_import_for_program(request, slug, pk)
     start_undo(importing, user=token_user(request))
-    send_task(store_import, importing.pk)
     return serialize_import_detail(get_import_for_program(request, slug, pk))

@@ -12,12 +12,18 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.domain.jobs import JobState
+from evaluations.jobs.claims import claim_job
+from evaluations.jobs.kinds import LeaseLost
+from evaluations.jobs.queue import job_of
+from evaluations.jobs.runner import work_claimed
+from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows
 from evaluations.models.bulk import delete_of_import
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.models.jobs import IMPORT_LEASE
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
@@ -32,7 +38,10 @@ ABANDONED_STATES: Final = (ImportState.CANCELLED, ImportState.FAILED)
 
 INTERRUPTED_REASON: Final = "The work on it was interrupted. Nothing of the file was stored."
 
-MAX_CHECKS: Final = 2  # times, where whoever checks a file is killed
+# The kinds of jobs: a file is checked, stored and, where that failed, cleared away; or what it brought is removed.
+IMPORT_JOB: Final = "import"
+
+UNDO_JOB: Final = "undo_import"
 
 # In the order in which rows lean on each other: those first that nothing else points at.
 OWNED_MODELS: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
@@ -48,37 +57,49 @@ NAMED_MODELS: Final[Mapping[str, type[models.Model]]] = {
 }
 
 
-class ImportStopped(Exception):
-    """The import was cancelled or given up, so its work must stop."""
-
-
-def claim_import(importing: Import, state: ImportState) -> bool:
-    """Claim an import for this worker alone. Returns whether the claim succeeded."""
-    waiting = Import.objects.filter(pk=importing.pk, state=state, seen_at__isnull=True)
-    claimed = waiting.update(seen_at=Now())
-    importing.refresh_from_db()
-    return bool(claimed)
+def work_here(importing: Import, kind: str, *, seconds: float | None = None) -> bool:
+    """One step of its job in this process; whether more is left. Where somebody else is at it nothing is done."""
+    job = job_of(kind, importing.pk)
+    claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
+    try:
+        return claim is not None and work_claimed(claim)
+    finally:
+        importing.refresh_from_db()
 
 
 def renew_import_claim(importing: Import, expected: ImportState, **columns: Any) -> None:
     """Renew the claim, or raise ImportStopped where the import is no longer wanted."""
-    if not Import.objects.filter(pk=importing.pk, state=expected).update(seen_at=Now(), **columns):
-        raise ImportStopped
-
-
-def release_import_claim(importing: Import) -> None:
-    """Release the claim so that another worker can continue."""
-    Import.objects.filter(pk=importing.pk, state__in=WORKING_STATES).update(seen_at=None)
+    if importing.lease:
+        importing.lease.heartbeat()
+    if columns and not Import.objects.filter(pk=importing.pk, state=expected).update(**columns):
+        raise LeaseLost(f"{importing} is no longer {expected}.")
 
 
 def fail_import(importing: Import, reason: str, until: float | None = None) -> None:
-    with transaction.atomic():
-        failed = Import.objects.filter(pk=importing.pk, state__in=BUSY_STATES).update(
-            state=ImportState.FAILED, reason=reason
-        )
-        if failed:
-            record_event("failed", importing, user=None, evaluation=importing.evaluation, after={"reason": reason})
+    fail(importing, reason)
     clean_up_import(importing, until)
+
+
+@transaction.atomic
+def fail(importing: Import, reason: str) -> None:
+    failed = Import.objects.filter(pk=importing.pk, state__in=BUSY_STATES).update(
+        state=ImportState.FAILED, reason=reason
+    )
+    if failed:
+        record_event("failed", importing, user=None, evaluation=importing.evaluation, after={"reason": reason})
+
+
+def put_back_import(job: Job) -> None:
+    """A check stores nothing and is made again; what was being stored is given up, and cleared away by the next."""
+    importing = Import.objects.select_related("evaluation").get(pk=job.subject)
+    if importing.state == ImportState.CHECKING:
+        Import.objects.filter(pk=importing.pk).update(rows_read=0)
+    elif importing.state == ImportState.STORING:
+        fail(importing, INTERRUPTED_REASON)
+
+
+def give_up_import(job: Job, reason: str) -> None:
+    fail_import(Import.objects.select_related("evaluation").get(pk=job.subject), INTERRUPTED_REASON)
 
 
 def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None = None) -> list[int]:
@@ -88,25 +109,12 @@ def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None
     """
     imports = Import.objects.filter(evaluation=evaluation) if evaluation else Import.objects.all()
     until = None if seconds is None else monotonic() + seconds
-    for dead in imports.filter(state__in=BUSY_STATES, seen_at__lt=Now() - IMPORT_LEASE):
-        if may_check_again(dead):
-            reset_check(dead)
-        else:
-            fail_import(dead, INTERRUPTED_REASON, until)
+    for kind in (IMPORT_JOB, UNDO_JOB):
+        put_back_lost_jobs(kind)
     for left in imports.filter(state__in=ABANDONED_STATES, finished_at__isnull=True):
         clean_up_import(left, until)
-    imports.filter(state=ImportState.UNDOING, seen_at__lt=Now() - IMPORT_LEASE).update(seen_at=None)
-    return list(imports.filter(state__in=WORKING_STATES, seen_at__isnull=True).values_list("pk", flat=True))
-
-
-def may_check_again(dead: Import) -> bool:
-    """Whether an interrupted check may run again: it stores nothing, unless the file kills its worker each time."""
-    return dead.state == ImportState.CHECKING and dead.options.get("cut_off", 0) + 1 < MAX_CHECKS
-
-
-def reset_check(dead: Import) -> None:
-    mine = Import.objects.filter(pk=dead.pk, state=ImportState.CHECKING, seen_at=dead.seen_at)
-    mine.update(seen_at=None, rows_read=0, options={**dead.options, "cut_off": dead.options.get("cut_off", 0) + 1})
+    waiting = Job.objects.filter(kind__in=(IMPORT_JOB, UNDO_JOB), state=JobState.WAITING).values("subject")
+    return list(imports.filter(state__in=WORKING_STATES, pk__in=waiting).values_list("pk", flat=True))
 
 
 def clean_up_import(importing: Import, until: float | None = None) -> None:

@@ -41,13 +41,13 @@ from evaluations.imports.imported_rubrics import (
     scales_to_json,
 )
 from evaluations.imports.lifecycle import (
+    ABANDONED_STATES,
+    IMPORT_JOB,
     INTERRUPTED_REASON,
-    ImportStopped,
-    claim_import,
     clean_up_import,
     fail_import,
-    release_import_claim,
     renew_import_claim,
+    work_here,
 )
 from evaluations.imports.lookup import EntryBatch, ImportContext, load_import_context
 from evaluations.imports.options import (
@@ -61,6 +61,8 @@ from evaluations.imports.pair_forecast import PairForecast, find_keys_to_pair
 from evaluations.imports.preview_summary import ModelCounts, sample_entry
 from evaluations.imports.row_resolver import batch_entries, resolve_batch
 from evaluations.imports.row_sketches import ScoreScales, count_outcomes
+from evaluations.jobs.kinds import LeaseLost
+from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -166,16 +168,21 @@ def keep_for_check(
 
 def check_kept_file(importing: Import) -> bool:
     """Check a kept file. Returns whether the check must start again because the process was told to stop."""
-    if not claim_import(importing, ImportState.CHECKING):
-        return False
+    return work_here(importing, IMPORT_JOB)
+
+
+def check_kept(importing: Import) -> bool:
+    """Check the file of an import as its job; whether that is done."""
     try:
         with importing.file.open("rb") as file:
             write_check_result(importing, check_file(importing, cast(BinaryIO, file)))
-    except ImportStopped:
-        clean_up_import(importing)
+    except LeaseLost:
+        importing.refresh_from_db()
+        if importing.state in ABANDONED_STATES:
+            clean_up_import(importing)
+        raise
     except CheckInterrupted:
-        release_import_claim(importing)
-        return True
+        return False
     except InputRefused as refused:
         if isinstance(refused, ColumnsUnknown) or importing.options.get("mapped"):
             await_column_mapping(importing, str(refused))
@@ -185,15 +192,16 @@ def check_kept_file(importing: Import) -> bool:
         fail_import(importing, INTERRUPTED_REASON)
         raise
     else:
-        importing.state, importing.seen_at = ImportState.PREVIEWED, None
+        renew_import_claim(importing, ImportState.CHECKING)
+        importing.state = ImportState.PREVIEWED
         importing.save()
-    return False
+    return True
 
 
 def await_column_mapping(importing: Import, reason: str) -> None:
     """Keep the file until somebody maps its columns or discards it."""
     Import.objects.filter(pk=importing.pk, state=ImportState.CHECKING).update(
-        state=ImportState.MAPPING, reason=reason, seen_at=None, rows_read=0
+        state=ImportState.MAPPING, reason=reason, rows_read=0
     )
     importing.refresh_from_db()
 
@@ -245,6 +253,8 @@ def save_import_with_file(importing: Import, file: BinaryIO) -> None:
     try:
         with transaction.atomic():
             importing.save()
+            if importing.state == ImportState.CHECKING:
+                enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
             told = {"file": importing.file_name, "sha256": importing.sha256}
             record_event("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
     except BaseException:

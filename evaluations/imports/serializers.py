@@ -47,9 +47,9 @@ def serialize_import_detail(row: Import) -> ImportDetailOut:
         summary=row.summary,
         bad_rows=row.bad_rows,
         progress=ImportProgressOut(
-            rows=how_far.rows,
-            of=how_far.of,
-            rows_per_second=how_far.rows_per_second,
+            rows=how_far.position,
+            of=how_far.total,
+            rows_per_second=how_far.per_second,
             seconds_left=how_far.seconds_left,
         )
         if how_far

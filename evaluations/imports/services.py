@@ -9,18 +9,17 @@ from django.db.models import Q
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
 from evaluations.domain.files import ImportState, ReadOptions
-from evaluations.imports.lifecycle import BEGAN_STORING, BUSY_STATES, refuse_concurrent_import
+from evaluations.imports.lifecycle import BEGAN_STORING, BUSY_STATES, IMPORT_JOB, refuse_concurrent_import, work_here
 from evaluations.imports.options import PairOptions, refuse_archived_evaluation
 from evaluations.imports.preview import (
     build_import,
-    check_kept_file,
     is_quick_to_check,
     keep_for_check,
     preview_file,
     save_import_with_file,
 )
 from evaluations.imports.source_files import read_sheet
-from evaluations.imports.storage import continue_storing
+from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
@@ -30,6 +29,8 @@ def discard_import(importing: Import, *, user: User | None) -> None:
     """Discard a checked file, or stop one that is being stored, so that none of it stays."""
     open_states = (*BUSY_STATES, ImportState.PREVIEWED, ImportState.MAPPING)
     with transaction.atomic():
+        # The job before its row, as whoever works on it does; what is left to do of it is to clear away.
+        enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         cancelled = Import.objects.filter(pk=importing.pk, state__in=open_states).update(
             state=ImportState.CANCELLED, reason="Cancelled. Nothing of the file was stored."
         )
@@ -61,20 +62,18 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
             rows_bad=0,
             rows_skipped=0,
             reason="",
-            seen_at=None,
             finished_at=None,
         )
         if not begun:
             raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+        enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         record_event(BEGAN_STORING, importing, user=user, evaluation=importing.evaluation, after={"skip_bad": skip_bad})
     importing.refresh_from_db()
 
 
 def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
     """Check the file, or store it for a while. Returns whether work is left."""
-    if importing.state == ImportState.CHECKING:
-        return check_kept_file(importing)
-    return continue_storing(importing, seconds=seconds)
+    return work_here(importing, IMPORT_JOB, seconds=seconds)
 
 
 def receive_upload(

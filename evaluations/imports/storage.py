@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
-from time import monotonic
 from typing import BinaryIO, Final, cast
 
 from django.db import IntegrityError, models, transaction
@@ -24,6 +23,7 @@ from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, ImportState, Ne
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.formats.file_reader import FileEntry, read_file_rows
 from evaluations.formats.seen_index import SeenIndex
+from evaluations.imports.follow_ups import enqueue_follow_ups
 from evaluations.imports.imported_rubrics import (
     find_scores_with_changed_margin,
     scales_from_json,
@@ -31,20 +31,22 @@ from evaluations.imports.imported_rubrics import (
     update_verdicts_rubric,
 )
 from evaluations.imports.lifecycle import (
+    ABANDONED_STATES,
+    IMPORT_JOB,
     INTERRUPTED_REASON,
     NAMED_MODELS,
     VERSIONS_KEY,
-    ImportStopped,
-    claim_import,
     clean_up_import,
     fail_import,
     find_raters_of_import,
-    release_import_claim,
+    give_up_import,
+    put_back_import,
     renew_import_claim,
 )
 from evaluations.imports.lookup import EntryBatch, load_import_context
 from evaluations.imports.options import new_response_option, pairing_option, reading_option, tie_margin_option
 from evaluations.imports.pair_forecast import find_keys_to_pair
+from evaluations.imports.preview import check_kept
 from evaluations.imports.replaced_responses import delete_replaced_responses, find_replaced_responses
 from evaluations.imports.row_resolver import batch_entries, resolve_batch
 from evaluations.imports.row_sketches import (
@@ -55,7 +57,9 @@ from evaluations.imports.row_sketches import (
     list_good_outcomes,
 )
 from evaluations.imports.row_writer import PreparedRows, prepare_rows, write_prepared_rows
+from evaluations.imports.services import continue_import
 from evaluations.imports.sql import add_stored_rows
+from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, register_job_kind
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows, rows_per_lookup, rows_per_transaction
 from evaluations.models.bulk import is_unique_violation, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
@@ -67,7 +71,7 @@ from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up, pause_after_transaction
 from evaluations.models.verdicts import Ballot, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
-from evaluations.verdicts.recounts import find_imports_of_scores, schedule_recount
+from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
 from evaluations.verdicts.response_scores import find_scores_rubric
 
 
@@ -94,15 +98,25 @@ def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing
 
 MAX_TRIES: Final = 3
 
+continue_storing = continue_import
 
-def continue_storing(importing: Import, *, seconds: float | None = None) -> bool:
-    """Store rows for at most this many seconds. Returns whether rows are left.
 
-    A second one who is told to store the same import meanwhile does nothing.
-    """
-    if not claim_import(importing, ImportState.STORING):
-        return False
-    until = None if seconds is None else monotonic() + seconds
+def work_on_import(claim: JobClaim) -> bool:
+    """Check a file, store it for a while, or clear away what is left of it; whether that is done."""
+    importing = Import.objects.select_related("evaluation", "user").get(pk=claim.job.subject)
+    importing.lease = claim
+    if importing.state == ImportState.CHECKING:
+        return check_kept(importing)
+    if importing.state == ImportState.STORING:
+        return store_for_a_while(importing, claim.until)
+    if importing.state in ABANDONED_STATES and importing.finished_at is None:
+        clean_up_import(importing, claim.until)
+        return importing.finished_at is not None
+    return True
+
+
+def store_for_a_while(importing: Import, until: float | None) -> bool:
+    """Store what is left, until then; whether all of it is stored."""
     try:
         if importing.format == PAIRS_WITHOUT_FILE:
             finished = store_pairs_of_evaluation(importing, until)
@@ -110,14 +124,14 @@ def continue_storing(importing: Import, *, seconds: float | None = None) -> bool
             finished = store_file_rows(importing, until) and store_pairs_of_file(importing, until)
         if finished:
             finish_import(importing)
-        else:
-            release_import_claim(importing)
-    except ImportStopped:
-        clean_up_import(importing, until)
-        return False
+    except LeaseLost:
+        importing.refresh_from_db()
+        if importing.state in ABANDONED_STATES:
+            clean_up_import(importing, until)
+        raise
     except InputRefused as refused:
         fail_import(importing, str(refused))
-        return False
+        return True
     except IntegrityError as fault:
         fail_import(
             importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing of the file was stored."
@@ -128,7 +142,10 @@ def continue_storing(importing: Import, *, seconds: float | None = None) -> bool
         raise
     if finished:
         refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, Ballot)
-    return not finished
+    return finished
+
+
+register_job_kind(JobKind(IMPORT_JOB, work_on_import, on_loss=put_back_import, on_give_up=give_up_import))
 
 
 def read_entries_from(
@@ -363,7 +380,7 @@ def finish_import(importing: Import) -> None:
     scales, margin = scales_from_json(importing.summary.get("scales", {})), tie_margin_option(importing)
     anew = find_scores_with_changed_margin(importing.evaluation, scales, margin)
     raters.update(anew.values_list("rater", flat=True).distinct())
-    recounted = find_imports_of_scores(anew) | find_imports_of_scores(find_earlier_scores(importing))
+    recounted = find_score_imports(anew) | find_score_imports(find_earlier_scores(importing))
     with transaction.atomic():
         renew_import_claim(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
         if new_response_option(importing) == NewResponse.REPLACE:
@@ -372,10 +389,11 @@ def finish_import(importing: Import) -> None:
         versions += update_scores_rubric(importing.evaluation, scales, margin, importing.user)
         made = {**importing.summary.get("made", {}), VERSIONS_KEY: versions}
         Import.objects.filter(pk=importing.pk).update(summary={**importing.summary, "made": made})
-        schedule_recount(recounted)
+        recount_labels_later(recounted)
         Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
         importing.refresh_from_db()
         Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
+        enqueue_follow_ups(importing)
         record_event(
             "stored",
             importing,

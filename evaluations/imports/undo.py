@@ -1,7 +1,6 @@
 """A stored import is undone where nothing was made of it."""
 
 from collections.abc import Iterator, Sequence
-from time import monotonic
 from typing import Final
 
 from django.db import connection, models, transaction
@@ -12,19 +11,21 @@ from evaluations.audit.events import record_event
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
 from evaluations.domain.reviews import QueueKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
+from evaluations.imports.follow_ups import enqueue_follow_ups
 from evaluations.imports.lifecycle import (
     OWNED_MODELS,
+    UNDO_JOB,
     VERSIONS_KEY,
-    claim_import,
     delete_rows_of_import,
     delete_unused_names,
     find_raters_of_import,
     refuse_concurrent_import,
-    release_import_claim,
     renew_import_claim,
+    work_here,
 )
 from evaluations.imports.replaced_responses import (
     exports_since_import,
@@ -33,6 +34,8 @@ from evaluations.imports.replaced_responses import (
     taken_slots,
 )
 from evaluations.imports.sql import DELETE_EXPIRED_ASSIGNMENTS, DELETE_QUEUE_ITEMS
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.queue import enqueue_job, forget_job
 from evaluations.models.batch_sizes import rows_per_transaction
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
@@ -42,12 +45,16 @@ from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, Pick, Queue
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
-from evaluations.models.search_index import Indexing
 from evaluations.models.transactions import TransactionPacer, is_time_up
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Review, Score, Verdict
-from evaluations.verdicts.label_counts import get_comparisons_per_batch, split_ids, update_labels
-from evaluations.verdicts.recounts import find_imports_of_scores, schedule_recount
+from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.label_updates import (
+    find_score_imports,
+    get_comparisons_per_batch,
+    recount_labels_later,
+    split_ids,
+)
 
 RECOUNTED_TO: Final = "counted_anew_to"  # of an import's summary: the last comparison of others whose labels are right
 CLEARED_TO: Final = "cleared_to"  # the last comparison of its own that nothing hangs on any longer
@@ -196,9 +203,11 @@ def hide_import(importing: Import, user: User | None) -> None:
         cursor.execute(DELETE_EXPIRED_ASSIGNMENTS, [importing.pk])
         cursor.execute(DELETE_QUEUE_ITEMS, [importing.pk])
     reset_queue_fill(importing.evaluation)
-    Indexing.objects.filter(source_import=importing).delete()
-    Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, seen_at=None, reason="")
+    for kind in (INDEX_IMPORT, COUNT_LABELS):
+        forget_job(kind, [importing.pk])
+    Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, reason="")
     mark_material_changed(importing)
+    enqueue_job(UNDO_JOB, importing.pk, evaluation=importing.evaluation)
     record_event("undid", importing, user=user, evaluation=importing.evaluation, before=importing.brought)
 
 
@@ -218,15 +227,19 @@ def mark_material_changed(importing: Import) -> None:
 
 def continue_undo(importing: Import, *, seconds: float | None = None) -> bool:
     """Remove hidden rows for at most this many seconds. Returns whether rows are left."""
-    if not claim_import(importing, ImportState.UNDOING):
-        return False
-    until = None if seconds is None else monotonic() + seconds
-    finished = False
-    try:
-        finished = restore_if_used(importing) or remove_imported_rows(importing, until)
-    finally:
-        release_import_claim(importing)
-    return not finished
+    return work_here(importing, UNDO_JOB, seconds=seconds)
+
+
+def work_on_undo(claim: JobClaim) -> bool:
+    """Remove what is hidden; whether nothing of it is left."""
+    importing = Import.objects.select_related("evaluation", "user").get(pk=claim.job.subject)
+    importing.lease = claim
+    if importing.state != ImportState.UNDOING:
+        return True
+    return restore_if_used(importing) or remove_imported_rows(importing, claim.until)
+
+
+register_job_kind(JobKind(UNDO_JOB, work_on_undo))
 
 
 def restore_if_used(importing: Import) -> bool:
@@ -239,6 +252,7 @@ def restore_if_used(importing: Import) -> bool:
             refuse_used_import(importing)
         except InputRefused as refused:
             renew_import_claim(importing, ImportState.UNDOING, state=ImportState.DONE, reason=str(refused))
+            enqueue_follow_ups(importing)
             reset_queue_fill(importing.evaluation)
             mark_material_changed(importing)
             told = {"reason": str(refused)}
@@ -321,7 +335,7 @@ def delete_imported_versions(importing: Import) -> None:
                 version.asked.all().delete()
                 version.delete()
                 if version.rubric.kind == RubricKind.POINTWISE:  # another margin holds again
-                    schedule_recount(find_imports_of_scores(Score.objects.filter(aspect__in=aspects)))
+                    recount_labels_later(find_score_imports(Score.objects.filter(aspect__in=aspects)))
                 if not version.rubric.versions.exists():
                     version.rubric.delete()
         except ProtectedError:

@@ -14,17 +14,18 @@ from django_htmx.http import HttpResponseClientRefresh
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, ImportState
+from evaluations.domain.jobs import JobState
 from evaluations.imports.forms import FORMAT_CHOICES, ImportForm
-from evaluations.imports.lifecycle import BUSY_STATES, WORKING_STATES
+from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATES
 from evaluations.imports.options import is_pairing_scored_responses
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.selectors import get_import_progress
 from evaluations.imports.services import discard_import, receive_upload, start_storing
 from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
+from evaluations.jobs.queue import job_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 from evaluations.web.pagination import paginate
 
 STOP_POLLING: Final = 286
@@ -60,10 +61,7 @@ def import_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def receive_form(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    importing = receive_upload(evaluation, user=cast(User, request.user), **form.options())
-    if importing.state == ImportState.CHECKING:
-        send_task(store_import, importing.pk)
-    return importing
+    return receive_upload(evaluation, user=cast(User, request.user), **form.options())
 
 
 def render_import_form(
@@ -80,7 +78,6 @@ def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         start_undo(importing, user=cast(User, request.user))
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
-    send_task(store_import, importing.pk)
     messages.success(request, f"{importing.file_name} is undone. {describe_later_duplicates(importing)}".strip())
     return redirect("import", slug, pk)
 
@@ -101,6 +98,7 @@ def render_import(request: HttpRequest, importing: Import, error: str = "") -> H
         "import": importing,
         "busy": importing.state in WORKING_STATES,
         "progress": get_import_progress(importing) if importing.state in BUSY_STATES else None,
+        "is_worked_on": is_worked_on(importing),
         "pairs_scored": is_pairing_scored_responses(importing),
         "stays": explain_why_not_undoable(importing) if importing.state == ImportState.DONE else "",
         "read_as": FORMAT_LABELS.get(importing.format),
@@ -120,8 +118,18 @@ def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     is_cancelled = importing.state == ImportState.CANCELLED
     if importing.state not in WORKING_STATES and not is_cancelled:
         return HttpResponseClientRefresh()
-    context = {"evaluation": importing.evaluation, "import": importing, "progress": get_import_progress(importing)}
+    context = {
+        "evaluation": importing.evaluation,
+        "import": importing,
+        "progress": get_import_progress(importing),
+        "is_worked_on": is_worked_on(importing),
+    }
     return render(request, "import/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
+
+
+def is_worked_on(importing: Import) -> bool:
+    job = job_of(IMPORT_JOB, importing.pk)
+    return job is not None and job.state == JobState.RUNNING
 
 
 @require_POST
@@ -131,7 +139,6 @@ def import_store(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         start_storing(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
-    send_task(store_import, importing.pk)
     return redirect("import", slug, pk)
 
 

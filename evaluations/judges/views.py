@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import FAILURE_STATES, JudgeKind
+from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.calls.selectors import comparisons_of_call
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
@@ -111,6 +111,7 @@ def prompt_about_subject(
         "preview": preview_judge_prompt(row, subject, shown),
         "call": call,
         "has_failed": call is not None and call.state in FAILURE_STATES,
+        "waits_in_run": call is not None and call.run_id is not None and call.state in OPEN_CALL_STATES,
         "estimate": estimate_run(row, **single_call_selection(subject, shown)) if may_try else None,
     }
 

@@ -19,15 +19,15 @@ from evaluations.imports.columns.column_guess import (
     share_of_needed_columns,
 )
 from evaluations.imports.columns.services import remember_import_mapping
-from evaluations.imports.lifecycle import clean_up_import
+from evaluations.imports.lifecycle import IMPORT_JOB, clean_up_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
 from evaluations.imports.source_files import Sheet, open_import_path, read_sheet
-from evaluations.imports.storage import continue_storing
+from evaluations.jobs.runner import finish_job
 from evaluations.management.key_values import accept_negative_keys
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.verdicts.label_counts import count_import_labels, find_uncounted_imports
+from evaluations.verdicts.label_updates import count_votes_left
 
 CHOICE_WORDS: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES))
 
@@ -211,12 +211,11 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
     except InputRefused:
         discard_previewed_import(importing)
         raise
-    continue_storing(importing)
+    finish_job(IMPORT_JOB, importing.pk)
     importing.refresh_from_db()
     if importing.state != ImportState.DONE:
         raise CommandError(importing.reason)
-    for pk in (importing.pk, *find_uncounted_imports(importing.evaluation)):
-        count_import_labels(Import.objects.get(pk=pk))
+    count_votes_left(importing.evaluation)
     print_summary(importing, out, "stored")
 
 

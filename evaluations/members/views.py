@@ -220,7 +220,7 @@ def render_new_link(request: HttpRequest, membership: Membership) -> HttpRespons
 def render_members(request: HttpRequest, evaluation: Evaluation, form: MemberForm, status: int = 200) -> HttpResponse:
     user = cast(User, request.user)
     page = paginate(request, evaluation.memberships.select_related("user"))
-    invitees = list_invitees(user).filter(memberships__evaluation=evaluation)
+    invitees = list_invitees(user).filter(memberships__evaluation=evaluation, is_active=True).exclude(pk=user.pk)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
     context = {
         "page": "people",

@@ -14,12 +14,11 @@ from evaluations.models.comparisons import (
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Alias, Export
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
-from evaluations.models.jobs import JobStart, Worker
+from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Batch, Call, Run, test_call_condition
-from evaluations.models.search_index import Indexing
+from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
@@ -48,11 +47,11 @@ __all__ = [
     "Export",
     "Handshake",
     "Import",
-    "Indexing",
-    "JobStart",
+    "Job",
     "Judge",
     "KeptAnswer",
     "Label",
+    "Lease",
     "LocalServer",
     "Look",
     "Membership",
@@ -64,6 +63,7 @@ __all__ = [
     "QueueItem",
     "Rater",
     "Rendering",
+    "Reparse",
     "Response",
     "Review",
     "Round",

@@ -18,6 +18,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.search import SearchQuery, parse_search_text
 from evaluations.domain.texts import ComparisonOrigin
+from evaluations.domain.vote_rules import SHOWN_ON_PAGES
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response, Tag, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -26,6 +27,7 @@ from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.search_index import search_first_ids, search_ids
 from evaluations.models.verdicts import Adjudication, Ballot, Label, Review, Score
+from evaluations.models.vote_holders import holding_votes
 
 CODE_BITS: Final = 7
 FEW_COMPARISONS: Final = 400
@@ -277,8 +279,14 @@ def rater_condition(rater: Rater, among: ComparisonRange) -> Q:
 
 
 def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: ComparisonRange) -> Q:
-    """That all answers of the rater are this choice; `DIFFERS`: that they differ; empty: that it answered."""
+    """That all answers of the rater are this choice; `DIFFERS`: that they differ; empty: that it answered.
+
+    A person's are the vote that counts, and what came with files.
+    """
     all_of_it = Ballot.objects.filter(rater=rater, block=block_of_slot(aspect.place))
+    if rater.kind == RaterKind.HUMAN:
+        held = holding_votes(Review.objects.filter(rater=rater), aspect, SHOWN_ON_PAGES)
+        all_of_it = all_of_it.filter(Q(review__isnull=True) | Q(review__in=held.values("pk")))
     all_of_it = all_of_it.alias(code=choice_code(rater, aspect)).filter(code__gt=0)
     ballots = all_of_it.filter(among.where())
     if not choice:

@@ -300,22 +300,17 @@ class Slice(Row):
 class TagWork(Row):
     """A tag put to, or taken from, more comparisons than a request should wait for; the worker goes on with it.
 
-    ``filters`` must all hold. ``reached``: how far it came, ``up_to``: the last comparison there was when it was
-    asked for, ``changed``: how many were given the tag, or lost it.
+    ``filters`` must all hold. ``changed``: how many were given the tag, or lost it. How far it is stands in its job.
     """
 
     tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="works")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="tag_works")
     filters = models.JSONField(default=list)
     takes_away = models.BooleanField(default=False)
-    reached = models.BigIntegerField(default=0)
-    up_to = models.BigIntegerField()
     changed = models.PositiveIntegerField(default=0)
-    reason = models.TextField(blank=True)
-    finished_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{'without' if self.takes_away else 'with'} tag {self.tag_id}, up to {self.reached}"
+        return f"{'without' if self.takes_away else 'with'} tag {self.tag_id}"
 
 
 class Rendering(Row):

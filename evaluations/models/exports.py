@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluations.domain.files import ExportState
+from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState
 from evaluations.models.base import Row, enum_choices, enum_constraint, exactly_one_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -13,9 +13,8 @@ from evaluations.models.users import User
 class Export(Row):
     """``filters`` say which comparisons, ``options`` how they are written, ``manifest`` what the file rests on.
 
-    ``counts``: labels by source, and what was left out by reason. ``expected``: comparisons to go through, of a backup
-    rows; ``reached``: how many there were so far. ``seen_at``: when whoever writes it last said so; ``attempts``: how
-    often it was begun.
+    ``counts``: labels by source, and what was left out by reason. ``in_background``: a worker writes it, instead of
+    whoever asked for it. Its job says how far it is: comparisons gone through, of a backup rows.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="exports")
@@ -33,12 +32,7 @@ class Export(Row):
     counts = models.JSONField(default=dict)
     manifest = models.JSONField(default=dict)
     in_background = models.BooleanField(default=False)
-    expected = models.PositiveBigIntegerField(null=True)
-    reached = models.PositiveBigIntegerField(default=0)
-    attempts = models.PositiveSmallIntegerField(default=0)
     reason = models.TextField(blank=True)
-    begun_at = models.DateTimeField(null=True)
-    seen_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     removed_at = models.DateTimeField(null=True)
 
@@ -47,6 +41,18 @@ class Export(Row):
 
     def __str__(self) -> str:
         return f"export {self.pk} as {self.format}"
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == ExportState.DONE
+
+    @property
+    def has_file(self) -> bool:
+        return self.is_done and self.removed_at is None
+
+    @property
+    def is_backup(self) -> bool:
+        return self.format == BACKUP_FORMAT_NAME
 
     @property
     def file_name(self) -> str:

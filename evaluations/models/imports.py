@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from django.db import models
 from django.db.models import Q
@@ -43,7 +43,16 @@ def describe_row_counts(told: Mapping[str, Any]) -> str:
     return ", ".join(f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}" for kind, number in counts)
 
 
+class LeaseHolder(Protocol):
+    """Whoever works on a row, and must say so while the work goes on."""
+
+    def heartbeat(self, position: int | None = None) -> None: ...
+
+
 class Import(Row):
+    # Not a column: in the process that works on it, its hold on the job.
+    lease: LeaseHolder | None = None
+
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="imports")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="imports")
     file = models.FileField(upload_to="uploads/%Y/%m/", blank=True)
@@ -62,9 +71,6 @@ class Import(Row):
     summary = models.JSONField(default=dict)
     reason = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True)
-    seen_at = models.DateTimeField(null=True)
-    # Whether the labels that its verdicts make are kept yet: begun once everything is stored.
-    tallied = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

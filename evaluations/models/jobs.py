@@ -1,19 +1,25 @@
 """Workers and the background jobs that they have begun."""
 
+from __future__ import annotations
+
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
-from django.db import models
+from django.db import connection, models
+from django.db.models import Q
 from django.db.models.functions import Now
 
-from evaluations.models.base import Row
+from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
+from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.evaluations import Evaluation
 
 # A worker reports itself every 5 seconds: three reports missed, and it counts as gone.
 WORKER_ALIVE: Final = timedelta(seconds=20)
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
-    def alive(self) -> "WorkerQuerySet":
+    def alive(self) -> WorkerQuerySet:
         """The processes that were heard of lately, by the database's clock."""
         return self.filter(seen_at__gt=Now() - WORKER_ALIVE)
 
@@ -35,19 +41,96 @@ class Worker(Row):
         return self.name
 
 
-IMPORT_LEASE: Final = timedelta(minutes=1)
+# Raw: an ORM update took as long as fifty rows of an import, and each of its transactions has a heartbeat.
+HEARTBEAT: Final = {
+    "sqlite": (
+        "UPDATE evaluations_job SET heartbeat_at = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW'), "
+        "lease_until = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '+' || %s || ' seconds'), "
+        "position = COALESCE(%s, position), total = COALESCE(%s, total) "
+        "WHERE id = %s AND claim = %s AND state = 'running'"
+    ),
+    "postgresql": (
+        "UPDATE evaluations_job SET heartbeat_at = STATEMENT_TIMESTAMP(), "
+        "lease_until = STATEMENT_TIMESTAMP() + %s * INTERVAL '1 second', "
+        "position = COALESCE(%s, position), total = COALESCE(%s, total) "
+        "WHERE id = %s AND claim = %s AND state = 'running'"
+    ),
+}
 
 
-class JobStart(Row):
-    """A stretch of work on a job that a worker has begun and not ended. ``died``: the worker did not live to end it."""
+class JobQuerySet(models.QuerySet["Job"]):
+    def open(self) -> JobQuerySet:
+        return self.filter(state__in=OPEN_JOB_STATES)
+
+    def unfinished(self) -> JobQuerySet:
+        """Open ones, and those that are set aside: what they were to do is not done."""
+        return self.filter(state__in=(*OPEN_JOB_STATES, JobState.SET_ASIDE))
+
+    def due(self) -> JobQuerySet:
+        """Those that wait for a worker and may be claimed now."""
+        return self.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=JobState.WAITING)
+
+    def lost(self, keeping_lease: Collection[str] = ()) -> JobQuerySet:
+        """Those whose lease ran out, or whose worker died without a word; of some kinds only the former."""
+        dead = Worker.objects.filter(seen_at__lte=Now() - WORKER_ALIVE).values("name")
+        silent = Q(claimed_by__in=dead, heartbeat_at__lte=Now() - WORKER_ALIVE) & ~Q(kind__in=keeping_lease)
+        return self.filter(Q(lease_until__lt=Now()) | silent, state=JobState.RUNNING)
+
+    def skipping_locked(self) -> JobQuerySet:
+        """Locked, without those that somebody else has locked. SQLite has no locks of rows."""
+        if connection.features.has_select_for_update_skip_locked:
+            return self.select_for_update(skip_locked=True, of=("self",))
+        return self
+
+
+class Job(Row):
+    """One piece of background work: ``subject`` is the id of the row that it is about, as its kind reads it.
+
+    ``claim`` is the key of whoever works on it, until ``lease_until``. ``attempts`` counts claims that did not come
+    back. ``position`` of ``total`` says how far the work is, ``begun_at`` since when.
+    """
 
     kind = models.CharField(max_length=40)
     subject = models.BigIntegerField()
-    worker = models.CharField(max_length=200)
-    died = models.BooleanField(default=False)
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, null=True, related_name="jobs")
+    state = models.CharField(max_length=12, default=JobState.WAITING.value, choices=enum_choices(JobState))
+    claim = models.UUIDField(null=True)
+    claimed_by = models.CharField(max_length=200, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    position = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    reason = models.TextField(blank=True)
+    begun_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = JobQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["kind", "subject"], name="job_start_of_job")]
+        constraints = [
+            enum_constraint("state", JobState, "job_state"),
+            models.UniqueConstraint(fields=["kind", "subject"], name="job_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "not_before"],
+                condition=Q(state__in=[state.value for state in OPEN_JOB_STATES]),
+                name="job_open",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
+
+
+class Lease(Row):
+    """Work that one process of the whole site does at a time, such as the sweep."""
+
+    name = models.CharField(max_length=40, unique=True)
+    holder = models.CharField(max_length=200, blank=True)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,5 +1,7 @@
 """Judges with their endpoints, prices and raters."""
 
+from typing import Final
+
 from django.db import models
 from django.db.models import Q
 
@@ -87,6 +89,9 @@ class Handshake(Row):
         return f"{self.model} at {self.endpoint}"
 
 
+MODELS_LISTED: Final = 5
+
+
 class LocalServer(Row):
     """A server of models that a worker found on its own machine, to be offered as an endpoint."""
 
@@ -97,6 +102,15 @@ class LocalServer(Row):
 
     def __str__(self) -> str:
         return self.base_url
+
+    @property
+    def first_models(self) -> list[str]:
+        return list(self.model_names[:MODELS_LISTED])
+
+    @property
+    def models_left(self) -> int:
+        """How many there are besides the first ones."""
+        return len(self.model_names) - len(self.first_models)
 
 
 class JudgeQuerySet(models.QuerySet["Judge"]):
@@ -165,6 +179,14 @@ class Judge(Row):
     def is_baseline(self) -> bool:
         """A rule, not a model: pages, reports and exports must say so."""
         return self.kind == JudgeKind.RULE
+
+    @property
+    def is_llm(self) -> bool:
+        return self.kind == JudgeKind.LLM
+
+    @property
+    def is_imported(self) -> bool:
+        return self.kind == JudgeKind.IMPORTED
 
     @property
     def is_pointwise(self) -> bool:

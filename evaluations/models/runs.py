@@ -58,6 +58,11 @@ class Run(Row):
     def __str__(self) -> str:
         return f"run {self.pk} of {self.judge}"
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it goes on without anybody: neither paused nor ended."""
+        return self.state in (RunState.PLANNING, RunState.RUNNING)
+
 
 class Batch(Row):
     """Many requests of one run, sent as one file and answered as one within a day or so."""
@@ -71,15 +76,11 @@ class Batch(Row):
     calls_sent = models.PositiveIntegerField(default=0)
     calls_answered = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
-    lease = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "batches"
         constraints = [enum_constraint("state", BatchState, "batch_state")]
-        indexes = [models.Index(fields=["state", "not_before"], name="batch_waiting")]
 
     def __str__(self) -> str:
         return f"batch {self.pk} of {self.run}"
@@ -234,3 +235,28 @@ class Attempt(Row):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of call {self.call_id}"
+
+    @property
+    def came_back(self) -> bool:
+        return self.outcome != AttemptOutcome.LOST
+
+    @property
+    def may_have_cost(self) -> bool:
+        """Servers charge nothing for a request that they refuse."""
+        return self.http_status is None or self.http_status < 400
+
+
+class Reparse(Row):
+    """Stored replies of a judge read once more. ``calls``: how many there were; ``counts``: how many were found how.
+
+    ``changes``: how often each choice became another. How far it is stands in its job.
+    """
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="reparses")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="reparses")
+    calls = models.PositiveIntegerField()
+    counts = models.JSONField(default=dict)
+    changes = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"replies of {self.judge_id} read again"

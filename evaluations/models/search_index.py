@@ -5,38 +5,18 @@ from itertools import islice
 from typing import Final
 
 from django.apps import AppConfig
-from django.db import connection, models, transaction
+from django.db import connection, transaction
 from django.db.models.expressions import RawSQL
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
 from evaluations.domain.search import SearchQuery, Term
-from evaluations.models.base import Row
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import
 
 SEARCH_TABLE: Final = "evaluations_words"
 # What PostgreSQL keeps of one word in one document.
 MAX_POSITIONS_PER_WORD: Final = 255
 LAST_POSITION: Final = 16_383
-
-
-class Indexing(Row):
-    """How far the texts of an import, or of what no import brought, have been read for searching.
-
-    ``reached``: the last comparison of them that can be found. ``up_to`` (without an import): the last to be read
-    here; those written later are read when they are written.
-    """
-
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="indexings")
-    source_import = models.OneToOneField(Import, on_delete=models.PROTECT, null=True, related_name="indexing")
-    reached = models.BigIntegerField(default=0)
-    up_to = models.BigIntegerField(null=True)
-    done = models.BooleanField(default=False)
-
-    def __str__(self) -> str:
-        return f"texts of import {self.source_import_id} up to {self.reached}"
 
 
 def search_ids(search: SearchQuery, after: int | None, last: int | None, among: Sequence[int] | None = None) -> RawSQL:

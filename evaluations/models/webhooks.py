@@ -87,6 +87,10 @@ class Delivery(Row):
     def __str__(self) -> str:
         return f"{self.kind} to {self.webhook_id}"
 
+    @property
+    def last_try(self) -> "DeliveryTry | None":
+        return max(self.tries.all(), key=lambda one: one.number, default=None)
+
 
 class DeliveryTry(Row):
     """One request with a message: the status that came back, or why none did."""

@@ -18,13 +18,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
-from evaluations.imports.lifecycle import BUSY_STATES
-from evaluations.jobs.crashes import list_jobs_set_aside
+from evaluations.jobs.sweeper import jobs_set_aside
 from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
 from evaluations.llm.client import find_connection_problem
-from evaluations.models.imports import Import
-from evaluations.models.jobs import IMPORT_LEASE, Worker
+from evaluations.models.jobs import Job, Worker
 from evaluations.models.judges import Endpoint
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.runs import Call
@@ -210,16 +209,16 @@ def find_overdue_work() -> Iterator[str]:
     before = Now() - OVERDUE
     if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
         yield f"{calls} calls"
-    if imports := Import.objects.filter(state__in=BUSY_STATES, seen_at__lt=before - IMPORT_LEASE).count():
-        yield f"{imports} imports"
+    if jobs := Job.objects.filter(state=JobState.RUNNING, lease_until__lt=before).count():
+        yield f"{jobs} jobs"
     if told := Announcement.objects.filter(created_at__lt=before).count():
         yield f"{told} notes for webhooks"
 
 
 def check_jobs() -> Findings:
-    for kind, subject in list_jobs_set_aside():
-        cure = f"Look at the worker's log, then run: manage.py retry_job {kind} {subject}"
-        yield warning_finding("jobs", f"{kind} {subject} killed its worker twice and is set aside.", cure)
+    for job in jobs_set_aside():
+        cure = f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}"
+        yield warning_finding("jobs", f"{job} killed its worker twice and is set aside.", cure)
 
 
 def check_endpoints() -> Findings:

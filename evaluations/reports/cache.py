@@ -12,7 +12,7 @@ from evaluations.domain.judges import ACTIVE_RUN_STATES
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Run
-from evaluations.verdicts.array_cache import PROGRAM_VERSION
+from evaluations.verdicts.program_version import VERSION
 
 Made = TypeVar("Made")
 
@@ -32,7 +32,7 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
         return make()
     # Whoever asks may hold the evaluation's own columns as they were before its last change.
     held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
-    key = hashlib.sha256(repr((held, asked, state, PROGRAM_VERSION)).encode()).hexdigest()
+    key = hashlib.sha256(repr((held, asked, state, VERSION)).encode()).hexdigest()
     found: Made | None = read_cached_report(key)
     if found is None:
         found = make()

@@ -13,7 +13,6 @@ from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.domain.reports import FailedRule, ReportRules, SeenRule
 from evaluations.domain.reviews import SelectionMethod, StratifyBy
 from evaluations.domain.roles import RaterKind
-from evaluations.models.column_arrays import ComparisonIndex, build_code_case, group_rows
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Round
@@ -27,7 +26,7 @@ from evaluations.stats.items import Items
 from evaluations.stats.judge_report import JudgeMaterial
 from evaluations.stats.judge_verdicts import Derivation, consolidate_verdicts, count_failures_as_ties, selection_mask
 from evaluations.stats.report_parts import JudgeWeights
-from evaluations.verdicts.arrays import VerdictArrays
+from evaluations.verdicts.array_rows import encode_word, group_rows
 from evaluations.verdicts.asked_aspects import (
     AskedAspects,
     format_rubric_version,
@@ -36,16 +35,17 @@ from evaluations.verdicts.asked_aspects import (
     list_score_rules,
 )
 from evaluations.verdicts.comparison_arrays import number_values
-from evaluations.verdicts.judge_arrays import list_unfinished_imports
-from evaluations.verdicts.people_arrays import (
+from evaluations.verdicts.judge_arrays import ComparisonPositions, find_unfinished_imports
+from evaluations.verdicts.verdict_arrays import VerdictArrays
+from evaluations.verdicts.vote_arrays import (
     BLIND,
     BLIND_ARM,
     CALIBRATION,
-    COUNTED_KNOWLEDGE,
+    KNOWLEDGE_COUNTED,
     NOT_DRAWN,
     SAW_JUDGE,
     SHOWN_ARM,
-    PeopleVotes,
+    VoteArrays,
 )
 
 NONE_CONFIRMED: Final = ConfirmedChoices(*(np.empty(0, dtype=np.int64) for _ in range(3)))
@@ -77,7 +77,7 @@ def build_aspect_material(
     rules: ReportRules,
 ) -> AspectMaterial:
     people = gathered.votes(aspect).between(rules.since, rules.until)
-    counted = people.counted(*COUNTED_KNOWLEDGE[rules.seen])
+    counted = people.counted(*KNOWLEDGE_COUNTED[rules.seen])
     rows = asked.about(aspect.pk)
     return AspectMaterial(
         name=aspect.name,
@@ -87,7 +87,7 @@ def build_aspect_material(
         days=filter_column(people.day, counted),
         active_ms=filter_column(people.active, counted),
         late=people.where(*(() if rules.seen is SeenRule.JUDGE else (SAW_JUDGE,))),
-        undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, COUNTED_KNOWLEDGE[rules.seen])),
+        undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, KNOWLEDGE_COUNTED[rules.seen])),
         seeing=build_seeing(aspect, people, gathered, raters),
         gold=gathered.gold_votes(aspect).votes,
         blind=len(people.where(BLIND).item) if rules.seen is not SeenRule.JUDGE else 0,
@@ -110,7 +110,7 @@ def filter_column(column: IntArray, kept: BoolArray) -> IntArray:
 
 
 def build_seeing(
-    aspect: Aspect, people: PeopleVotes, gathered: VerdictArrays, raters: Sequence[Rater]
+    aspect: Aspect, people: VoteArrays, gathered: VerdictArrays, raters: Sequence[Rater]
 ) -> dict[str, JudgeRevealVotes]:
     """By the name of each judge here that reviews were shown, whichever the evaluation shows by now."""
     names = {rater.judge_id: rater.name for rater in raters if rater.judge_id}
@@ -173,14 +173,14 @@ WEIGHT_DTYPE: Final = np.dtype(
 )
 
 
-def read_verdict_weights(raters: Sequence[Rater], places: ComparisonIndex) -> dict[tuple[int, int], JudgeWeights]:
+def read_verdict_weights(raters: Sequence[Rater], places: ComparisonPositions) -> dict[tuple[int, int], JudgeWeights]:
     """By rater id and aspect id, of judges that were asked for the probabilities of their labels."""
     asked = [rater for rater in raters if rater.judge is not None and rater.judge.logprobs]
     given = Verdict.all_rows.filter(rater__in=asked, weighted__isnull=False).exclude(test_call_condition())
-    if hidden := list_unfinished_imports({rater.evaluation_id for rater in asked}):
+    if hidden := find_unfinished_imports({rater.evaluation_id for rater in asked}):
         given = given.exclude(source_import__in=hidden)
     columns = given.order_by().values_list(
-        "rater_id", "comparison_id", "aspect_id", build_code_case("shown", PACKED_ORDERS), "weighted"
+        "rater_id", "comparison_id", "aspect_id", encode_word("shown", PACKED_ORDERS), "weighted"
     )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=WEIGHT_DTYPE)
     place, known = places.of(rows["comparison"])

@@ -30,11 +30,16 @@ class OverviewRow:
     failed: Any
 
 
+# Sorted from the least to the most; all others begin with the most.
+ASCENDING: Final = frozenset({"aspect", "difference"})
+
+
 @dataclass(frozen=True)
 class OverviewTable:
     """``low``: where the common scale of all intervals begins."""
 
     rows: tuple[OverviewRow, ...]
+    is_ascending: bool
     low: float
     has_gold: bool
     has_ceiling: bool
@@ -46,6 +51,7 @@ def build_overview_table(report: Report, ties: str, measure: str, sort: str) -> 
     rows = [row for key, aspect in report.aspects.items() for row in build_overview_rows(key, aspect, ties, measure)]
     return OverviewTable(
         rows=tuple(sorted(rows, key=lambda row: get_sort_key(row, sort))),
+        is_ascending=sort in ASCENDING,
         low=find_scale_start(rows),
         has_gold=any(row.gold is not None for row in rows),
         has_ceiling=any(row.beside is not None for row in rows),

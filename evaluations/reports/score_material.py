@@ -10,7 +10,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
-from evaluations.models.column_arrays import RecordArray, group_rows, read_column_arrays
 from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
@@ -23,27 +22,21 @@ from evaluations.stats.judge_verdicts import no_choices
 from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import Votes
-from evaluations.verdicts.people_arrays import (
+from evaluations.verdicts.array_rows import StructuredRows, group_rows
+from evaluations.verdicts.imported_score_arrays import build_imported_votes, read_imported_score_rows
+from evaluations.verdicts.score_arrays import ResponseSides, add_responses, read_mean_scores, read_response_sides
+from evaluations.verdicts.scored_vote_arrays import build_reviewed_votes, join_vote_arrays, read_reviewed_score_rows
+from evaluations.verdicts.sql import read_columns
+from evaluations.verdicts.vote_arrays import (
     BLIND,
     CALIBRATION,
-    COUNTED_KNOWLEDGE,
+    KNOWLEDGE_COUNTED,
     NOT_DRAWN,
     SAW_JUDGE,
     UNKNOWN,
-    PeopleVotes,
+    VoteArrays,
     is_between_days,
     number_raters,
-)
-from evaluations.verdicts.score_arrays import (
-    ResponseSides,
-    add_responses,
-    build_imported_people_votes,
-    build_reviewed_people_votes,
-    concat_people_votes,
-    read_imported_scores,
-    read_mean_scores,
-    read_response_sides,
-    read_reviewed_scores,
 )
 
 SIDES_PER_COMPARISON: Final = 2  # of a comparison
@@ -58,7 +51,7 @@ class PeopleScores:
     side of a comparison, or after all of these the response that a file scored.
     """
 
-    rows: PeopleVotes
+    rows: VoteArrays
     response: IntArray
     value: FloatArray
 
@@ -91,7 +84,7 @@ def read_aspect_scores(
     if not Score.all_rows.filter(rater__in=raters).exists():
         return {}
     scored = responses.filter(Exists(Score.objects.filter(response=OuterRef("pk"), rater__in=raters)))
-    sides = add_responses(read_response_sides(comparisons, ids), *read_column_arrays(scored.values_list("pk"), 1))
+    sides = add_responses(read_response_sides(comparisons, ids), *read_columns(scored.values_list("pk"), 1))
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     given = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_mean_scores(sides, [rater.pk for rater in judges])
@@ -118,7 +111,7 @@ def read_aspect_scores(
 def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """The cluster of each response, numbered from 0, the place of its candidate, and the candidates' names."""
     known = Response.all_rows.filter(query__evaluation=evaluation)
-    response, cluster, candidate = read_column_arrays(known.values_list("pk", "query__cluster_number", "candidate"), 3)
+    response, cluster, candidate = read_columns(known.values_list("pk", "query__cluster_number", "candidate"), 3)
     place, here = sides.known(response)
     of = np.zeros((2, len(sides.responses)), dtype=np.int64)
     of[:, place[here]] = cluster[here], candidate[here]
@@ -130,7 +123,7 @@ def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray
 
 
 def count_people_scores(given: PeopleScores, rules: ReportRules) -> CountedScores:
-    knew, rows = COUNTED_KNOWLEDGE[rules.seen], given.rows
+    knew, rows = KNOWLEDGE_COUNTED[rules.seen], given.rows
     chosen, saw = rows.counted(*knew), rows.counted(SAW_JUDGE)
     return CountedScores(
         people=given.where(chosen),
@@ -153,8 +146,8 @@ def read_people_scores(
 ) -> dict[int, PeopleScores]:
     """By aspect id, given on the days that the rules speak of."""
     place = {rater.pk: place for place, rater in enumerate(people)}
-    in_reviews = filter_by_days(read_reviewed_scores(comparisons, place, ids), rules)
-    in_files = filter_by_days(read_imported_scores(people, sides), rules)
+    in_reviews = filter_by_days(read_reviewed_score_rows(comparisons, place, ids), rules)
+    in_files = filter_by_days(read_imported_score_rows(people, sides), rules)
     found = defaultdict(list)
     for (about,), rows in group_rows(in_reviews, "aspect"):
         found[about].append(build_reviewed_scores(rows, place, ids, sides))
@@ -163,20 +156,20 @@ def read_people_scores(
     return {about: concat_people_scores(parts) for about, parts in found.items()}
 
 
-def filter_by_days(rows: RecordArray, rules: ReportRules) -> RecordArray:
+def filter_by_days(rows: StructuredRows, rules: ReportRules) -> StructuredRows:
     return rows[is_between_days(rows["day"], rules.since, rules.until)]
 
 
 def build_reviewed_scores(
-    rows: RecordArray, place: Mapping[int, int], ids: IntArray, sides: ResponseSides
+    rows: StructuredRows, place: Mapping[int, int], ids: IntArray, sides: ResponseSides
 ) -> PeopleScores:
     item = np.searchsorted(ids, rows["comparison"])
     response = np.where(rows["side"] == 0, sides.a[item], sides.b[item])
-    votes = build_reviewed_people_votes(rows, item * SIDES_PER_COMPARISON + rows["side"], no_choices(len(rows)), place)
+    votes = build_reviewed_votes(rows, item * SIDES_PER_COMPARISON + rows["side"], no_choices(len(rows)), place)
     return PeopleScores(votes, response, rows["value"])
 
 
-def build_imported_scores(rows: RecordArray, place: Mapping[int, int], ids: IntArray) -> PeopleScores:
+def build_imported_scores(rows: StructuredRows, place: Mapping[int, int], ids: IntArray) -> PeopleScores:
     shown = np.full(len(rows), coding.UNKNOWN)
     votes = Votes(
         len(ids) * SIDES_PER_COMPARISON + rows["response"],
@@ -184,16 +177,16 @@ def build_imported_scores(rows: RecordArray, place: Mapping[int, int], ids: IntA
         shown,
         no_choices(len(rows)),
     )
-    return PeopleScores(build_imported_people_votes(votes, rows["day"]), rows["response"], rows["value"])
+    return PeopleScores(build_imported_votes(votes, rows["day"]), rows["response"], rows["value"])
 
 
 def concat_people_scores(parts: Sequence[PeopleScores]) -> PeopleScores:
     response, value = (np.concatenate([getattr(one, name) for one in parts]) for name in ("response", "value"))
-    return PeopleScores(concat_people_votes([one.rows for one in parts]), response, value)
+    return PeopleScores(join_vote_arrays([one.rows for one in parts]), response, value)
 
 
 NO_SCORES: Final = PeopleScores(
-    build_imported_people_votes(Votes(NO_POSITIONS, NO_POSITIONS, NO_POSITIONS, NO_POSITIONS), NO_POSITIONS),
+    build_imported_votes(Votes(NO_POSITIONS, NO_POSITIONS, NO_POSITIONS, NO_POSITIONS), NO_POSITIONS),
     NO_POSITIONS,
     np.empty(0),
 )

@@ -14,7 +14,6 @@ from django.db.models import Max, QuerySet
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
-from evaluations.models.column_arrays import ComparisonIndex
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation, Look
 from evaluations.models.judges import Rater
@@ -34,7 +33,7 @@ from evaluations.stats.full_report import Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
-from evaluations.verdicts.arrays import list_counted_raters, list_judges_in_claim_family, read_verdict_arrays
+from evaluations.verdicts.arrays import list_counted_raters, list_judges_in_claim_family
 from evaluations.verdicts.asked_aspects import (
     AskedAspects,
     find_judged_aspects,
@@ -42,6 +41,8 @@ from evaluations.verdicts.asked_aspects import (
     read_asked_aspects,
 )
 from evaluations.verdicts.comparison_arrays import build_items, get_comparison_table, index_report_comparisons
+from evaluations.verdicts.judge_arrays import ComparisonPositions
+from evaluations.verdicts.verdict_arrays import read_verdict_arrays
 
 
 @transaction.atomic
@@ -130,7 +131,7 @@ def add_hidden_judges(
     hidden: Sequence[Rater],
     shown: Sequence[Rater],
     items: Items,
-    places: ComparisonIndex,
+    places: ComparisonPositions,
     comparisons: QuerySet[Comparison],
     asked: AskedAspects,
     rules: ReportRules,
@@ -156,7 +157,7 @@ def add_hidden_judges(
 
 
 def group_weights_by_aspect(
-    raters: Sequence[Rater], places: ComparisonIndex, aspects: Sequence[Aspect]
+    raters: Sequence[Rater], places: ComparisonPositions, aspects: Sequence[Aspect]
 ) -> dict[str, dict[str, JudgeWeights]]:
     names, keys = {rater.pk: rater.name for rater in raters}, {aspect.pk: aspect.key for aspect in aspects}
     found: dict[str, dict[str, JudgeWeights]] = defaultdict(dict)

@@ -31,6 +31,12 @@ class PanelOption:
     is_yours: bool
     is_judges: bool
 
+    @property
+    def chosen_by(self) -> str:
+        return {(True, True): "both", (True, False): "you", (False, True): "judge"}.get(
+            (self.is_yours, self.is_judges), ""
+        )
+
 
 @dataclass(frozen=True)
 class PanelScale:

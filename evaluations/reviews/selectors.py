@@ -17,7 +17,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
-from evaluations.models.verdicts import Review, Span
+from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, SELECT_OWN_COUNTS, read_queue_stock
 
 
@@ -89,12 +89,6 @@ def is_judge_shown_first(evaluation: Evaluation, user: User, comparison: Compari
     if judge is None or (judge.kind == JudgeKind.RULE and judge.model in TEXT_BLIND_RULES):
         return False
     return evaluation.reveal == Reveal.SHOWN or draw_bit("reveal", user, comparison)
-
-
-def get_saved_spans(comparison: Comparison) -> list[Span]:
-    """Highlights in saved reviews, in text order."""
-    saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
-    return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,8 @@ from evaluations.reviews.answers import (
     swap_choice,
 )
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
-from evaluations.verdicts.judge_verdicts import (
-    ScoreDerivation,
-    derive_score_choices,
-    load_judge_choices,
-    scoring_raters,
-)
+from evaluations.verdicts.judge_verdicts import load_judge_choices, scoring_raters
+from evaluations.verdicts.score_choices import ScoreDerivation, derive_score_choices
 from evaluations.visibility import was_revealed
 
 
@@ -237,6 +233,10 @@ class ReviewSheet:
     @property
     def differing(self) -> int:
         return sum(line.differs for line in self.lines)
+
+    @property
+    def differs_in_part(self) -> bool:
+        return 0 < self.differing < len(self.lines)
 
 
 def build_sheet(

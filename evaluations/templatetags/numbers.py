@@ -18,12 +18,6 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
-def points(value: float | None) -> str:
-    """A difference of two shares, in percentage points, with its sign."""
-    return "n/a" if value is None else f"{100 * value:+.1f} points".replace("-", "−")
-
-
-@register.filter
 def decimal(value: float | None) -> str:
     """Two places, with a minus sign that is as wide as a digit."""
     return "n/a" if value is None else f"{value:z.2f}".replace("-", "−")

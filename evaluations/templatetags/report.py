@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django import template
 from django.template import Context
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from evaluations.templatetags.intervals import HasInterval
 from evaluations.templatetags.numbers import decimal
@@ -84,6 +84,29 @@ COLUMNS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 def notes() -> Remarks:
     """``{% notes as reasons %}``: for the cells of one table; `report/_notes.html` tells them."""
     return Remarks()
+
+
+@register.simple_block_tag(takes_context=True)
+def table_notes(context: Context, content: SafeString) -> SafeString:
+    """``{% table_notes %}A tie counts as half a win.{% endtable_notes %}``: a rule of the table, then its notes."""
+    return included(context, "report/_notes.html", rule=on_one_line(content))
+
+
+@register.simple_block_tag(takes_context=True)
+def empty_part(context: Context, content: SafeString, title: str) -> SafeString:
+    """``{% empty_part "No scores here" %}How to get some.{% endempty_part %}``: a part without numbers."""
+    return included(context, "report/parts/_nothing.html", title=title, how=on_one_line(content))
+
+
+def included(context: Context, name: str, **values: object) -> SafeString:
+    assert context.template is not None
+    with context.push(**values):
+        return context.template.engine.get_template(name).render(context)
+
+
+def on_one_line(content: SafeString) -> SafeString:
+    """Template text without its line ends; it is escaped already."""
+    return mark_safe(" ".join(content.split()))
 
 
 @register.simple_tag

@@ -83,7 +83,6 @@ def markup_kind(kind: str) -> str:
     return MARKUP.get(kind, f"The one with {kind}")
 
 
-@register.filter
 def mirrored(number: HasInterval) -> HasInterval:
     """1 − a share: the win rate of the other one of two."""
     if number.value is None:

@@ -1,150 +1,16 @@
 """All that the selected raters said on the selected comparisons, as arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Final
 
-import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
-from evaluations.models.column_arrays import ComparisonIndex
-from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Ballot, Score
-from evaluations.stats.anchoring import ConfirmedChoices
-from evaluations.stats.coding import IntArray
-from evaluations.stats.judge_verdicts import JudgeVerdicts, UnansweredCalls
-from evaluations.verdicts.judge_arrays import JudgeArrays, read_judge_arrays
-from evaluations.verdicts.people_arrays import PeopleArrays, PeopleVotes, read_confirmed_choices, read_people_arrays
-from evaluations.verdicts.score_arrays import (
-    ImportedScoreVotes,
-    ScoreVerdicts,
-    concat_people_votes,
-    read_imported_score_votes,
-    read_people_score_votes,
-    read_score_verdicts,
-)
-
-
-@dataclass(frozen=True)
-class VerdictArrays:
-    """``comparisons``: their ids in order; a comparison's place in it is its item number everywhere else.
-
-    ``judges``: by rater id, of those that were asked about pairs; ``scored`` has the others. ``scored_votes``: what
-    people's scores say, by aspect id. ``confirmed``: by the id of the judge that was shown, and the aspect's place.
-    """
-
-    comparisons: IntArray
-    people: PeopleArrays
-    scored_votes: Mapping[int, PeopleVotes]
-    confirmed: Mapping[tuple[int, int], ConfirmedChoices]
-    gold: PeopleArrays
-    judges: Mapping[int, JudgeArrays]
-    scored: ScoreVerdicts
-    preferred: ImportedScoreVotes
-
-    def votes(self, aspect: Aspect) -> PeopleVotes:
-        """People's votes on an aspect, given as choices or as scores."""
-        scores = (self.scored_votes.get(aspect.pk), self.preferred.people.get(aspect.pk))
-        return concat_people_votes([self.people.on(aspect.place), *(one for one in scores if one is not None)])
-
-    def gold_votes(self, aspect: Aspect) -> PeopleVotes:
-        scores = self.preferred.gold.get(aspect.pk)
-        return concat_people_votes([self.gold.on(aspect.place), *([] if scores is None else [scores])])
-
-    def aspects(self, known: Iterable[Aspect]) -> set[int]:
-        """The ids of those on which somebody said something."""
-        places = self.people.aspects | self.gold.aspects
-        places = places.union(*(ballots.aspects for ballots in self.judges.values()))
-        of_scores = {*self.scored_votes, *self.preferred.people, *self.preferred.gold}
-        of_scores |= {aspect for _, aspect in (*self.scored.verdicts, *self.preferred.verdicts)}
-        return of_scores | {aspect.pk for aspect in known if aspect.place in places}
-
-    def is_derived(self, aspect: Aspect) -> bool:
-        """Whether choices on it were derived from scores."""
-        of_people = (self.scored_votes, self.preferred.people, self.preferred.gold)
-        of_judges = (self.scored.verdicts, self.preferred.verdicts)
-        return any(aspect.pk in found for found in of_people) or any(
-            about == aspect.pk for found in of_judges for _, about in found
-        )
-
-    def is_chosen(self, aspect: Aspect) -> bool:
-        """Whether anybody chose between two responses on it."""
-        places = (self.people.aspects, self.gold.aspects, *(ballots.aspects for ballots in self.judges.values()))
-        return any(aspect.place in found for found in places)
-
-    def said_by(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
-        """The ids of the aspects on which a judge said something."""
-        chosen = self.judges[rater.pk].aspects if rater.pk in self.judges else set()
-        derived = (*self.scored.verdicts, *self.preferred.verdicts)
-        return {aspect.pk for aspect in known if aspect.place in chosen} | {
-            aspect for judge, aspect in derived if judge == rater.pk
-        }
-
-    def said(self, rater: Rater, aspect: Aspect) -> tuple[JudgeVerdicts, UnansweredCalls]:
-        """What a judge said on an aspect, and its calls without an answer on it."""
-        if (rater.pk, aspect.pk) in self.preferred.verdicts:
-            unanswered = self.preferred.unanswered.get(rater.pk, NO_CALLS)
-            return self.preferred.verdicts[rater.pk, aspect.pk], unanswered
-        if rater.pk in self.judges:
-            return self.judges[rater.pk].verdicts(aspect.place), self.judges[rater.pk].unanswered(aspect.place)
-        scored = self.scored
-        return scored.verdicts.get((rater.pk, aspect.pk), JudgeVerdicts()), scored.unanswered.get(rater.pk, NO_CALLS)
-
-    def states(self, rater: Rater, unanswered: UnansweredCalls) -> IntArray:
-        """The state of each of these calls, once: a call on a response stands with every comparison it is in."""
-        if unanswered is self.preferred.unanswered.get(rater.pk):
-            return self.preferred.states[rater.pk]
-        return unanswered.state if rater.pk in self.judges else self.scored.states.get(rater.pk, EMPTY)
-
-    def repaired(self, rater: Rater) -> int:
-        """How many of a judge's calls were answered when asked a second time."""
-        return self.judges[rater.pk].repaired if rater.pk in self.judges else self.scored.repaired.get(rater.pk, 0)
-
-    def elsewhere(self, rater: Rater) -> int:
-        """How many of a judge's calls without an answer count on none of the aspects on which it chose something."""
-        return self.judges[rater.pk].elsewhere if rater.pk in self.judges else 0
-
-    def was_asked(self, rater: Rater) -> bool:
-        if rater.pk in self.judges and self.judges[rater.pk].was_asked:
-            return True
-        if any(judge == rater.pk for judge, _ in self.preferred.verdicts):
-            return True
-        return rater.pk in self.scored.unanswered or any(judge == rater.pk for judge, _ in self.scored.verdicts)
-
-
-EMPTY: Final = np.empty(0, dtype=np.int64)
-
-NO_CALLS: Final = UnansweredCalls(EMPTY, EMPTY, EMPTY)
-
-
-def read_verdict_arrays(
-    places: ComparisonIndex, comparisons: QuerySet[Comparison], raters: Iterable[Rater], rules: ReportRules
-) -> VerdictArrays:
-    """Everything that these raters said on these comparisons; ``places`` holds their ids.
-
-    Votes carry their days; of reviews confirmed after a reveal only those of the days that the rules name are here.
-    """
-    by_kind = {kind: [rater for rater in raters if rater.kind == kind] for kind in RaterKind}
-    people, judges = by_kind[RaterKind.HUMAN], by_kind[RaterKind.JUDGE]
-    pointwise = [rater for rater in judges if rater.judge and rater.judge.is_pointwise]
-    number = {rater.pk: place for place, rater in enumerate(people)}
-    return VerdictArrays(
-        comparisons=places.ids,
-        people=read_people_arrays(people, places),
-        scored_votes=read_people_score_votes(comparisons, number, places.ids),
-        confirmed=read_confirmed_choices(people, places, rules.since, rules.until),
-        gold=read_people_arrays(by_kind[RaterKind.GOLD], places),
-        judges=read_judge_arrays([rater for rater in judges if rater not in pointwise], places),
-        scored=read_score_verdicts(comparisons, places.ids, pointwise),
-        preferred=read_imported_score_votes(comparisons, places.ids, by_kind),
-    )
 
 
 def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rater]:

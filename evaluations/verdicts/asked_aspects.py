@@ -16,8 +16,8 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect, RubricVersion
 from evaluations.models.verdicts import Review
 from evaluations.stats.coding import TIE, A, B
-from evaluations.verdicts.arrays import VerdictArrays
 from evaluations.verdicts.response_scores import list_imported_score_aspects
+from evaluations.verdicts.verdict_arrays import VerdictArrays
 
 FINISHED_REVIEW_STATES: Final = (ReviewState.FIRST.value, ReviewState.FINAL.value)
 

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import F, QuerySet
 
-from evaluations.models.column_arrays import ComparisonIndex, read_column_arrays, read_column_by_word, split_by_ids
 from evaluations.models.comparisons import Candidate, Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import list_categories
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.items import Items
-from evaluations.verdicts.array_cache import get_array_path, load_arrays, save_arrays
+from evaluations.verdicts.array_files import get_array_file, load_arrays, save_arrays
+from evaluations.verdicts.judge_arrays import ComparisonPositions
+from evaluations.verdicts.sql import read_column_by_word, read_columns, split_into_pieces
 
 MARKUP_KINDS: Final = 1 << 8  # more than all kinds of Markdown together
 COMPARISON_DTYPE: Final = np.dtype(
@@ -58,7 +59,7 @@ def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
 def get_comparison_file(evaluation: Evaluation) -> Path | None:
     """Named by when comparisons last came in, as the database has it by now; None where that is not known."""
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
-    return get_array_path(f"comparisons-{evaluation.pk}", changed) if changed else None
+    return get_array_file(f"comparisons-{evaluation.pk}", changed) if changed else None
 
 
 def load_comparison_table(kept: Path) -> ComparisonTable:
@@ -76,8 +77,8 @@ def save_comparison_table(kept: Path, known: ComparisonTable) -> None:
 
 def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
     comparisons = Comparison.objects.filter(evaluation=evaluation)
-    (ids,) = read_column_arrays(comparisons.values_list("pk"), 1)
-    rows = np.concatenate([read_comparison_rows(piece) for piece in split_by_ids(comparisons, "pk", np.sort(ids))])
+    (ids,) = read_columns(comparisons.values_list("pk"), 1)
+    rows = np.concatenate([read_comparison_rows(piece) for piece in split_into_pieces(comparisons, "pk", np.sort(ids))])
     names = tuple(list_categories(evaluation, limit=None))
     rows["cluster"] = number_values(rows["cluster"])
     rows["category"] = map_categories(evaluation, names, rows["query"])
@@ -87,7 +88,7 @@ def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
 def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
     """By id; clusters as the database has them, without the category."""
     markup = F("response_a__markup") * MARKUP_KINDS + F("response_b__markup")
-    *told, marked = read_column_arrays(
+    *told, marked = read_columns(
         comparisons.values_list(
             "pk",
             "query_id",
@@ -118,21 +119,21 @@ def map_categories(evaluation: Evaluation, names: Sequence[str], query: IntArray
     return found[query]
 
 
-def index_report_comparisons(known: ComparisonTable, comparisons: "QuerySet[Comparison] | None") -> ComparisonIndex:
+def index_report_comparisons(known: ComparisonTable, comparisons: "QuerySet[Comparison] | None") -> ComparisonPositions:
     """The comparisons that a report is about: those of the queryset, or all that are known."""
     if comparisons is None:
-        return ComparisonIndex(known.rows["comparison"])
-    (ids,) = read_column_arrays(comparisons.values_list("pk"), 1)
-    return ComparisonIndex(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
+        return ComparisonPositions(known.rows["comparison"])
+    (ids,) = read_columns(comparisons.values_list("pk"), 1)
+    return ComparisonPositions(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
 
 
-def select_comparison_rows(known: ComparisonTable, places: ComparisonIndex) -> npt.NDArray[np.void]:
+def select_comparison_rows(known: ComparisonTable, places: ComparisonPositions) -> npt.NDArray[np.void]:
     """The rows of these comparisons, in their order."""
     everything = len(places.ids) == len(known.rows)
     return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
 
 
-def build_items(evaluation: Evaluation, known: ComparisonTable, places: ComparisonIndex) -> Items:
+def build_items(evaluation: Evaluation, known: ComparisonTable, places: ComparisonPositions) -> Items:
     """One entry for each of these comparisons, in their order, all of one stratum."""
     rows = select_comparison_rows(known, places)
     cluster = np.ascontiguousarray(rows["cluster"])

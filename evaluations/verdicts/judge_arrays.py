@@ -21,27 +21,37 @@ from evaluations.domain.packed_votes import (
     block_of_slot,
     shift_of_slot,
 )
-from evaluations.models.column_arrays import (
-    ComparisonIndex,
-    build_code_case,
-    keep_indexed,
-    read_column_arrays,
-    read_column_arrays_in_pieces,
-)
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
 from evaluations.models.verdicts import Ballot
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.judge_verdicts import STATES, Choices, JudgeAnswers, JudgeVerdicts, UnansweredCalls
-from evaluations.verdicts.array_cache import get_array_path, load_arrays, save_arrays
+from evaluations.verdicts.array_files import get_array_file, load_arrays, save_arrays
+from evaluations.verdicts.array_rows import encode_word
+from evaluations.verdicts.sql import read_columns, read_columns_in_pieces
 
-CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
+CHOICE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
 # Up to so many comparisons are looked up one by one; of more, everything that the rater said is read at once.
-MAX_LOOKED_UP: Final = 5_000
+MAX_LOOKUPS: Final = 5_000
 MAX_BLOCKS: Final = 1 << 12
-QUIET_PERIOD: Final = timedelta(minutes=1)
-NO_VALUES: Final = np.empty(0, dtype=np.int64)
+QUIET_TIME: Final = timedelta(minutes=1)
+NO_NUMBERS: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ComparisonPositions:
+    """The comparisons that a report is about, by id in order, and where in that order each id stands."""
+
+    ids: IntArray
+
+    def of(self, comparisons: IntArray) -> tuple[IntArray, BoolArray | None]:
+        """The place of each id, and which of them are among these; None where all are."""
+        if len(comparisons) == len(self.ids) and np.array_equal(comparisons, self.ids):
+            return np.arange(len(self.ids)), None
+        place = np.minimum(np.searchsorted(self.ids, comparisons), max(len(self.ids) - 1, 0))
+        known = self.ids[place] == comparisons if len(self.ids) else np.zeros(len(comparisons), dtype=bool)
+        return place, None if known.all() else known
 
 
 @dataclass(frozen=True)
@@ -69,10 +79,10 @@ class JudgeArrays:
 
     parts: tuple[PackedChoices, ...] = ()
     marked: tuple[PackedChoices, ...] = ()
-    item: IntArray = field(default_factory=lambda: NO_VALUES)
-    shown: IntArray = field(default_factory=lambda: NO_VALUES)
-    state: IntArray = field(default_factory=lambda: NO_VALUES)
-    answered: IntArray = field(default_factory=lambda: NO_VALUES)
+    item: IntArray = field(default_factory=lambda: NO_NUMBERS)
+    shown: IntArray = field(default_factory=lambda: NO_NUMBERS)
+    state: IntArray = field(default_factory=lambda: NO_NUMBERS)
+    answered: IntArray = field(default_factory=lambda: NO_NUMBERS)
     repaired: int = 0
 
     @cached_property
@@ -84,7 +94,7 @@ class JudgeArrays:
             found |= {
                 part.block * SLOTS_PER_BLOCK + at
                 for at in range(SLOTS_PER_BLOCK)
-                if bits >> at * BITS_PER_CHOICE & CODE_MASK
+                if bits >> at * BITS_PER_CHOICE & CHOICE_MASK
             }
         return found
 
@@ -109,7 +119,7 @@ class JudgeArrays:
         """Of each of these calls whether no choice on this aspect was imported beside it."""
         if block_of_slot(place):
             return np.ones(len(self.item), dtype=bool)
-        return np.asarray(self.answered >> shift_of_slot(place) & CODE_MASK == 0)
+        return np.asarray(self.answered >> shift_of_slot(place) & CHOICE_MASK == 0)
 
     @property
     def elsewhere(self) -> int:
@@ -129,36 +139,36 @@ def unpack_answers(part: PackedChoices, place: int) -> JudgeAnswers:
 
 def unpack_choices(packed: IntArray, place: int) -> Choices:
     """The codes of the choices at one place, MISSING where there is none."""
-    return ((packed >> shift_of_slot(place) & CODE_MASK) - 1).astype(np.int8)
+    return ((packed >> shift_of_slot(place) & CHOICE_MASK) - 1).astype(np.int8)
 
 
 # ---- reading
 
 
-def read_judge_arrays(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, JudgeArrays]:
+def read_judge_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, JudgeArrays]:
     """By rater id those that were asked about pairs of responses."""
     said = load_packed_choices(raters, places)
     has_marks = any(bool((told & 1).any()) for _, _, told in said.values())
-    marked = read_inconsistent_marks(select_packed_votes(raters, places), places) if has_marks else {}
+    marked = read_inconsistent_marks(packed_votes_of_raters(raters, places), places) if has_marks else {}
     unanswered = read_unanswered_calls(raters, places)
     found = {}
     for rater in raters:
         comparison, first, told = said[rater.pk]
-        of = keep_indexed(places, comparison, first, told >> 1)
-        found[rater.pk] = JudgeArrays(group_packed_choices(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
+        of = select_positions(places, comparison, first, told >> 1)
+        found[rater.pk] = JudgeArrays(split_by_block_and_order(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
     return found
 
 
-def load_packed_choices(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, IntArray]:
+def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, IntArray]:
     """By rater id everything it said, or what it said of these comparisons at least: 3 × ballots.
 
     The comparison's id, the packed choices, and block, order and whether it is marked as one number. What a judge
     said is kept in a file until it says more.
     """
-    files = get_choice_files(raters) if len(places.ids) > MAX_LOOKED_UP else {}
+    files = get_choice_files(raters) if len(places.ids) > MAX_LOOKUPS else {}
     found = {pk: kept for pk, file in files.items() if (kept := load_choice_file(file)) is not None}
     unread = [rater for rater in raters if rater.pk not in found]
-    for pk, choices in read_judge_choices(unread, places):
+    for pk, choices in read_packed_choices(unread, places):
         found[pk] = choices
         if pk in files and get_choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:  # it may have said more
             save_arrays(files[pk], choices)
@@ -170,9 +180,9 @@ def get_choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
     evaluations = {rater.evaluation_id for rater in raters}
     done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
     more = f"-{done}"
-    before = timezone.now() - QUIET_PERIOD
+    before = timezone.now() - QUIET_TIME
     said = {rater.pk: rater.verdicts_changed_at for rater in raters}
-    return {pk: get_array_path(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
+    return {pk: get_array_file(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
 
 
 def load_choice_file(file: Path) -> IntArray | None:
@@ -184,19 +194,21 @@ def load_choice_file(file: Path) -> IntArray | None:
     return choices
 
 
-def read_judge_choices(raters: Sequence[Rater], places: ComparisonIndex) -> Iterator[tuple[int, IntArray]]:
+def read_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) -> Iterator[tuple[int, IntArray]]:
     """By rater id; where there are many comparisons one rater after the other."""
-    together = [raters] if len(places.ids) <= MAX_LOOKED_UP else [[rater] for rater in raters]
+    together = [raters] if len(places.ids) <= MAX_LOOKUPS else [[rater] for rater in raters]
     for some in together:
-        yield from read_choices_of_raters(some, places)
+        yield from read_packed_choices_together(some, places)
 
 
-def read_choices_of_raters(raters: Sequence[Rater], places: ComparisonIndex) -> Iterator[tuple[int, IntArray]]:
+def read_packed_choices_together(
+    raters: Sequence[Rater], places: ComparisonPositions
+) -> Iterator[tuple[int, IntArray]]:
     is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
     # One number for whose it is, its block and order, and whether it is marked.
     told = ((F("rater_id") * MAX_BLOCKS + F("block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
-    rows = select_packed_votes(raters, places).values_list("comparison_id", "first", told)
-    said = np.stack(read_column_arrays_in_pieces(rows, 3, "comparison", places.ids))
+    rows = packed_votes_of_raters(raters, places).values_list("comparison_id", "first", told)
+    said = np.stack(read_columns_in_pieces(rows, 3, "comparison", places.ids))
     whose, said[2] = np.divmod(said[2], MAX_BLOCKS * len(PACKED_ORDERS) * 2)
     for rater in raters:
         of_rater = whose == rater.pk
@@ -204,18 +216,20 @@ def read_choices_of_raters(raters: Sequence[Rater], places: ComparisonIndex) -> 
 
 
 def read_inconsistent_marks(
-    ballots: "QuerySet[Ballot]", places: ComparisonIndex
+    ballots: "QuerySet[Ballot]", places: ComparisonPositions
 ) -> dict[int, tuple[PackedChoices, ...]]:
     """By rater id, where files say that an imported judge contradicted itself."""
     rows = ballots.filter(inconsistent__gt=0).values_list("comparison_id", "inconsistent", "block", "rater_id")
-    item, marks, block, whose = keep_indexed(places, *read_column_arrays(rows, 4))
+    item, marks, block, whose = select_positions(places, *read_columns(rows, 4))
     return {
-        rater: group_packed_choices(*(column[whose == rater] for column in (item, marks, block * len(PACKED_ORDERS))))
+        rater: split_by_block_and_order(
+            *(column[whose == rater] for column in (item, marks, block * len(PACKED_ORDERS)))
+        )
         for rater in np.unique(whose).tolist()
     }
 
 
-def group_packed_choices(item: IntArray, first: IntArray, told: IntArray) -> tuple[PackedChoices, ...]:
+def split_by_block_and_order(item: IntArray, first: IntArray, told: IntArray) -> tuple[PackedChoices, ...]:
     """``told``: block and order together."""
     found = []
     for one in np.flatnonzero(np.bincount(told)).tolist():
@@ -225,32 +239,40 @@ def group_packed_choices(item: IntArray, first: IntArray, told: IntArray) -> tup
     return tuple(found)
 
 
-def select_packed_votes(raters: Sequence[Rater], places: ComparisonIndex) -> "QuerySet[Ballot]":
+def select_positions(places: ComparisonPositions, comparison: IntArray, *others: IntArray) -> tuple[IntArray, ...]:
+    """The rows about these comparisons, by their places."""
+    item, known = places.of(comparison)
+    if known is None:
+        return (item, *others)
+    return (item[known], *(column[known] for column in others))
+
+
+def packed_votes_of_raters(raters: Sequence[Rater], places: ComparisonPositions) -> "QuerySet[Ballot]":
     """Their ballots but for those of imports that are not done; by the index alone where everything is wanted."""
     found = Ballot.all_rows.filter(rater__in=raters)
-    if hidden := list_unfinished_imports({rater.evaluation_id for rater in raters}):
+    if hidden := find_unfinished_imports({rater.evaluation_id for rater in raters}):
         found = found.exclude(source_import__in=hidden)
-    return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKED_UP else found
+    return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKUPS else found
 
 
-def list_unfinished_imports(evaluations: set[int]) -> list[int]:
+def find_unfinished_imports(evaluations: set[int]) -> list[int]:
     unfinished = Import.objects.filter(evaluation__in=evaluations).exclude(state=ImportState.DONE)
     return list(unfinished.values_list("pk", flat=True))
 
 
-def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonIndex) -> dict[int, dict[str, Any]]:
+def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, dict[str, Any]]:
     """By rater id the calls without an answer, and how many others were repaired."""
     judges = [rater.judge_id for rater in raters]
     calls = Call.all_rows.filter(judge__in=judges, is_test=False)
     found = [
-        read_column_arrays(select_unanswered_columns(some), 5)
-        for some in (exclude_unfinished_imports(calls.failed()), *select_open_calls(judges))
+        read_columns(select_unanswered_columns(some), 5)
+        for some in (exclude_unfinished_imports(calls.failed()), *find_unfinished_calls(judges))
     ]
-    item, *told, judge = keep_indexed(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    item, *told, judge = select_positions(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
     # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
     repaired = calls.filter(repaired=True, state=CallState.ANSWERED.value)
-    _, mended = keep_indexed(
-        places, *read_column_arrays(repaired.values_list(Coalesce("comparison_id", 0), "judge_id"), 2)
+    _, mended = select_positions(
+        places, *read_columns(repaired.values_list(Coalesce("comparison_id", 0), "judge_id"), 2)
     )
     names = ("item", "shown", "state", "answered")
     return {
@@ -267,7 +289,7 @@ def exclude_unfinished_imports(calls: "QuerySet[Call]") -> "QuerySet[Call]":
     return calls.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE.value))
 
 
-def select_open_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
+def find_unfinished_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
     """Calls of their runs that wait, are asked or were cancelled, if there are any: a run that is done has none."""
     runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
     calls = Call.all_rows.filter(
@@ -288,10 +310,10 @@ def select_unanswered_columns(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
     # Each aspect stands in one of them, so that the sum holds all.
     together = beside.values("rater").annotate(choices=Sum("first")).values("choices")
     imported = When(source_import__isnull=False, then=Coalesce(Subquery(together), Value(0)))
-    return calls.annotate(order=build_code_case("shown", PACKED_ORDERS)).values_list(
+    return calls.annotate(order=encode_word("shown", PACKED_ORDERS)).values_list(
         Coalesce("comparison_id", 0),
         "order",
-        build_code_case("state", STATES),
+        encode_word("state", STATES),
         Case(imported, default=Value(0), output_field=BigIntegerField()),
         "judge_id",
     )

@@ -7,7 +7,8 @@ from django.db.models import Aggregate, Avg, Case, F, FloatField, Max, Min, Oute
 from evaluations.domain.choices import Choice
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Label, Score, Verdict
-from evaluations.verdicts.judge_verdicts import score_rules_by_rater, scoring_raters
+from evaluations.verdicts.judge_verdicts import scoring_raters
+from evaluations.verdicts.score_choices import score_rules_by_rater
 
 # Means are not exact in binary: a label so near the margin is asked about too.
 MEAN_TOLERANCE: Final = 1e-6

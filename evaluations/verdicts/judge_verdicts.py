@@ -1,45 +1,27 @@
 """A judge's one verdict on a comparison, made of all its orders, samples, scores."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Q
 
-from evaluations.domain.choices import Choice, ConsolidatedChoice, ScoreRule, ShownOrder, consolidate_orders
+from evaluations.domain.choices import Choice, ConsolidatedChoice, ShownOrder, consolidate_orders
 from evaluations.domain.judges import JudgeKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
-from evaluations.models.rubrics import RubricAspect
 from evaluations.models.runs import Call
-from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.response_scores import load_score_rules
+from evaluations.models.verdicts import Verdict
+from evaluations.verdicts.score_choices import derive_score_choices, imported_score_rules
 
-Choices = Mapping[int, Mapping[str, ConsolidatedChoice]]
-
-
-@dataclass(frozen=True)
-class ScoreDerivation:
-    """What the mean scores of two responses say; the judge was asked about each alone."""
-
-    score_a: float
-    score_b: float
-    rule: ScoreRule
-
-    @property
-    def choice(self) -> Choice:
-        choice = self.rule.choice(self.score_a, self.score_b)
-        assert choice is not None
-        return choice
+ChoicesByComparison = Mapping[int, Mapping[str, ConsolidatedChoice]]
 
 
-def load_judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> Choices:
+def load_judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> ChoicesByComparison:
     """Comparison id → aspect key → this judge's choice. Incomplete ones are absent."""
     return load_choices_of_judges([rater], comparison_ids)[rater.pk]
 
 
-def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, Choices]:
+def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, ChoicesByComparison]:
     """Rater id → each judge's choices, in the same few queries for any number of judges."""
     wanted = list(comparison_ids)
     choosing = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
@@ -54,17 +36,17 @@ def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
     """Those that may have given scores: judges of single responses, and imported ones where scores were imported."""
     asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
     imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
-    if imported and not load_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
+    if imported and not imported_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
         return asked
     return [*asked, *imported]
 
 
-def merge_choices(one: Choices, other: Choices) -> Choices:
+def merge_choices(one: ChoicesByComparison, other: ChoicesByComparison) -> ChoicesByComparison:
     """What an imported judge chose, and on other aspects scored."""
     return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
 
 
-def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
     """Of judges that were asked about both responses together."""
     given: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
         lambda: defaultdict(list)
@@ -85,7 +67,7 @@ def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]
     return dict(told)
 
 
-def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, Choices]:
+def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
     """Of judges that scored single responses."""
     return {
         rater: {pk: {key: ConsolidatedChoice(one.choice) for key, one in said.items()} for pk, said in derived.items()}
@@ -113,42 +95,3 @@ def comparison_response_ids(comparison_ids: Sequence[int]) -> dict[int, tuple[in
     """The ids of the two responses of each comparison."""
     rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
     return {pk: (a, b) for pk, a, b in rows}
-
-
-def derive_score_choices(
-    raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
-) -> Mapping[int, Mapping[int, Mapping[str, ScoreDerivation]]]:
-    """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
-
-    The raters are judges that scored single responses; the same few queries however many they and the comparisons are.
-    """
-    responses = {response for pair in sides.values() for response in pair}
-    given: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
-    columns = scores.values_list("rater_id", "aspect_id", "aspect__key", "response_id", "value")
-    for rater_id, aspect, key, response, value in columns:
-        given[rater_id, aspect, key][response].append(value)
-    rules = score_rules_by_rater(raters)
-    told: dict[int, dict[int, dict[str, ScoreDerivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
-    for (rater_id, aspect, key), values in given.items():
-        rule = rules.get((rater_id, aspect), ScoreRule())
-        for pk, (a, b) in sides.items():
-            if a in values and b in values:
-                told[rater_id][pk][key] = ScoreDerivation(fmean(values[a]), fmean(values[b]), rule)
-    return told
-
-
-def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
-    """The rule that turns scores into choices, by rater id and aspect id; of imported judges as their files gave it."""
-    rules = {place: ScoreRule(margin) for place, margin in tie_margins_by_rater(raters).items()}
-    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
-    brought = load_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)) if imported else {}
-    return rules | {(rater.pk, aspect): rule for rater in imported for aspect, rule in brought.items()}
-
-
-def tie_margins_by_rater(raters: Iterable[Rater]) -> dict[tuple[int, int], float]:
-    """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
-    version = {rater.pk: rater.judge.rubric_version_id for rater in raters if rater.judge}
-    rows = RubricAspect.objects.filter(version__in=set(version.values())).order_by()
-    told = list(rows.values_list("version_id", "aspect_id", "tie_margin"))
-    return {(rater, one): margin for rater, asked in version.items() for by, one, margin in told if by == asked}

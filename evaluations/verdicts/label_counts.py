@@ -1,26 +1,14 @@
 """The label rows that human votes and resolutions make, updated in the transaction that changes a vote."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from django.db import connection, transaction
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db import connection
 
 from evaluations.domain.choices import Choice, LabelSource
-from evaluations.domain.files import ImportState
-from evaluations.domain.roles import RaterKind
-from evaluations.models.batch_sizes import rows_per_transaction
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import, finished_imports
-from evaluations.models.jobs import IMPORT_LEASE
-from evaluations.models.rubrics import Aspect
-from evaluations.models.transactions import is_time_up, pause_after_transaction
-from evaluations.models.verdicts import Adjudication, Label, Score, Verdict
-from evaluations.verdicts.recounts import TALLIED_TO
-from evaluations.verdicts.votes import VoteSubject, count_human_votes
+from evaluations.models.verdicts import Adjudication, Label
+from evaluations.verdicts.votes import VoteSubject, count_votes
 
 
 class LabelRow(NamedTuple):
@@ -75,7 +63,7 @@ def apply_label_row(row: Label, kept: LabelRow) -> Label:
 def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:
     """What the rows of these comparisons are to say, by comparison and aspect."""
     ids = list(comparison_ids)
-    votes = count_human_votes(ids)
+    votes = count_votes(ids)
     settled = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")
     due = {subject: compute_label_row(given) for subject, given in votes.items()}
     for comparison, aspect, choice in settled:
@@ -91,65 +79,3 @@ def compute_label_row(votes: Mapping[Choice, int]) -> LabelRow:
     if others:
         return LabelRow("", LabelSource.SPLIT, number, False)
     return LabelRow(first, LabelSource.SINGLE if number == 1 else LabelSource.MAJORITY, number, len(votes) == 1)
-
-
-# ---- the votes of an import: counted once everything is stored, a little at a time ------------
-
-
-def find_uncounted_imports(evaluation: Evaluation | None = None) -> list[int]:
-    """Those that are done, whose votes are not all counted yet, and at which nobody seems to be."""
-    quiet = Q(seen_at__isnull=True) | Q(seen_at__lt=Now() - IMPORT_LEASE)
-    left = Import.objects.filter(quiet, state=ImportState.DONE, tallied=False)
-    if evaluation is not None:
-        left = left.filter(evaluation=evaluation)
-    return list(left.order_by("pk").values_list("pk", flat=True))
-
-
-def count_import_labels(importing: Import, seconds: float | None = None) -> bool:
-    """Count the votes that came with it, for at most so long. True where more is left to do by another call."""
-    until = None if seconds is None else monotonic() + seconds
-    importing.refresh_from_db()
-    if importing.state != ImportState.DONE or importing.tallied:
-        return False
-    ids = find_uncounted_comparisons(importing)
-    for some in split_ids(ids, get_comparisons_per_batch(importing)):
-        with pause_after_transaction(), transaction.atomic():
-            update_labels(some)
-            importing.summary = {**importing.summary, TALLIED_TO: some[-1]}
-            mine = Import.objects.filter(pk=importing.pk, state=ImportState.DONE)
-            if not mine.update(summary=importing.summary, seen_at=Now()):  # it is being undone
-                return False
-        if some[-1] != ids[-1] and is_time_up(until):
-            return True
-    return not mark_import_counted(importing, ids)
-
-
-def find_uncounted_comparisons(importing: Import) -> list[int]:
-    """The comparisons that its people voted on, by choices or by scores, and whose labels do not know it yet."""
-    brought = {"source_import": importing, "rater__kind": RaterKind.HUMAN}
-    ids = set(Verdict.objects.filter(**brought).order_by().values_list("comparison_id", flat=True).distinct())
-    for comparison in ("response__comparisons_as_a", "response__comparisons_as_b"):
-        scored = Score.objects.filter(finished_imports(f"{comparison}__"), **brought).order_by()
-        ids.update(scored.filter(**{f"{comparison}__isnull": False}).values_list(comparison, flat=True).distinct())
-    return sorted(pk for pk in ids if pk > importing.summary.get(TALLIED_TO, 0))
-
-
-@transaction.atomic
-def mark_import_counted(importing: Import, ids: Sequence[int]) -> bool:
-    """Write that down, unless its votes were called to be counted anew meanwhile."""
-    now = Import.objects.select_for_update().get(pk=importing.pk)
-    if ids and TALLIED_TO not in now.summary:
-        return False
-    now.tallied = True
-    now.save(update_fields=["tallied"])
-    return True
-
-
-def split_ids(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (ids[start : start + size] for start in range(0, len(ids), size))
-
-
-def get_comparisons_per_batch(importing: Import) -> int:
-    """As many as make a transaction's worth of labels."""
-    aspects = Aspect.objects.filter(evaluation=importing.evaluation_id).count()
-    return max(1, rows_per_transaction() // max(1, aspects))

@@ -16,7 +16,7 @@ from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication
 from evaluations.verdicts.judge_verdicts import load_choices_of_judges
 from evaluations.verdicts.label_counts import compute_label_row
-from evaluations.verdicts.votes import count_human_votes
+from evaluations.verdicts.votes import count_votes
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def decide_labels(evaluation: Evaluation, comparison_ids: Iterable[int], *, judg
 def decide_human_labels(evaluation: Evaluation, comparison_ids: Collection[int]) -> DecidedLabels:
     """The labels that rest on votes of people, or on adjudications."""
     keys = dict(Aspect.objects.filter(evaluation=evaluation).values_list("pk", "key"))
-    votes, ids = count_human_votes(list(comparison_ids)), list(comparison_ids)
+    votes, ids = count_votes(list(comparison_ids)), list(comparison_ids)
     told: dict[int, dict[str, DecidedLabel]] = defaultdict(dict)
     for (pk, aspect), given in votes.items():
         told[pk][keys[aspect]] = decide_by_votes(given)

@@ -3,16 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage, choice_from_scores
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.vote_rules import LABEL_VOTES, ReviewFacts, find_vote_holder
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Review, Score, Verdict
-from evaluations.verdicts.response_scores import load_score_preferences
-from evaluations.verdicts.votes import get_tie_margins
+from evaluations.verdicts.score_choices import get_tie_margins, load_imported_preferences
+from evaluations.verdicts.votes import get_review_facts
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,24 @@ class ReviewerChoice:
     @property
     def is_vote(self) -> bool:
         """Of a review that counts; imported votes stand by themselves."""
-        return self.review is not None and self.is_confirmed and not self.is_calibration
+        return self.review is not None and LABEL_VOTES.admits(get_review_facts(self.review))
 
     @property
     def reason(self) -> str:
         known = self.said.reason if self.said else ""
         return DIFFERENCE_REASON_TEXTS[DifferenceReason(known)] if known else ""
 
+    @property
+    def has_explained(self) -> bool:
+        """Whether there is a reason or a note, on this aspect or on the whole."""
+        notes = (self.said.note if self.said else "", self.review.note if self.review else "")
+        return bool(self.reason or any(notes))
+
 
 ReviewerChoicesByAspect = Mapping[Aspect, list[ReviewerChoice]]
-ReviewerChoiceKey = tuple[Aspect, Rater, Review | None]
+ImportedPass = tuple[int, str]  # its sample and the order shown, or that it was given as scores
+ReviewerChoiceKey = tuple[Aspect, Rater, Review | ImportedPass]
+AS_SCORES: Final = "scores"
 
 
 def get_reviewer_choices(comparison: Comparison) -> ReviewerChoicesByAspect:
@@ -80,21 +90,29 @@ def get_reviewer_choices(comparison: Comparison) -> ReviewerChoicesByAspect:
     ):
         given[key][stage] = said
     told: dict[Aspect, list[ReviewerChoice]] = defaultdict(list)
-    for aspect, rater, review in sorted(given, key=order_by_name_and_age):
-        stages = given[aspect, rater, review]
+    for aspect, rater, source in sorted(given, key=order_by_name_and_age):
+        stages = given[aspect, rater, source]
+        review = source if isinstance(source, Review) else None
         told[aspect].append(ReviewerChoice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
     return {aspect: mark_replaced_choices(voices) for aspect, voices in told.items()}
 
 
 def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
-    _, rater, review = key
-    return rater.name.casefold(), review.pk if review else 0
+    _, rater, source = key
+    return rater.name.casefold(), source.pk if isinstance(source, Review) else 0
 
 
 def mark_replaced_choices(voices: list[ReviewerChoice]) -> list[ReviewerChoice]:
     """As they came, the oldest first, with those that a newer vote of the same person stands for."""
-    newest = {one.rater: one.review for one in voices if one.is_vote}
-    return [replace(one, is_replaced=one.is_vote and newest[one.rater] != one.review) for one in voices]
+    reviews: dict[Rater, list[ReviewFacts]] = defaultdict(list)
+    for one in voices:
+        if one.review is not None:
+            reviews[one.rater].append(get_review_facts(one.review))
+    held = {find_vote_holder(given, LABEL_VOTES) for given in reviews.values()}
+    return [
+        replace(one, is_replaced=one.is_vote and one.review is not None and get_review_facts(one.review) not in held)
+        for one in voices
+    ]
 
 
 def read_made_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
@@ -102,7 +120,8 @@ def read_made_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKe
     rows = Verdict.objects.filter(comparison=comparison, rater__kind=RaterKind.HUMAN)
     for row in rows.select_related("rater", "aspect", "review").order_by("pk"):
         said = StageChoice(Choice(row.choice), None, row.reason, row.note or row.rationale, ShownOrder(row.shown))
-        yield (row.aspect, row.rater, row.review), row.stage if row.review else Stage.FINAL, said
+        source = row.review or (row.sample, row.shown)
+        yield (row.aspect, row.rater, source), row.stage if row.review else Stage.FINAL, said
 
 
 def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
@@ -110,11 +129,12 @@ def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoic
     rows = Score.objects.filter(review__comparison=comparison).select_related("rater", "aspect", "review")
     pairs: dict[tuple[ReviewerChoiceKey, str], dict[int, Score]] = defaultdict(dict)
     for row in rows.order_by("pk"):
+        assert row.review is not None
         pairs[(row.aspect, row.rater, row.review), row.stage][row.response_id] = row
     margins = get_tie_margins({row.review.rubric_version_id for row in rows if row.review}) if pairs else {}
     for (key, stage), scores in pairs.items():
         review = key[2]
-        assert review is not None
+        assert isinstance(review, Review)
         yield (
             key,
             stage,
@@ -124,12 +144,12 @@ def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoic
 
 def read_imported_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
     """What the scores of people that came with imports say: final, as imported votes are."""
-    given = load_score_preferences([comparison.pk])
+    given = load_imported_preferences([comparison.pk])
     raters = Rater.objects.in_bulk({one.rater for one in given})
     aspects = Aspect.objects.in_bulk({one.aspect for one in given})
     for one in given:
         said = StageChoice(one.choice, (one.score_a, one.score_b), note=one.rationale)
-        yield (aspects[one.aspect], raters[one.rater], None), Stage.FINAL, said
+        yield (aspects[one.aspect], raters[one.rater], (one.sample, AS_SCORES)), Stage.FINAL, said
 
 
 def derive_stage_choice(

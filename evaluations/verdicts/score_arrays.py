@@ -5,58 +5,32 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from django.db.models import BigIntegerField, Case, F, IntegerField, Q, QuerySet, Value, When
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Q, QuerySet
 
-from evaluations.domain.choices import ScoreRule, Stage
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_ORDERS
-from evaluations.domain.reviews import SAVED_REVIEW_STATES
-from evaluations.domain.roles import RaterKind
-from evaluations.models.column_arrays import RecordArray, build_code_case, group_rows
 from evaluations.models.comparisons import Comparison
-from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
-from evaluations.models.rubrics import RubricAspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, IntArray
+from evaluations.stats.coding import FOLDED, IntArray
 from evaluations.stats.judge_verdicts import (
     STATES,
     FloatArray,
     JudgeVerdicts,
     UnansweredCalls,
-    choices_from_scores,
     mean_by_unit,
     verdicts_from_scores,
 )
-from evaluations.stats.votes import Votes
-from evaluations.verdicts import people_arrays
-from evaluations.verdicts.judge_verdicts import tie_margins_by_rater
-from evaluations.verdicts.packed_votes import count_days_since_epoch
-from evaluations.verdicts.people_arrays import (
-    DRAWN_AT_RANDOM,
-    MARK_COLUMNS,
-    MARKS_WIDTH,
-    NO_ARM,
-    PeopleVotes,
-    build_marks_expression,
-    number_raters,
-    unpack_marks,
-)
-from evaluations.verdicts.response_scores import load_score_rules
+from evaluations.verdicts.array_rows import StructuredRows, encode_word, group_rows
+from evaluations.verdicts.score_choices import tie_margins_by_rater
 
-SIDES_DTYPE: Final = np.dtype([("comparison", np.int64), ("a", np.int64), ("b", np.int64)])
-
-SCORE_DTYPE: Final = np.dtype(
-    [("rater", np.int64), ("response", np.int64), ("aspect", np.int64), ("value", np.float64)]
-)
-
-CALL_DTYPE: Final = np.dtype([("judge", np.int64), ("response", np.int64), ("packed", np.int64)])
+SIDE_ROW: Final = np.dtype([("comparison", np.int64), ("a", np.int64), ("b", np.int64)])
+SCORE_ROW: Final = np.dtype([("rater", np.int64), ("response", np.int64), ("aspect", np.int64), ("value", np.float64)])
+CALL_ROW: Final = np.dtype([("judge", np.int64), ("response", np.int64), ("packed", np.int64)])
 
 
 @dataclass(frozen=True)
-class ScoreVerdicts:
+class ScoreArrays:
     """By rater id and aspect id, or by rater id.
 
     ``states``: of each call without a score once, however many comparisons its response is in; in
@@ -105,28 +79,28 @@ def find_on_side(side: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
     return order[start + np.arange(count.sum())], np.repeat(np.arange(len(places)), count)
 
 
-def read_score_verdicts(comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater]) -> ScoreVerdicts:
+def read_score_arrays(comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater]) -> ScoreArrays:
     """What these judges' scores come to on the comparisons, whose ids stand in order; nothing where there are none."""
     if not judges or not len(ids):
-        return ScoreVerdicts()
+        return ScoreArrays()
     sides = read_response_sides(comparisons, ids)
     margins = tie_margins_by_rater(judges)
-    verdicts = derive_score_verdicts(sides, [rater.pk for rater in judges], margins)
-    unanswered, states, repaired = read_score_calls(sides, judges)
-    return ScoreVerdicts(verdicts, margins, unanswered, states, repaired)
+    verdicts = read_derived_verdicts(sides, [rater.pk for rater in judges], margins)
+    unanswered, states, repaired = read_calls_without_score(sides, judges)
+    return ScoreArrays(verdicts, margins, unanswered, states, repaired)
 
 
 def read_response_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> ResponseSides:
     rows = np.fromiter(
         comparisons.order_by("pk").values_list("pk", "response_a_id", "response_b_id").iterator(chunk_size=10_000),
-        dtype=SIDES_DTYPE,
+        dtype=SIDE_ROW,
     )
     rows = rows[np.isin(rows["comparison"], ids)]  # one that came meanwhile has no place
     responses, places = np.unique(np.concatenate([rows["a"], rows["b"]]), return_inverse=True)
     return ResponseSides(responses, *np.split(places, 2))
 
 
-def derive_score_verdicts(
+def read_derived_verdicts(
     sides: ResponseSides, raters: Sequence[int], margins: Mapping[tuple[int, int], float]
 ) -> dict[tuple[int, int], JudgeVerdicts]:
     return {
@@ -140,7 +114,7 @@ def read_mean_scores(sides: ResponseSides, raters: Sequence[int]) -> dict[tuple[
     columns = (
         Score.objects.filter(rater__in=raters).order_by().values_list("rater_id", "response_id", "aspect_id", "value")
     )
-    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE_DTYPE)
+    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=SCORE_ROW)
     place, known = sides.known(rows["response"])
     rows["response"] = place
     return {
@@ -149,280 +123,28 @@ def read_mean_scores(sides: ResponseSides, raters: Sequence[int]) -> dict[tuple[
     }
 
 
-def read_score_calls(
+def read_calls_without_score(
     sides: ResponseSides, judges: Sequence[Rater]
 ) -> tuple[dict[int, UnansweredCalls], dict[int, IntArray], dict[int, int]]:
     """Calls without a score, their states, and how many verdicts were repaired, each by rater id."""
     rater_of = {rater.judge_id: rater.pk for rater in judges}
     wanted = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
-    packed = build_code_case("state", STATES, len(STATES))
+    packed = encode_word("state", STATES, len(STATES))
     calls = wanted.filter(judge__in=list(rater_of)).order_by().values_list("judge_id", "response_id", packed)
-    rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL_DTYPE)
+    rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL_ROW)
     place, known = sides.known(rows["response"])
     rows["response"] = place
     unanswered, states, repaired = {}, {}, {}
     for (judge,), part in group_rows(rows[known], "judge"):
         rater = rater_of[judge]
-        part, repaired[rater] = split_unanswered(part)
+        part, repaired[rater] = split_call_states(part)
         states[rater] = part["packed"]
         item, number = sides.comparisons_with(part["response"])
         unanswered[rater] = UnansweredCalls(item, np.full(len(item), FOLDED), states[rater][number])
     return unanswered, states, repaired
 
 
-def split_unanswered(rows: RecordArray) -> tuple[RecordArray, int]:
+def split_call_states(rows: StructuredRows) -> tuple[StructuredRows, int]:
     """The calls without an answer, and how many others there are: those that were answered after a repair."""
     answered = rows["packed"] == len(STATES)
     return rows[~answered], int(answered.sum())
-
-
-IMPORTED_SCORE_DTYPE: Final = np.dtype(
-    [(name, np.int64) for name in ("rater", "response", "aspect", "sample", "day")] + [("value", np.float64)]
-)
-
-DEFAULT_SCORE_RULE: Final = ScoreRule()
-
-
-@dataclass(frozen=True)
-class ImportedScoreVotes:
-    """Votes by aspect id; verdicts by rater id and aspect id, and the rules by which they were derived.
-
-    ``unanswered`` and ``states``: the failures that came with judges' scores, by rater id, as in `FromScores`.
-    """
-
-    people: Mapping[int, PeopleVotes] = field(default_factory=dict)
-    gold: Mapping[int, PeopleVotes] = field(default_factory=dict)
-    verdicts: Mapping[tuple[int, int], JudgeVerdicts] = field(default_factory=dict)
-    rules: Mapping[tuple[int, int], ScoreRule] = field(default_factory=dict)
-    unanswered: Mapping[int, UnansweredCalls] = field(default_factory=dict)
-    states: Mapping[int, IntArray] = field(default_factory=dict)
-
-    def has_tie(self, aspect: int) -> bool:
-        """Whether scores on it make a tie anywhere: forced ranks make none."""
-        votes = [found[aspect].votes.choice for found in (self.people, self.gold) if aspect in found]
-        verdicts = [one for (_, about), one in self.verdicts.items() if about == aspect]
-        choices = [*votes, *(answers.choice for one in verdicts for answers in one.answers)]
-        return any(bool((choice == TIE).any()) for choice in choices)
-
-
-def read_imported_score_votes(
-    comparisons: QuerySet[Comparison], ids: IntArray, by_kind: Mapping[RaterKind, Sequence[Rater]]
-) -> ImportedScoreVotes:
-    """What these raters' imported scores come to on the comparisons, whose ids stand in order.
-
-    One small query where no scores were imported.
-    """
-    raters = [rater for kind in RaterKind for rater in by_kind[kind]]
-    rules = load_score_rules(Q(aspect__evaluation=raters[0].evaluation_id)) if raters and len(ids) else {}
-    if not rules:
-        return ImportedScoreVotes()
-    sides = read_response_sides(comparisons, ids)
-    rows = read_imported_scores(raters, sides)
-    people, gold = (
-        build_imported_votes(rows, by_kind[kind], sides, rules) for kind in (RaterKind.HUMAN, RaterKind.GOLD)
-    )
-    verdicts = build_imported_verdicts(rows, by_kind[RaterKind.JUDGE], sides, rules)
-    imported = [rater for rater in by_kind[RaterKind.JUDGE] if any(rater.pk == judge for judge, _ in verdicts)]
-    unanswered, states, _ = read_score_calls(sides, imported) if imported else ({}, {}, {})
-    told = {(rater, about): rules.get(about, DEFAULT_SCORE_RULE) for rater, about in verdicts}
-    return ImportedScoreVotes(people, gold, verdicts, told, unanswered, states)
-
-
-def read_imported_scores(raters: Sequence[Rater], sides: ResponseSides) -> RecordArray:
-    """In the order in which they were stored, responses by place; the day is that on which their file came in."""
-    given = Score.objects.filter(rater__in=raters, source_import__isnull=False)
-    columns = given.order_by("pk").values_list(
-        "rater_id", "response_id", "aspect_id", "sample", "source_import_id", "value"
-    )
-    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=IMPORTED_SCORE_DTYPE)
-    rows["day"] = read_import_days(rows["day"])
-    place, known = sides.known(rows["response"])
-    rows["response"] = place
-    return rows[known]
-
-
-def read_import_days(ids: IntArray) -> IntArray:
-    """When each of these imports came in, in days since 1970-01-01."""
-    found, which = np.unique(ids, return_inverse=True)
-    came = Import.objects.in_bulk(found.tolist())
-    return np.array([count_days_since_epoch(came[one].created_at) for one in found.tolist()], dtype=np.int64)[which]
-
-
-def filter_by_raters(rows: RecordArray, raters: Sequence[Rater]) -> RecordArray:
-    return rows[np.isin(rows["rater"], [rater.pk for rater in raters])]
-
-
-# ---- people and gold -------------------------------------------------------------------------
-
-
-def build_imported_votes(
-    rows: RecordArray, raters: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
-) -> dict[int, PeopleVotes]:
-    place = {rater.pk: place for place, rater in enumerate(raters)}
-    found = {}
-    for (about,), part in group_rows(filter_by_raters(rows, raters), "aspect"):
-        item, at_a, at_b = pair_imported_scores(part, sides)
-        choice = apply_score_rule(part["value"][at_a], part["value"][at_b], rules.get(about, DEFAULT_SCORE_RULE))
-        votes = Votes(item, number_raters(part["rater"][at_a], place), np.full(len(item), UNKNOWN), choice)
-        found[about] = build_imported_people_votes(votes, part["day"][np.maximum(at_a, at_b)])
-    return found
-
-
-def build_imported_people_votes(votes: Votes, day: IntArray) -> PeopleVotes:
-    """Of no review, and what was shown not being told."""
-    same = np.ones_like(votes.item)
-    none = np.zeros_like(votes.item)
-    return PeopleVotes(
-        votes,
-        same * people_arrays.UNKNOWN,
-        same * NO_ARM,
-        same * DRAWN_AT_RANDOM,
-        final=none,
-        review=none,
-        judge=none,
-        day=day,
-        active=none,
-    )
-
-
-def pair_imported_scores(rows: RecordArray, sides: ResponseSides) -> tuple[IntArray, IntArray, IntArray]:
-    """Comparisons of which one rater scored both responses in one sample, and the places of the two scores.
-
-    In the order in which the second of the two was stored. A score stands on a side of as many comparisons
-    as its response does.
-    """
-    _, rater = np.unique(rows["rater"], return_inverse=True)
-    passes = rater * (int(rows["sample"].max(initial=0)) + 1) + rows["sample"]
-    before = passes * len(sides.a)  # one number for each pass over each comparison
-    (item_a, of_a), (item_b, of_b) = (find_on_side(side, rows["response"]) for side in (sides.a, sides.b))
-    both, at_a, at_b = np.intersect1d(
-        before[of_a] + item_a, before[of_b] + item_b, assume_unique=True, return_indices=True
-    )
-    of_a, of_b = of_a[at_a], of_b[at_b]
-    stored = np.argsort(np.maximum(of_a, of_b), kind="stable")
-    return both[stored] % len(sides.a), of_a[stored], of_b[stored]
-
-
-def apply_score_rule(a: FloatArray, b: FloatArray, rule: ScoreRule) -> IntArray:
-    return choices_from_scores(b, a, rule.margin) if rule.lower_is_better else choices_from_scores(a, b, rule.margin)
-
-
-# ---- judges ----------------------------------------------------------------------------------
-
-
-def build_imported_verdicts(
-    rows: RecordArray, judges: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
-) -> dict[tuple[int, int], JudgeVerdicts]:
-    """One of each comparison, by the mean over the samples of each response, as of judges that run here."""
-    found = {}
-    for (rater, about), part in group_rows(filter_by_raters(rows, judges), "rater", "aspect"):
-        mean = mean_by_unit(part["response"], part["value"], len(sides.responses))
-        a, b = mean[sides.a], mean[sides.b]
-        rule = rules.get(about, DEFAULT_SCORE_RULE)
-        found[rater, about] = verdicts_from_scores(*((b, a) if rule.lower_is_better else (a, b)), rule.margin)
-    return found
-
-
-REVIEWED_SCORE_NUMBERS: Final = (
-    "review",
-    "rater",
-    "comparison",
-    "aspect",
-    "version",
-    "side",
-    "marks",
-    "judge",
-    "active",
-    "day",
-)
-
-REVIEWED_SCORE_DTYPE: Final = np.dtype([*((name, np.int64) for name in REVIEWED_SCORE_NUMBERS), ("value", np.float64)])
-
-VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
-
-
-def read_people_score_votes(
-    comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
-) -> dict[int, PeopleVotes]:
-    """What people's first scores of the two responses say, by aspect id: the higher one beyond the margin wins."""
-    if not place:
-        return {}
-    rows = read_reviewed_scores(comparisons, place, ids)
-    if not len(rows):
-        return {}
-    margins = {
-        (version, about): margin
-        for version, about, margin in RubricAspect.objects.filter(version__in=set(rows["version"].tolist()))
-        .order_by()
-        .values_list("version_id", "aspect_id", "tie_margin")
-    }
-    found = {}
-    for (about,), part in group_rows(rows, "aspect"):
-        found[about] = pair_review_scores(part, place, ids, margins)
-    return found
-
-
-def read_reviewed_scores(comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray) -> RecordArray:
-    """A row for each first score of a saved review of one of these comparisons by one of these raters."""
-    given = Score.objects.filter(
-        rater__in=list(place),
-        stage=Stage.FIRST.value,
-        review__state__in=[state.value for state in SAVED_REVIEW_STATES],
-        review__comparison__in=comparisons.order_by().values("pk"),
-    )
-    side = Case(
-        When(response=F("review__comparison__response_a"), then=Value(0)), default=Value(1), output_field=IntegerField()
-    )
-    told = build_code_case("review__shown", PACKED_ORDERS) * MARKS_WIDTH + build_marks_expression()
-    columns = given.order_by("pk").values_list(
-        "review_id",
-        "rater_id",
-        "review__comparison_id",
-        "aspect_id",
-        "review__rubric_version_id",
-        side,
-        told,
-        Cast(Coalesce("review__judge_id", 0), BigIntegerField()),
-        "review__active_ms",
-        "review__first_saved_at",
-        "value",
-    )
-    told_when = ((*row[:-2], count_days_since_epoch(row[-2]), row[-1]) for row in columns.iterator(chunk_size=10_000))
-    rows = np.fromiter(told_when, dtype=REVIEWED_SCORE_DTYPE)
-    return rows[np.isin(rows["comparison"], ids)]
-
-
-def pair_review_scores(
-    rows: RecordArray, place: Mapping[int, int], ids: IntArray, margins: Mapping[tuple[int, int], float]
-) -> PeopleVotes:
-    """The two scores of each review on one aspect, as one vote."""
-    first = rows[rows["side"] == 0]
-    second = rows[rows["side"] == 1]
-    _, at_first, at_second = np.intersect1d(first["review"], second["review"], return_indices=True)
-    first, second = first[at_first], second[at_second]
-    margin = np.array([margins.get((int(one["version"]), int(one["aspect"])), 0.0) for one in first])
-    choice = choices_from_scores(first["value"], second["value"], margin)
-    return build_reviewed_people_votes(first, np.searchsorted(ids, first["comparison"]), choice, place)
-
-
-def build_reviewed_people_votes(
-    rows: RecordArray, item: IntArray, choice: IntArray, place: Mapping[int, int]
-) -> PeopleVotes:
-    """A vote for each row, with all that is known of its review."""
-    shown, told = np.divmod(rows["marks"], MARKS_WIDTH)
-    return PeopleVotes(
-        Votes(item, number_raters(rows["rater"], place), shown, choice),
-        **unpack_marks(told),
-        review=rows["review"],
-        judge=rows["judge"],
-        day=rows["day"],
-        active=rows["active"],
-    )
-
-
-def concat_people_votes(parts: list[PeopleVotes]) -> PeopleVotes:
-    """The votes on an aspect that some people gave as choices and others as scores."""
-    if len(parts) == 1:
-        return parts[0]
-    votes = Votes(*(np.concatenate([getattr(one.votes, name) for one in parts]) for name in VOTE_COLUMNS))
-    return PeopleVotes(votes, *(np.concatenate([getattr(one, name) for one in parts]) for name in MARK_COLUMNS))

@@ -11,7 +11,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, Score, Verdict
-from evaluations.verdicts.response_scores import load_score_preferences
+from evaluations.verdicts.score_choices import load_imported_preferences
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,14 @@ class VoteCounts:
     failed: int = 0
     labelled: int = 0
     split: int = 0
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self.judges or self.waiting or self.failed)
+
+    @property
+    def has_labels(self) -> bool:
+        return bool(self.labelled or self.split)
 
 
 def count_votes(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
@@ -96,6 +104,6 @@ def find_judges_that_scored(responses: Collection[int]) -> Mapping[int, set[int]
 def find_raters_in_imported_scores(comparison_ids: Collection[int]) -> Mapping[tuple[int, RaterKind], set[int]]:
     """By comparison and kind of rater, the people or gold raters whose imported scores imply a choice."""
     found: dict[tuple[int, RaterKind], set[int]] = defaultdict(set)
-    for one in load_score_preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
+    for one in load_imported_preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
         found[one.comparison, one.kind].add(one.rater)
     return found

@@ -9,15 +9,20 @@ from statistics import fmean
 from evaluations.domain.choices import Choice, ConsolidatedChoice, ScoreRule, ShownOrder, Stage, consolidate_orders
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.vote_rules import LABEL_VOTES, SHOWN_ON_PAGES, ReviewFacts, find_vote_holder
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Review, Score, Verdict
-from evaluations.verdicts.judge_verdicts import score_rules_by_rater
 from evaluations.verdicts.labels import DecidedLabel, decide_labels
-from evaluations.verdicts.response_scores import ScorePreference, load_score_preferences
-from evaluations.verdicts.votes import get_tie_margins
+from evaluations.verdicts.score_choices import (
+    ImportedPreference,
+    get_tie_margins,
+    load_imported_preferences,
+    score_rules_by_rater,
+)
+from evaluations.verdicts.votes import get_review_facts
 
 
 @dataclass(frozen=True)
@@ -94,10 +99,10 @@ class ImportedScores:
 
 def load_imported_scores(comparison: Comparison) -> list[ImportedScores]:
     """Of everyone but judges; the same few queries however many there are."""
-    given = load_score_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
+    given = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
     raters = Rater.objects.in_bulk({one.rater for one in given})
     aspects = Aspect.objects.in_bulk({one.aspect for one in given})
-    passes: dict[tuple[int, int], list[ScorePreference]] = defaultdict(list)
+    passes: dict[tuple[int, int], list[ImportedPreference]] = defaultdict(list)
     for one in given:
         passes[one.rater, one.sample].append(one)
     return [
@@ -127,6 +132,8 @@ def average_sides(scores: Sequence[Score], sides: tuple[int, int], rule: ScoreRu
 def mean_or_none(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
+
+Held = Mapping[tuple[int, int], int]  # rater and aspect → the review that is shown
 
 RATER_KIND_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
 
@@ -201,10 +208,11 @@ def build_vote_table(comparison: Comparison, *, with_judges: bool) -> VoteTable:
         *scores.values(), *(one.first for one in scored), *(one.scores for one in in_files)
     )
     aspects = list_table_aspects(comparison, about)
+    held = reviews_shown(verdicts, scored, in_files)
     rows = [
-        *build_verdict_rows(verdicts, calls, aspects),
+        *build_verdict_rows(verdicts, calls, aspects, held),
         *(build_judge_score_row(rater, given, calls, aspects, comparison) for rater, given in scores.items()),
-        *(build_review_score_row(one, aspects) for one in scored),
+        *(build_review_score_row(one, aspects, held) for one in scored if is_shown(one, held)),
         *(build_imported_score_row(one, aspects) for one in in_files),
     ]
     silent = {call.judge for call in calls} - {row.judge for row in rows}
@@ -214,10 +222,37 @@ def build_vote_table(comparison: Comparison, *, with_judges: bool) -> VoteTable:
     return VoteTable(aspects, tuple(rows), tuple(label.get(aspect.key) for aspect in aspects))
 
 
-def build_verdict_rows(verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect]) -> list[VoteRow]:
+def reviews_shown(
+    verdicts: Iterable[Verdict], scored: Iterable[ReviewScores], in_files: Iterable[ImportedScores]
+) -> Held:
+    """By rater and aspect the review whose choice the page shows: the one that holds the vote.
+
+    Where a person has no vote, of a file either, it is the one that is not confirmed yet, or practice.
+    """
+    given: dict[tuple[int, int], dict[int, ReviewFacts]] = defaultdict(dict)
+    imported = {(one.rater.pk, aspect.pk) for one in in_files for aspect in one.scores}
+    for verdict in verdicts:
+        if verdict.review:
+            given[verdict.rater_id, verdict.aspect_id][verdict.review.pk] = get_review_facts(verdict.review)
+        else:
+            imported.add((verdict.rater_id, verdict.aspect_id))
+    for one in scored:
+        for aspect in one.first:
+            given[one.review.rater_id, aspect.pk][one.review.pk] = get_review_facts(one.review)
+    holders = {
+        subject: find_vote_holder(reviews.values(), LABEL_VOTES if subject in imported else SHOWN_ON_PAGES)
+        for subject, reviews in given.items()
+    }
+    return {subject: one.number for subject, one in holders.items() if one is not None}
+
+
+def build_verdict_rows(
+    verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect], held: Held
+) -> list[VoteRow]:
     by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        by_rater[verdict.rater].append(verdict)
+        if verdict.review_id is None or held.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id:
+            by_rater[verdict.rater].append(verdict)
     return [
         build_choice_row(rater, given, filter_calls_to(rater.judge, calls), aspects)
         for rater, given in by_rater.items()
@@ -272,9 +307,14 @@ def build_judge_score_row(
     )
 
 
-def build_review_score_row(one: ReviewScores, aspects: Iterable[Aspect]) -> VoteRow:
+def is_shown(one: ReviewScores, held: Held) -> bool:
+    return any(held.get((one.review.rater_id, aspect.pk)) == one.review.pk for aspect in one.first)
+
+
+def build_review_score_row(one: ReviewScores, aspects: Iterable[Aspect], held: Held) -> VoteRow:
     """A review by scores: the final ones where there are, and the first choice where it was another."""
-    cells = tuple(build_review_score_cell(one, aspect) if aspect in one.first else None for aspect in aspects)
+    shown = {aspect for aspect in one.first if held.get((one.review.rater_id, aspect.pk)) == one.review.pk}
+    cells = tuple(build_review_score_cell(one, aspect) if aspect in shown else None for aspect in aspects)
     notes = (one.review.note,) if one.review.note else ()
     return VoteRow(one.review.rater.name, RaterKind.HUMAN, None, cells, notes=notes)
 
@@ -308,14 +348,14 @@ def build_unanswered_row(judge: Judge, calls: Sequence[Call], aspects: Sequence[
 
 def build_reviewer_cell(verdicts: Sequence[Verdict]) -> VoteCell:
     """The newest confirmed review of a person that has the aspect."""
-    first = {verdict.review_id: Choice(verdict.choice) for verdict in verdicts if verdict.stage == Stage.FIRST}
-    given = [verdict for verdict in verdicts if verdict.stage == Stage.FINAL] or verdicts
-    newest = max(verdict.review_id or 0 for verdict in given)
-    final = [verdict for verdict in given if (verdict.review_id or 0) == newest]
-    before = first.get(final[0].review_id)
-    choices = tuple(Choice(verdict.choice) for verdict in final)
-    note = " ".join(text for verdict in final for text in (verdict.note, verdict.rationale) if text)
-    return VoteCell(choices, first=before if before not in choices else None, note=note)
+    first = [Choice(verdict.choice) for verdict in verdicts if verdict.review_id and verdict.stage == Stage.FIRST]
+    reviewed = [verdict for verdict in verdicts if verdict.review_id]
+    final = [verdict for verdict in reviewed if verdict.stage == Stage.FINAL] or reviewed
+    told = [*(verdict for verdict in verdicts if verdict.review_id is None), *final]
+    choices = tuple(Choice(verdict.choice) for verdict in told)
+    before = first[0] if first and [Choice(verdict.choice) for verdict in final] != first else None
+    note = " ".join(text for verdict in told for text in (verdict.note, verdict.rationale) if text)
+    return VoteCell(choices, first=before, note=note)
 
 
 def build_judge_cell(verdicts: Sequence[Verdict], orders_asked: set[ShownOrder]) -> VoteCell:

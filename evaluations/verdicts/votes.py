@@ -7,73 +7,76 @@ from typing import Final, NamedTuple
 from django.db.models import Count, Q
 
 from evaluations.domain.choices import Choice, Stage, choice_from_scores
-from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState, SelectionMethod, review_rank
 from evaluations.domain.roles import RaterKind
-from evaluations.models.rubrics import RubricAspect
+from evaluations.domain.vote_rules import (
+    CURRENT_VOTES,
+    LABEL_VOTES,
+    ReviewFacts,
+    find_counted_reviews,
+    find_vote_holder,
+)
 from evaluations.models.verdicts import Review, Score, Verdict
-from evaluations.verdicts.response_scores import load_score_preferences
+from evaluations.models.vote_holders import admitted, was_drawn
+from evaluations.verdicts.score_choices import get_tie_margins, load_imported_preferences
 
-COUNTED_PICKS: Final = [
-    picked_by.value for picked_by in SelectionMethod if picked_by is not SelectionMethod.CALIBRATION
-]
+RESPONSES_PER_COMPARISON: Final = 2  # a review by scores has an aspect once it has scored both responses
 
 VoteSubject = tuple[int, int]  # a comparison's id and an aspect's
-
 VotesBySubject = Mapping[VoteSubject, Mapping[Choice, int]]
 
 
 class Vote(NamedTuple):
-    """``review`` is None for what came with an import."""
+    """A final choice of a reviewer; ``review`` is None for what came with an import."""
 
     comparison: int
     aspect: int
     rater: int
-    review: int | None
+    review: ReviewFacts | None
     choice: Choice
 
 
-def count_human_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
+def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
     """How often people finally made each choice, in three queries, or a few more where people gave scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
     given = (
         *read_chosen_votes(comparison_ids),
-        *read_review_score_votes(comparison_ids),
+        *read_scored_votes(comparison_ids),
         *read_imported_votes(comparison_ids),
     )
-    for vote in keep_newest_votes(given):
+    for vote in keep_one_vote_each(given):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
 
 
-def keep_newest_votes(votes: Iterable[Vote]) -> list[Vote]:
-    """Of a person's reviews the newest that has the aspect. Imported votes have no order: all of them count."""
-    imported, newest = [], {}
-    for vote in sorted(votes, key=lambda vote: vote.review or 0):
+def keep_one_vote_each(votes: Iterable[Vote]) -> list[Vote]:
+    """Of each reviewer the one that counts for the label. Imported votes have no order: all of them count."""
+    imported: list[Vote] = []
+    by_reviewer: dict[tuple[int, int, int], dict[ReviewFacts, Vote]] = defaultdict(dict)
+    for vote in votes:
         if vote.review is None:
             imported.append(vote)
         else:
-            newest[vote.comparison, vote.aspect, vote.rater] = vote
-    return [*imported, *newest.values()]
+            by_reviewer[vote.comparison, vote.aspect, vote.rater][vote.review] = vote
+    held = ((given, find_vote_holder(given, LABEL_VOTES)) for given in by_reviewer.values())
+    return [*imported, *(given[review] for given, review in held if review is not None)]
 
 
 def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """By people, in reviews and in imports that are done."""
-    finished = Q(stage=Stage.FINAL, review__state=ReviewState.FINAL, review__picked_by__in=COUNTED_PICKS)
+    finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
     said = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
     rows = said.filter(comparison__in=comparison_ids).order_by("pk")
-    columns = rows.values_list("comparison_id", "aspect_id", "rater_id", "review_id", "choice")
-    return (Vote(one, aspect, rater, review, Choice(choice)) for one, aspect, rater, review, choice in columns)
+    columns = ("comparison_id", "aspect_id", "rater_id", "choice", "review_id", "review__state", "review__picked_by")
+    for comparison, aspect, rater, choice, review, state, picked_by in rows.values_list(*columns):
+        facts = None if review is None else ReviewFacts(review, state, picked_by)
+        yield Vote(comparison, aspect, rater, facts, Choice(choice))
 
 
-def read_review_score_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
+def read_scored_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores that a person finally gave the two responses, by the margin of the review's rubric."""
     given: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    scores = Score.objects.filter(
-        review__comparison__in=comparison_ids,
-        review__state=ReviewState.FINAL,
-        review__picked_by__in=COUNTED_PICKS,
-        stage=Stage.FINAL,
-    )
+    finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
+    scores = Score.objects.filter(finished, review__comparison__in=comparison_ids)
     for review, aspect, response, value in scores.values_list("review_id", "aspect_id", "response_id", "value"):
         given[review, aspect][response] = value
     if not given:
@@ -86,59 +89,73 @@ def read_review_score_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
         margin = margins.get((made.rubric_version_id, aspect), 0.0)
         choice = choice_from_scores(values.get(sides.response_a_id), values.get(sides.response_b_id), margin)
         if choice is not None:
-            yield Vote(made.comparison_id, aspect, made.rater_id, pk, choice)
+            yield Vote(made.comparison_id, aspect, made.rater_id, get_review_facts(made), choice)
 
 
 def read_imported_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores of people that came with imports, two of one sample each."""
     return (
-        Vote(one.comparison, one.aspect, one.rater, None, one.choice) for one in load_score_preferences(comparison_ids)
+        Vote(one.comparison, one.aspect, one.rater, None, one.choice)
+        for one in load_imported_preferences(comparison_ids)
     )
 
 
-def get_tie_margins(versions: Collection[int]) -> dict[tuple[int, int], float]:
-    """The margin of a tie by rubric version and aspect."""
-    rows = RubricAspect.objects.filter(version__in=versions).order_by()
-    columns = rows.values_list("version_id", "aspect_id", "tie_margin")
-    return {(version, aspect): margin for version, aspect, margin in columns}
+def get_review_facts(review: Review) -> ReviewFacts:
+    """Without whether the comparison was drawn, which labels and pages do not ask."""
+    return ReviewFacts(review.pk, review.state, review.picked_by, review.blind)
 
 
-RESPONSES_PER_COMPARISON: Final = 2  # a scored review says something about a comparison once it has scored both
+# ---- what counts for a label or in the statistics ---------------------------------------------
 
 
-def find_replaced_votes(comparison_ids: Collection[int]) -> frozenset[tuple[int, int]]:
-    """The (review id, aspect id) pairs on these comparisons that another review of the same person replaces.
+class CountedReviews:
+    """Which choices of people who reviewed a comparison several times count somewhere."""
 
-    Calibration reviews hold no vote and replace none.
-    """
-    ranks = rank_repeated_reviews(comparison_ids)
-    votes: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-    for review, aspect in list_review_aspects(list(ranks)):
-        (comparison, rater), _ = ranks[review]
-        votes[comparison, rater, aspect].append(review)
-    replaced: set[tuple[int, int]] = set()
-    for (_, _, aspect), reviews in votes.items():
-        holds_vote = max(reviews, key=lambda review: ranks[review][1])
-        replaced.update((review, aspect) for review in reviews if review != holds_vote)
-    return frozenset(replaced)
+    def __init__(self, repeated: Collection[int], places: Mapping[tuple[int, int], int]) -> None:
+        """``repeated``: ids of all such reviews. ``places``: by review and aspect, of those that count."""
+        self.repeated = repeated
+        self.places = places
+
+    def get_place(self, review_id: int, aspect_id: int) -> int | None:
+        """0 for the choice that the label counts, 1 and 2 for others that statistics count; None where none does."""
+        return self.places.get((review_id, aspect_id)) if review_id in self.repeated else 0
 
 
-def rank_repeated_reviews(comparison_ids: Collection[int]) -> Mapping[int, tuple[tuple[int, int], tuple[bool, int]]]:
-    """Review id → (comparison id, rater id) and rank, where a person made several reviews of a comparison."""
-    saved = Review.objects.filter(comparison__in=comparison_ids, state__in=SAVED_REVIEW_STATES)
-    saved = saved.exclude(picked_by=SelectionMethod.CALIBRATION)
-    by_person: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
-    for review, comparison, rater, state in saved.values_list("pk", "comparison_id", "rater_id", "state"):
-        by_person[comparison, rater].append((review, state))
+def find_counted_choices(comparison_ids: Collection[int]) -> CountedReviews:
+    """Of the reviews of these comparisons; two queries, or five where somebody reviewed one again."""
+    subjects = read_repeated_reviews(comparison_ids)
+    by_aspect: dict[tuple[int, int, int], list[ReviewFacts]] = defaultdict(list)
+    for review, aspect in read_review_aspects(list(subjects)):
+        comparison, rater, facts = subjects[review]
+        by_aspect[comparison, rater, aspect].append(facts)
+    places = {
+        (review, aspect): place
+        for (_, _, aspect), reviews in by_aspect.items()
+        for place, review in enumerate(find_counted_reviews(reviews))
+    }
+    return CountedReviews(subjects.keys(), places)
+
+
+def read_repeated_reviews(comparison_ids: Collection[int]) -> Mapping[int, tuple[int, int, ReviewFacts]]:
+    """Review id → comparison id, rater id and facts, where a person made several reviews of a comparison."""
+    saved = Review.objects.filter(admitted(CURRENT_VOTES), comparison__in=comparison_ids)
+    by_person: dict[tuple[int, int], list[ReviewFacts]] = defaultdict(list)
+    columns = ("comparison_id", "rater_id", "pk", "state", "picked_by", "blind")
+    for comparison, rater, pk, state, picked_by, blind in saved.values_list(*columns):
+        by_person[comparison, rater].append(ReviewFacts(pk, state, picked_by, blind))
+    again = {subject: reviews for subject, reviews in by_person.items() if len(reviews) > 1}
+    if not again:
+        return {}
+    repeated = [one.number for reviews in again.values() for one in reviews]
+    drawn = set(saved.filter(was_drawn(), pk__in=repeated).values_list("pk", flat=True))
     return {
-        review: (subject, review_rank(state, review))
-        for subject, reviews in by_person.items()
-        if len(reviews) > 1
-        for review, state in reviews
+        one.number: (comparison, rater, one._replace(is_drawn=one.number in drawn))
+        for (comparison, rater), reviews in again.items()
+        for one in reviews
     }
 
 
-def list_review_aspects(review_ids: Collection[int]) -> list[tuple[int, int]]:
+def read_review_aspects(review_ids: Collection[int]) -> list[tuple[int, int]]:
     """(review id, aspect id) for each aspect that a review has a choice on, or a score of both responses."""
     if not review_ids:
         return []

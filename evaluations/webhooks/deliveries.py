@@ -1,6 +1,5 @@
 """Deliveries of messages: sent, logged, tried again for two days."""
 
-import time
 from datetime import timedelta
 from typing import Final
 
@@ -11,26 +10,18 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain.events import DeliveryState, delivery_pause_seconds, next_delivery_seconds
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.queue import enqueue_jobs
+from evaluations.models.jobs import Job
 from evaluations.models.transactions import is_time_up
 from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
 from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage, send_webhook_message
 from evaluations.webhooks.services import stop_deliveries
 
-# A try that did not come to its end, for its process was killed, is made again after so long.
-DELIVERY_LEASE_SECONDS: Final = 60
+DELIVER_JOB: Final = "deliver"
 LOG_RETENTION_DAYS: Final = 30
 DELETE_BATCH: Final = 500
 HTTP_GONE: Final = 410
-
-
-def send_due_deliveries(*, seconds: float) -> bool:
-    """Send what is due, one after the other, for so long. True where more is due."""
-    until = time.monotonic() + seconds
-    while delivery := claim_delivery():
-        send_delivery(delivery)
-        if is_time_up(until):
-            return has_due_deliveries()
-    return False
 
 
 def build_due_condition() -> "Q":
@@ -39,19 +30,32 @@ def build_due_condition() -> "Q":
     return free & Q(state=DeliveryState.WAITING, not_before__lte=Now(), webhook__stopped_at__isnull=True)
 
 
-def has_due_deliveries() -> bool:
-    return Delivery.objects.filter(build_due_condition()).exists()
+def enqueue_due_deliveries() -> None:
+    """A job for each webhook that something is due for, and that nobody is at."""
+    known = Job.objects.unfinished().filter(kind=DELIVER_JOB).values("subject")
+    due_now = Delivery.objects.filter(build_due_condition()).exclude(webhook__in=known).order_by()
+    webhooks = due_now.values_list("webhook", "webhook__evaluation").distinct()
+    enqueue_jobs([Job(kind=DELIVER_JOB, subject=pk, evaluation_id=evaluation) for pk, evaluation in webhooks])
 
 
-def claim_delivery() -> Delivery | None:
-    """Claim the delivery that has waited longest, for as long as the lease lasts."""
-    for delivery in (
-        Delivery.objects.filter(build_due_condition()).select_related("webhook").order_by("not_before", "pk")[:10]
-    ):
-        free = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING, not_before__lte=Now())
-        if free.update(not_before=Now() + timedelta(seconds=DELIVERY_LEASE_SECONDS)):
-            return delivery
-    return None
+def deliver_for_a_while(claim: JobClaim) -> bool:
+    """Send what is due for one webhook, one after the other; whether nothing more is due."""
+    while delivery := next_due(claim.job.subject):
+        claim.heartbeat()
+        send_delivery(delivery)
+        if is_time_up(claim.until):
+            return next_due(claim.job.subject) is None
+    return True
+
+
+# Receivers that hang must not take all threads of a worker.
+register_job_kind(JobKind(DELIVER_JOB, deliver_for_a_while, per_worker=1))
+
+
+def next_due(webhook_id: int) -> Delivery | None:
+    """The one that has waited longest."""
+    waiting = Delivery.objects.filter(build_due_condition(), webhook=webhook_id).select_related("webhook")
+    return waiting.order_by("not_before", "pk").first()
 
 
 def send_delivery(delivery: Delivery) -> None:

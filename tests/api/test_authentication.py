@@ -15,7 +15,7 @@ from evaluations.models.users import ApiToken, User
 from tests.factories.evaluations import make_evaluation, make_member, make_user
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def test_a_token_opens_what_its_person_may_see(asking: ApiClient) -> None:

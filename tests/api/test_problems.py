@@ -9,7 +9,7 @@ from django.test import Client
 from evaluations.models.evaluations import Evaluation
 from tests.helpers.api_client import API_ROOT, ApiClient
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def problem(answer: Any) -> tuple[int, str]:

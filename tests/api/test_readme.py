@@ -17,7 +17,7 @@ from evaluations.models.imports import Import
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.helpers.api_client import token_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 README: Final = (Path(__file__).parents[2] / "README.md").read_text()
 ROW: Final = {

@@ -28,7 +28,7 @@ from judgeweb.wsgi import application
 from tests.factories.full_evaluation import make_full_evaluation
 from tests.helpers.api_client import token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 NUMBER: Final = 770_100
 EXAMPLES: Final = int(os.environ.get("EXAMPLES", "2"))

@@ -14,7 +14,7 @@ from evaluations.models.users import KeptAnswer
 from tests.factories.evaluations import make_member, make_user
 from tests.helpers.api_client import API_ROOT, ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 IMPORTS = f"{API_ROOT}/evaluations/study/imports"
 

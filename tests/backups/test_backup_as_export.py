@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.backups import sql as backups_sql
@@ -26,40 +25,40 @@ from evaluations.domain.judges import RunState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
-from evaluations.exports import writer
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
 from evaluations.exports.selectors import build_manifest, open_export_file
-from evaluations.exports.services import DEAD_AFTER, continue_export, needs_background, start_export, sweep_exports
+from evaluations.exports.services import needs_background, start_export
 from evaluations.exports.sql import open_separate_cursor
 from evaluations.exports.writer import SeparateHeartbeat, stream_export
+from evaluations.jobs import kinds
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Run
 from evaluations.models.transactions import PROCESS_STOPPING
 from evaluations.reports.selectors import get_full_report
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import ALL_A, ALL_B, make_judge_rater, make_review
+from tests.helpers.job_work import job_about, kill_worker_at, work_once
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation(settings: LazySettings, tmp_path: Path) -> Evaluation:
+@pytest.fixture(autouse=True)
+def votes_of_two_reviewers(evaluation: Evaluation, settings: LazySettings, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = str(tmp_path / "media")
-    evaluation = make_evaluation(slug="study")
     ann, bob = (Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name=name) for name in ("ann", "bob"))
     for number in range(3):
         comparison = make_comparison(evaluation, key=f"q{number}")
         make_review(ann, comparison, ALL_A)
         make_review(bob, comparison, ALL_B if number else ALL_A)
-    return evaluation
 
 
 def backup(evaluation: Evaluation) -> Export:
     export = start_export(evaluation, written_as="backup", user=None, in_background=True)
-    assert not continue_export(export)
+    assert not work_once("export", export.pk)
     export.refresh_from_db()
     return export
 
@@ -80,7 +79,8 @@ def test_what_it_holds_is_restored_elsewhere_with_the_same_report(evaluation: Ev
     )
     restored = restore_backup(io.BytesIO(content), name="study.zip", slug="elsewhere")
     assert restored.rows == export.rows != 0
-    assert (export.expected, export.reached) == (export.rows, export.rows)
+    job = job_about("export", export.pk)
+    assert (job.total, job.position) == (export.rows, export.rows)
     one, other = (get_full_report(which, ReportRules()).as_json() for which in (evaluation, restored.evaluation))
     assert one["aspects"] == other["aspects"]
 
@@ -162,7 +162,7 @@ def test_it_is_refused_while_a_run_is_under_way(evaluation: Evaluation) -> None:
     Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
     with pytest.raises(InputRefused, match="is under way: pause or cancel it, then back up"):
         start_export(evaluation, written_as="backup", user=None)
-    assert not continue_export(waiting)
+    assert not work_once("export", waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, "is under way" in waiting.reason, bool(waiting.file)) == (ExportState.FAILED, True, False)
 
@@ -186,13 +186,12 @@ def test_it_is_refused_by_what_is_under_way_when_its_moment_begins(
 
 def test_what_a_killed_worker_was_at_is_begun_again(evaluation: Evaluation) -> None:
     export = start_export(evaluation, written_as="backup", user=None, in_background=True)
-    Export.objects.filter(pk=export.pk).update(
-        state=ExportState.UNFINISHED, attempts=1, reached=7, seen_at=timezone.now() - 2 * DEAD_AFTER
-    )
-    assert sweep_exports(evaluation) == [export.pk]
-    assert not continue_export(export)
+    Export.objects.filter(pk=export.pk).update(state=ExportState.UNFINISHED)
+    Job.objects.filter(subject=export.pk).update(position=7)
+    kill_worker_at("export", export.pk)
+    assert not work_once("export", export.pk)
     export.refresh_from_db()
-    assert (export.state, export.attempts) == (ExportState.DONE, 2)
+    assert (export.state, job_about("export", export.pk).attempts) == (ExportState.DONE, 2)
     assert export.sha256 == hashlib.sha256(b"".join(build_backup(evaluation))).hexdigest()
 
 
@@ -218,23 +217,23 @@ def test_one_that_is_cancelled_while_tables_are_read_leaves_no_file(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export = start_export(evaluation, written_as="backup", user=None, in_background=True)
-    monkeypatch.setattr(writer, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(kinds, "HEARTBEAT_SECONDS", -1.0)
     reached: list[int] = []
-    goes_on = SeparateHeartbeat.goes_on
+    note_progress = SeparateHeartbeat.note_progress
 
-    def cancelled_at_the_third(beat: SeparateHeartbeat) -> bool:
-        told = goes_on(beat)
+    def cancelled_at_the_third(beat: SeparateHeartbeat) -> None:
         reached.append(beat.tally.rows)
+        note_progress(beat)
         if len(reached) == 3:
             with open_separate_cursor() as cursor:
                 cursor.execute("UPDATE evaluations_export SET state = 'cancelled' WHERE id = %s", [export.pk])
-        return told
+                cursor.execute("UPDATE evaluations_job SET state = 'cancelled' WHERE subject = %s", [export.pk])
 
-    monkeypatch.setattr(SeparateHeartbeat, "goes_on", cancelled_at_the_third)
-    assert not continue_export(export)
+    monkeypatch.setattr(SeparateHeartbeat, "note_progress", cancelled_at_the_third)
+    assert not work_once("export", export.pk)
     export.refresh_from_db()
     assert (export.state, bool(export.file), len(reached)) == (ExportState.CANCELLED, False, 4)
-    assert 0 < export.reached <= reached[-1]
+    assert 0 < job_about("export", export.pk).position <= reached[-1]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -242,15 +241,14 @@ def test_it_says_that_it_goes_on_while_the_zip_is_made_of_what_was_read(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export = start_export(evaluation, written_as="backup", user=None, in_background=True)
-    monkeypatch.setattr(writer, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(kinds, "HEARTBEAT_SECONDS", -1.0)
     reached: list[int] = []
 
-    def noted(beat: SeparateHeartbeat) -> bool:
+    def noted(beat: SeparateHeartbeat) -> None:
         reached.append(beat.tally.rows)
-        return True
 
-    monkeypatch.setattr(SeparateHeartbeat, "goes_on", noted)
-    continue_export(export)
+    monkeypatch.setattr(SeparateHeartbeat, "note_progress", noted)
+    work_once("export", export.pk)
     export.refresh_from_db()
     assert reached.count(export.rows or 0) > len(zipfile.ZipFile(io.BytesIO(bytes_of(export))).namelist())
 
@@ -260,11 +258,11 @@ def test_a_worker_that_is_told_to_leave_hands_it_on(evaluation: Evaluation, monk
     export = start_export(evaluation, written_as="backup", user=None, in_background=True)
     PROCESS_STOPPING.set()
     try:
-        assert continue_export(export)
+        assert work_once("export", export.pk)
     finally:
         PROCESS_STOPPING.clear()
     export.refresh_from_db()
     assert (export.state, bool(export.file)) == (ExportState.WAITING, False)
-    assert not continue_export(export)
+    assert not work_once("export", export.pk)
     export.refresh_from_db()
     assert export.state == ExportState.DONE

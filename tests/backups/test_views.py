@@ -13,45 +13,33 @@ from django.utils import timezone
 
 from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
+from evaluations.domain.jobs import JobState
 from evaluations.domain.roles import Role
-from evaluations.exports.services import continue_export, start_export
+from evaluations.exports.services import start_export
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
+from evaluations.models.jobs import Job
 from evaluations.models.users import User
-from evaluations.tasks import write_export
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import job_about, work_once
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 MAY_EXPORT = [Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER]
 REFUSED = "Your role does not let you make or download backups of this evaluation."
 
 
-@pytest.fixture
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The exports that are sent to workers, instead of sending them."""
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(write_export, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(make_user("ada"), slug="study")
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    return evaluation
-
-
-@pytest.fixture
-def owner(evaluation: Evaluation) -> User:
-    return User.objects.get(username="ada")
 
 
 @pytest.fixture
 def backup(evaluation: Evaluation, owner: User) -> Export:
     export = start_export(evaluation, written_as="backup", user=owner, in_background=True)
-    continue_export(export)
+    work_once("export", export.pk)
     export.refresh_from_db()
     return export
 
@@ -59,20 +47,21 @@ def backup(evaluation: Evaluation, owner: User) -> Export:
 def page(client: Client, name: str, *more: int) -> str:
     answer = client.get(reverse(name, args=["study", *more]))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def test_an_owner_makes_one_in_the_background_and_takes_it(
-    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation, owner: User, job_messages: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     client = sign_in_client(owner)
     with django_capture_on_commit_callbacks(execute=True):
         answer = client.post(reverse("export_new", args=["study"]), {"written_as": "backup", "anonymised": "on"})
     export = Export.objects.get()
     assert answer["Location"] == reverse("export", args=["study", export.pk])
-    assert (export.state, export.options, nudged) == (ExportState.WAITING, {}, [(export.pk,)])
+    waiting = job_about("export", export.pk)
+    assert (export.state, export.options, job_messages) == (ExportState.WAITING, {}, [waiting.pk])
     assert "0 rows" in " ".join(page(client, "export", export.pk).split())
-    continue_export(export)
+    work_once("export", export.pk)
     shown = page(client, "export", export.pk)
     assert "manage.py restore" in shown
     assert "A label may rest on" not in shown
@@ -85,7 +74,7 @@ def test_an_owner_makes_one_in_the_background_and_takes_it(
 
 def test_the_page_asks_for_nothing_else_and_says_what_is_in_it(evaluation: Evaluation, owner: User) -> None:
     sent = {"written_as": "backup", "step": "look"}
-    text = sign_in_client(owner).post(reverse("export_new", args=["study"]), sent).content.decode()
+    text = html_of(sign_in_client(owner).post(reverse("export_new", args=["study"]), sent))
     assert "One ZIP with the texts and the files they came in" in text
     assert "Back up</button>" in text
     for field in ("anonymised", "policy", "slice", "shares"):
@@ -103,7 +92,7 @@ def test_whoever_does_not_own_it_neither_makes_nor_takes_one(
     for step in ("", "look"):
         answer = client.post(reverse("export_new", args=["study"]), {"written_as": "backup", "step": step})
         assert answer.status_code == 403
-        assert REFUSED in answer.content.decode()
+        assert REFUSED in html_of(answer)
     assert Export.objects.count() == 1
     address = reverse("export_file", args=["study", backup.pk])
     assert client.get(address).status_code == 403
@@ -160,8 +149,9 @@ def test_the_list_of_formats_tells_which_is_whole(owner: User) -> None:
 
 def test_while_it_is_written_the_page_has_an_end_in_sight(evaluation: Evaluation, owner: User, backup: Export) -> None:
     begun = timezone.now() - timedelta(days=1)
-    told = {"state": ExportState.UNFINISHED, "reached": 1_728_000_000, "expected": 2_000_000_000, "begun_at": begun}
-    Export.objects.filter(pk=backup.pk).update(**told)
+    Export.objects.filter(pk=backup.pk).update(state=ExportState.UNFINISHED)
+    told = {"state": JobState.RUNNING, "position": 1_728_000_000, "total": 2_000_000_000, "begun_at": begun}
+    Job.objects.filter(subject=backup.pk).update(**told)
     shown = " ".join(page(sign_in_client(owner), "export", backup.pk).split())
     assert '<progress aria-label="How much is written" value="1728000000" max="2000000000">' in shown
     assert "1,728,000,000 of 2,000,000,000 rows" in shown
@@ -177,13 +167,14 @@ def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: U
 
 
 def test_a_program_of_the_owner_makes_and_takes_one(
-    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation, owner: User, job_messages: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     asking = ApiClient(token_for(owner))
     with django_capture_on_commit_callbacks(execute=True):
         made = asking.post("/evaluations/study/exports", {"format": "backup"}).json()
-    assert (made["state"], made["expected"], nudged) == ("waiting", None, [(made["id"],)])
-    continue_export(Export.objects.get())
+    waiting = job_about("export", made["id"])
+    assert (made["state"], made["expected"], job_messages) == ("waiting", None, [waiting.pk])
+    work_once("export", made["id"])
     told = asking.get(f"/evaluations/study/exports/{made['id']}").json()
     file = b"".join(asking.get(f"/evaluations/study/exports/{made['id']}/file").streaming_content)
     assert (told["state"], told["bytes"]) == ("done", len(file))

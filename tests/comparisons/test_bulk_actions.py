@@ -9,7 +9,7 @@ from django.urls import reverse
 from evaluations.comparisons import selectors as comparisons_selectors
 from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.selectors import find_comparisons
-from evaluations.comparisons.services import continue_tag_job, create_saved_filter, tag_comparisons
+from evaluations.comparisons.services import create_saved_filter, tag_comparisons
 from evaluations.domain.events import SAW_VERDICTS
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.roles import Role
@@ -18,15 +18,12 @@ from evaluations.models.comparisons import Comparison, Slice, Tag, Tagging, TagW
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.queues import Round
 from tests.comparisons.test_list_page import page, shown
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import ALL_A, make_imported_votes, make_judge_verdicts, make_review
+from tests.helpers.job_work import work_once
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def four(evaluation: Evaluation) -> list[Comparison]:
 
 def act(client: Client, query: dict[str, object] | None = None, **given: object) -> str:
     address = reverse("comparisons_act", args=["study"], query=query or {})
-    return client.post(address, given, follow=True).content.decode()
+    return html_of(client.post(address, given, follow=True))
 
 
 JUDGED: dict[str, object] = {"rater": "judge:longest", "aspect": "clarity", "choice": "A"}
@@ -152,7 +149,7 @@ def test_a_name_that_is_too_long_is_refused_in_words(
     as_owner: Client, four: list[Comparison], act: str, said: str
 ) -> None:
     sent = {"act": act, act: "y" * 121, "comparison": four[0].pk}
-    assert said in as_owner.post(reverse("comparisons_act", args=["study"]), sent, follow=True).content.decode()
+    assert said in html_of(as_owner.post(reverse("comparisons_act", args=["study"]), sent, follow=True))
 
 
 def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
@@ -167,7 +164,7 @@ def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
     assert f'name="people" value="{ann.pk}" checked' in refused
     assert 'name="round" value="hard"' in refused
     assert '<details class="card give" id="act" open>' in refused
-    again = as_owner.get(reverse("comparisons", args=["study"])).content.decode()
+    again = html_of(as_owner.get(reverse("comparisons", args=["study"])))
     assert ticked not in again
     assert 'id="act" open' not in again
 
@@ -187,7 +184,7 @@ def test_very_many_are_left_to_the_worker(
     query: dict[str, object] = {"category": "math"}
     assert "more than 1 comparison?" in act(as_owner, query, act="tag", tag="odd", which="all")
     act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
-    continue_tag_job(TagWork.objects.get().pk)
+    work_once("tag", TagWork.objects.get().pk)
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
     assert "filter for fewer" in act(as_owner, query, act="round", round="r", which="all")
 
@@ -209,7 +206,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
     assert made.wanted == ComparisonFilter(category="math")
     assert shown(page(as_owner, slice="numbers")) == [four[0].pk, four[1].pk]
     as_owner.post(reverse("slice_rename", args=["study", made.pk]), {"name": "sums"})
-    assert "sums" in as_owner.get(reverse("slices", args=["study"])).content.decode()
+    assert "sums" in html_of(as_owner.get(reverse("slices", args=["study"])))
     as_owner.post(reverse("slice_delete", args=["study", made.pk]), {"name": "numbers"})
     assert Slice.objects.exists()
     as_owner.post(reverse("slice_delete", args=["study", made.pk]), {"name": "sums"})
@@ -219,7 +216,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
 def test_the_page_of_the_report_takes_a_slice(as_owner: Client, evaluation: Evaluation, four: list[Comparison]) -> None:
     make_imported_votes(four[0], "bob", ALL_A)
     create_saved_filter(evaluation, "numbers", ComparisonFilter(category="math"), user=None)
-    text = as_owner.get(reverse("report", args=["study"], query={"slice": "numbers"})).content.decode()
+    text = html_of(as_owner.get(reverse("report", args=["study"], query={"slice": "numbers"})))
     assert "Only comparisons of the slice “numbers”: category is “math”." in text
 
 

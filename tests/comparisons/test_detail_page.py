@@ -28,7 +28,7 @@ from evaluations.reviews.queues.services import close_queue
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.rubrics.services import add_rubric
 from evaluations.visibility import has_seen_verdicts
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.verdicts import (
     ALL_A,
     ALL_B,
@@ -39,13 +39,9 @@ from tests.factories.verdicts import (
     make_judge_verdicts,
     make_review,
 )
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture
@@ -53,16 +49,11 @@ def comparison(evaluation: Evaluation) -> Comparison:
     return make_comparison(evaluation)
 
 
-@pytest.fixture
-def reviewer(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.REVIEWER, "ruth")
-
-
 def page(client: Client, user: User, comparison: Comparison) -> str:
     client.force_login(user)
     answer = client.get(reverse("comparison", args=["study", comparison.pk]))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def words(text: str) -> str:
@@ -322,8 +313,8 @@ def test_what_cannot_be_stored_comes_back_with_what_was_written(
     client.force_login(owner_of(evaluation))
     answer = client.post(reverse("comparison_new", args=["study"]), {**WRITTEN, **changes})
     assert answer.status_code == 422
-    assert said in answer.content.decode()
-    assert "42" in answer.content.decode()
+    assert said in html_of(answer)
+    assert "42" in html_of(answer)
     assert not Comparison.objects.exists()
 
 
@@ -400,7 +391,7 @@ def test_scores_of_two_responses_stand_with_the_choice_they_make_and_its_margin(
     assert row.index('<span class="badge a">A</span>') < row.index("A 4, B 2")
     assert "about response B alone" in text
     assert has_seen_verdicts(owner_of(comparison.evaluation), comparison)
-    listed = client.get(reverse("comparisons", args=["study"])).content.decode()
+    listed = html_of(client.get(reverse("comparisons", args=["study"])))
     assert "1 answered" in listed
 
 
@@ -410,7 +401,7 @@ def test_a_score_that_is_missing_makes_no_choice(client: Client, comparison: Com
     assert "A 4, B –" in text
     assert "incomplete" in text
     assert ">refused</span>" in text
-    listed = client.get(reverse("comparisons", args=["study"])).content.decode()
+    listed = html_of(client.get(reverse("comparisons", args=["study"])))
     assert "1 failed" in listed
 
 
@@ -432,7 +423,7 @@ def test_in_a_calibration_that_goes_on_the_page_does_not_say_how_its_sides_are_s
     for one in comparisons:
         make_imported_votes(one, "gold", ALL_A, kind="gold")
     made = create_calibration(evaluation, name="known", comparisons=[one.pk for one in comparisons], user=None)
-    rater = Rater.objects.create(evaluation=evaluation, kind="human", name="ruth", user=reviewer)
+    rater = Rater.objects.create(evaluation=evaluation, kind="human", name=reviewer.username, user=reviewer)
     make_review(rater, comparisons[0], ALL_A, shown=ShownOrder.SWAPPED)
     assert "the other way round" not in page(client, reviewer, comparisons[0])
     close_queue(made, None)

@@ -21,7 +21,7 @@ from evaluations.models.runs import Call, Run
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.verdicts.label_counts import update_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.verdicts import (
     ALL_A,
     ALL_B,
@@ -31,13 +31,9 @@ from tests.factories.verdicts import (
     make_judge_verdicts,
     make_review,
 )
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ EXCERPT = re.compile(r'<span class="excerpt" dir="auto"><span class="muted">([^<
 def page(client: Client, **query: object) -> str:
     answer = client.get(reverse("comparisons", args=["study"], query=query))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def shown(text: str) -> list[int]:
@@ -86,7 +82,7 @@ def test_a_search_without_a_word_is_refused_in_words(as_owner: Client, evaluatio
     make_comparison(evaluation)
     answer = as_owner.get(reverse("comparisons", args=["study"], query={"q": text}))
     assert answer.status_code == 422
-    assert 'class="error"' in answer.content.decode()
+    assert 'class="error"' in html_of(answer)
 
 
 @pytest.mark.parametrize("query", [{"candidate": "x"}, {"candidate": 10**30}, {"category": "nowhere"}, {"q": "a\x00b"}])
@@ -96,8 +92,8 @@ def test_a_filter_that_cannot_be_says_so_on_the_form(
     make_comparison(evaluation, category="facts")
     answer = as_owner.get(reverse("comparisons", args=["study"], query=query))
     assert answer.status_code == 422
-    assert 'class="error"' in answer.content.decode()
-    assert shown(answer.content.decode()) == []
+    assert 'class="error"' in html_of(answer)
+    assert shown(html_of(answer)) == []
 
 
 @pytest.mark.parametrize("name", ["slice", "tag", "import", "category", "candidate", "against"])
@@ -107,7 +103,7 @@ def test_a_filter_by_what_is_gone_lists_nothing_in_its_place(
     """Where nothing of the kind is left to choose from, the address still says what was asked."""
     make_comparison(evaluation)
     answer = as_owner.get(reverse("comparisons", args=["study"], query={name: "gone"}))
-    text = answer.content.decode()
+    text = html_of(answer)
     assert answer.status_code == 422
     assert shown(text) == []
     listed = text[text.index('id="list"') :]
@@ -123,7 +119,7 @@ def test_pages_follow_each_other_without_a_gap_and_keep_the_filter(as_owner: Cli
     assert following
     assert "q=question" in following.group(1)
     address = reverse("comparisons", args=["study"]) + following.group(1).replace("&amp;", "&")
-    second = as_owner.get(address).content.decode()
+    second = html_of(as_owner.get(address))
     assert shown(first) + shown(second) == pks
     assert 'rel="next"' not in second
     assert "To the first" in second

@@ -15,21 +15,19 @@ from evaluations.models.comparisons import Slice
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.runs import Call
 from evaluations.reports.selectors import get_full_report
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import ALL_A, make_imported_votes, make_judge_rater, make_judge_verdicts
 
 pytestmark = pytest.mark.django_db
 MATH = ComparisonFilter(category="math")
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    made = make_evaluation(slug="study")
+@pytest.fixture(autouse=True)
+def votes_by_category(evaluation: Evaluation) -> None:
     for category in ("math", "math", "poems"):
-        comparison = make_comparison(made, category=category)
+        comparison = make_comparison(evaluation, category=category)
         make_judge_verdicts(comparison, as_stored=ALL_A, swapped=ALL_A)
         make_imported_votes(comparison, "ann", ALL_A)
-    return made
 
 
 def test_a_slice_is_saved_renamed_and_deleted_and_all_of_it_is_on_record(evaluation: Evaluation) -> None:

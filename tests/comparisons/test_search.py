@@ -10,6 +10,7 @@ from evaluations.comparisons.search import services as search_services
 from evaluations.comparisons.search.services import (
     build_documents,
     continue_indexing,
+    index_later,
     is_index_behind,
     schedule_indexing,
 )
@@ -21,17 +22,13 @@ from evaluations.models.comparison_filter import filter_evaluation
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
-from evaluations.models.search_index import Indexing, search_first_ids
-from tests.factories.evaluations import make_comparison, make_evaluation
+from evaluations.models.search_index import search_first_ids
+from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import make_import
+from tests.helpers.job_work import job_about, kill_worker_at, work_once
 from tests.helpers.postgres_statistics import empty, expected_rows
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 def found(evaluation: Evaluation, text: str) -> list[Comparison]:
@@ -141,12 +138,27 @@ def test_an_import_is_read_after_it_is_done_and_an_unfinished_one_never(
     Comparison.all_rows.filter(pk=late.pk).update(source_import=brought)
     assert not is_index_behind(evaluation)
     Import.objects.filter(pk=brought.pk).update(state="done")
+    index_later(brought)
     assert is_index_behind(evaluation)
     assert not continue_indexing()
     assert not is_index_behind(evaluation)
-    assert Indexing.objects.get(source_import=brought).reached == late.pk
+    assert job_about("index_import", brought.pk).position == late.pk
     assert Event.objects.filter(verb="made searchable").count() == 1
     assert found(evaluation, "translate") == [cat]
+
+
+def test_reading_goes_on_where_a_killed_worker_stood(
+    evaluation: Evaluation, cat: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_services, "COMPARISONS_PER_BLOCK", {connection.vendor: 1})
+    schedule_indexing(evaluation)
+    assert work_once("index_evaluation", evaluation.pk, seconds=0)
+    kill_worker_at("index_evaluation", evaluation.pk)
+    assert is_index_behind(evaluation)
+    assert not work_once("index_evaluation", evaluation.pk)
+    assert not work_once("index_evaluation", evaluation.pk)
+    assert found(evaluation, "translate") == [cat]
+    assert Event.objects.filter(verb="made searchable").count() == 1
 
 
 def test_what_came_past_every_service_is_read_when_that_is_asked_for(evaluation: Evaluation, cat: Comparison) -> None:
@@ -165,6 +177,7 @@ def test_the_database_looks_anew_how_common_words_are_after_a_large_import(
     brought = make_import(evaluation)
     Import.objects.filter(pk=brought.pk).update(rows_stored=stored, state=ImportState.DONE)
     make_comparison(evaluation, source_import=brought)
+    index_later(brought)
     assert not continue_indexing(evaluation)
     assert len(asked) == looks
 
@@ -180,7 +193,6 @@ def test_words_go_with_all_else_where_the_database_is_emptied(cat: Comparison) -
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite plans by its indexes alone")
 def test_postgresql_knows_how_many_documents_there_are(evaluation: Evaluation, cat: Comparison) -> None:
     empty("evaluations_words")
-    Indexing.objects.all().delete()
     schedule_indexing(evaluation)
     assert not continue_indexing(evaluation)
     assert expected_rows("evaluations_words") == Comparison.objects.count() == 2

@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.services import (
     change_tag_name,
-    continue_tag_job,
     delete_unused_tag,
     get_tag,
     start_tag_job,
@@ -19,16 +18,13 @@ from evaluations.comparisons.services import (
 )
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter
-from evaluations.models.comparisons import Comparison, Tag, Tagging, TagWork
+from evaluations.domain.jobs import JobState
+from evaluations.models.comparisons import Comparison, Tag, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.helpers.job_work import job_about, kill_worker_at, work_once
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 @pytest.fixture
@@ -72,13 +68,13 @@ def test_all_that_match_are_tagged_block_by_block_and_none_that_comes_later(
     monkeypatch.setattr(comparisons_services, "TAGGED_PER_TRANSACTION", 1)
     work = start_tag_job(evaluation, [ComparisonFilter(category="math")], "hard", takes_away=False, user=None)
     make_comparison(evaluation, category="math")
-    assert continue_tag_job(work.pk, seconds=0)
+    assert work_once("tag", work.pk, seconds=0)
     assert tagged() == three[:1]
-    assert not continue_tag_job(work.pk)
+    assert not work_once("tag", work.pk)
     assert tagged() == three[:2]
     assert Event.objects.latest("pk").after["number"] == 2
     away = start_tag_job(evaluation, [ComparisonFilter(tags=("hard",))], "hard", takes_away=True, user=None)
-    continue_tag_job(away.pk)
+    work_once("tag", away.pk)
     assert tagged() == []
 
 
@@ -92,7 +88,7 @@ def test_each_block_looks_through_a_piece_and_not_through_everything(
         evaluation, [ComparisonFilter(category="math", tags=("old",))], "hard", takes_away=False, user=None
     )
     with CaptureQueriesContext(connection) as asked:
-        continue_tag_job(work.pk)
+        work_once("tag", work.pk)
     assert tagged() == three[:1]
     looked_up = [one["sql"] for one in asked if "IN (SELECT" in one["sql"] and "tagging" in one["sql"]]
     assert len(looked_up) == 4  # one comparison each
@@ -105,17 +101,34 @@ def test_work_on_what_is_rare_finds_it_past_many_pieces(
     monkeypatch.setattr(comparisons_services, "TAG_BLOCK", 1)
     for category, found in (("poems", three[2:]), ("nowhere", [])):
         work = start_tag_job(evaluation, [ComparisonFilter(category=category)], category, takes_away=False, user=None)
-        assert not continue_tag_job(work.pk)
+        assert not work_once("tag", work.pk)
         work.refresh_from_db()
-        assert (tagged(category), work.reached, work.changed) == (found, three[-1], len(found))
+        position = job_about("tag", work.pk).position
+        assert (tagged(category), position, work.changed) == (found, three[-1], len(found))
 
 
 def test_work_whose_filter_names_what_is_gone_ends_and_says_why(evaluation: Evaluation, three: list[int]) -> None:
     Tag.objects.create(evaluation=evaluation, name="old")
     work = start_tag_job(evaluation, [ComparisonFilter(tags=("old",))], "hard", takes_away=False, user=None)
     change_tag_name(get_tag(evaluation, "old"), "new", user=None)
-    assert not continue_tag_job(work.pk)
-    assert TagWork.objects.get().reason == "There is no tag “old” here."
+    assert not work_once("tag", work.pk)
+    job = job_about("tag", work.pk)
+    assert (job.state, job.reason) == (JobState.FAILED, "There is no tag “old” here.")
+
+
+def test_work_whose_worker_was_killed_goes_on_where_it_stood(
+    evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons_services, "TAGGED_PER_TRANSACTION", 1)
+    work = start_tag_job(evaluation, [], "hard", takes_away=False, user=None)
+    assert work_once("tag", work.pk, seconds=0)
+    kill_worker_at("tag", work.pk)
+    assert job_about("tag", work.pk).position == three[0]
+    assert not work_once("tag", work.pk)
+    assert not work_once("tag", work.pk)
+    assert tagged() == three
+    assert Event.objects.filter(verb="tagged").count() == 1
+    assert Event.objects.latest("pk").after["number"] == 3
 
 
 def test_a_tag_is_deleted_only_when_nothing_has_it(evaluation: Evaluation, three: list[int]) -> None:

@@ -26,7 +26,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import work_run_here
 from tests.helpers.replay_server import ReplayServer, replay_answers
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 PROVIDERS = Path(__file__).parent / "providers"
 IN, CACHED, OUT = 1_000_000_000, 500_000_000, 10_000_000_000  # nano-USD for a million tokens

@@ -15,15 +15,10 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.models.verdicts import Comment, Mention
 from evaluations.visibility import list_people_who_can_see, visible_comparisons_everywhere
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import ALL_A, make_review
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"))
 
 
 @pytest.fixture

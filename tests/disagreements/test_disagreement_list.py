@@ -20,17 +20,12 @@ from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Verdict
 from evaluations.verdicts.label_counts import update_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import get_or_make_aspect, make_judge_rater, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from evaluations.reviews.selectors import get_order_shown
 from evaluations.reviews.services import save_final_choices, save_first_choices, undo_last_step
 from evaluations.reviews.spans import create_span, delete_span
 from evaluations.verdicts.label_counts import update_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import (
     ALL_A,
     get_or_make_aspect,
@@ -32,15 +32,11 @@ from tests.factories.verdicts import (
     make_judge_verdicts,
     make_review,
 )
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def address(name: str, pk: int, **query: object) -> str:
 def page(client: Client, comparison: Comparison, **query: object) -> str:
     answer = client.get(address("disagreement", comparison.pk, **query))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def words(text: str) -> str:
@@ -82,7 +78,7 @@ def settle(client: Client, comparison: Comparison, status: int = 302, **given: A
     sent = {"aspect": "clarity", "choice": "B", "reason": "B is clearer.", "version": 0, **given}
     answer = client.post(address("disagreement_settle", comparison.pk), sent)
     assert answer.status_code == status
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def member(evaluation: Evaluation, name: str) -> tuple[User, Rater]:
@@ -391,7 +387,7 @@ def test_who_is_called_is_told_and_who_is_nobody_is_said(
         address("disagreement_comment", comparison.pk), {"text": "@olive, @blind, see this"}, follow=True
     )
     assert [mention.user.username for mention in Mention.objects.all()] == ["olive"]
-    assert "called “blind”" in answer.content.decode()
+    assert "called “blind”" in html_of(answer)
 
 
 def test_ones_own_words_are_withdrawn_and_their_place_stays(as_ada: Client, comparison: Comparison) -> None:
@@ -412,7 +408,7 @@ def test_nobody_withdraws_the_words_of_others(as_ada: Client, comparison: Compar
 def test_an_empty_comment_is_refused_where_it_was_written(as_ada: Client, comparison: Comparison) -> None:
     answer = as_ada.post(address("disagreement_comment", comparison.pk), {"text": "  "})
     assert answer.status_code == 422
-    assert "Write something first" in answer.content.decode()
+    assert "Write something first" in html_of(answer)
 
 
 # ---- everything that happened -----------------------------------------------------------------

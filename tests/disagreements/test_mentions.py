@@ -12,14 +12,9 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Comment
 from evaluations.visibility import has_seen_verdicts, list_people_who_can_see
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("olive"), slug="study")
 
 
 @pytest.fixture

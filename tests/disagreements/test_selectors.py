@@ -47,11 +47,6 @@ pytestmark = pytest.mark.django_db
 A, B, TIE, BOTH_BAD = Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
 def voted(evaluation: Evaluation, *choices: Choice, aspect: str = "clarity", **columns: object) -> Comparison:
     """A comparison on which people finally chose so."""
     comparison = make_comparison(evaluation, **columns)  # type: ignore[arg-type]

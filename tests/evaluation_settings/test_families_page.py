@@ -6,18 +6,16 @@ from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Judge
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.verdicts import make_judge_rater
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(make_user("owner"), slug="study")
+@pytest.fixture(autouse=True)
+def comparison_and_judge(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
     make_judge_rater(evaluation)
-    return evaluation
 
 
 def entered(evaluation: Evaluation, family: str) -> dict[str, str]:

@@ -11,18 +11,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from tests.factories.evaluations import make_evaluation, make_member, make_user
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 def values(evaluation: Evaluation, **changed: object) -> dict[str, object]:

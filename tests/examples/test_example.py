@@ -22,15 +22,9 @@ from evaluations.models.verdicts import Label, Review, Verdict
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.verdicts.labels import decide_labels
-from tests.factories.evaluations import make_user
 from tests.factories.queue_state import assert_counters_are_right
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import Membership
 from tests.factories.evaluations import make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def said(*arguments: str) -> str:

@@ -20,17 +20,12 @@ from evaluations.imports.services import start_storing
 from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 Record = dict[str, Any]
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("ada"), slug="study")
 
 
 def annotation(number: int, preference: float | None, *, first: str = "zeta-base", second: str = "alpha-new") -> Record:

@@ -12,30 +12,28 @@ from evaluations.exports.writer import stream_export
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.verdicts.label_counts import update_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.verdicts import make_judge_verdicts, make_review
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
+@pytest.fixture(autouse=True)
+def votes_of_reviewers_and_a_judge(evaluation: Evaluation) -> None:
     """Two people and a judge on four comparisons: the people agree on three of them, the judge with both of these."""
-    made = make_evaluation(slug="study")
-    made.name = "A | study"
-    made.save()
-    ann, ben = make_human(made, "ann"), make_human(made, "ben")
+    evaluation.name = "A | study"
+    evaluation.save()
+    ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
     for number, (one, other, judge) in enumerate([(A, A, A), (B, B, B), (TIE, TIE, TIE), (A, B, A)]):
-        comparison = make_comparison(made, key=f"q{number}")
+        comparison = make_comparison(evaluation, key=f"q{number}")
         make_review(ann, comparison, {"clarity": one})
         make_review(ben, comparison, {"clarity": other})
         make_judge_verdicts(
             comparison, judge="gpt", kind="llm", as_stored={"clarity": judge}, swapped={"clarity": judge}
         )
     update_labels(Comparison.objects.values_list("pk", flat=True))
-    return made
 
 
 def files(evaluation: Evaluation, **wanted: str) -> dict[str, bytes]:

@@ -9,16 +9,14 @@ from evaluations.domain.files import ExportState
 from evaluations.exports import writer
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(slug="study")
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.mark.parametrize("written_as", ["jsonl", "csv"])

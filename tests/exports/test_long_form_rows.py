@@ -39,11 +39,6 @@ pytestmark = pytest.mark.django_db
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
-
-
 def exported(evaluation: Evaluation, written_as: str, **wanted: Any) -> bytes:
     export = start_export(evaluation, written_as=written_as, user=None, wanted=ExportRequest(**wanted))
     return b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))

@@ -27,11 +27,10 @@ from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.models.imports import Import
-from evaluations.verdicts.label_counts import count_import_labels
 from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, import_rows, preview_rows, score_row, verdict_row
 from tests.factories.verdicts import get_or_make_aspect
+from tests.helpers.job_work import work_all
 
 pytestmark = pytest.mark.django_db
 
@@ -106,7 +105,7 @@ def as_row(case: Case, winner: str, rng: random.Random, **columns: Any) -> dict[
 def stored(evaluation: Evaluation, rows: Sequence[dict[str, Any]], **options: Any) -> None:
     importing = import_rows(evaluation, *rows, **options)
     assert (importing.state, importing.rows_stored + importing.rows_unchanged) == ("done", len(rows))
-    count_import_labels(Import.objects.get(pk=importing.pk))
+    work_all("count_labels")
 
 
 def made(cases: Sequence[Case], seed: int, slug: str = "study") -> Evaluation:

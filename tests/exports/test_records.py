@@ -8,51 +8,45 @@ from typing import Any
 import datasets
 import pytest
 from django.core.files.base import ContentFile
-from django.db.models.functions import Now
 
 from evaluations.domain.choices import Choice, LabelPolicy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
+from evaluations.domain.jobs import JobState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import Role
 from evaluations.domain.splits import Split, SplitPart
+from evaluations.exports import selectors as exports_selectors
+from evaluations.exports import services as exports_services
 from evaluations.exports import writer
+from evaluations.exports.failures import INTERRUPTED
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.participants import assign_aliases
 from evaluations.exports.selectors import build_manifest, encode_manifest, open_export_file, preview_export
-from evaluations.exports.services import (
-    DEAD_AFTER,
-    MAX_EXPORT_ATTEMPTS,
-    continue_export,
-    delete_export_file,
-    start_export,
-    stop_export,
-    sweep_exports,
-)
-from evaluations.exports.writer import ExportStopped, join_blocks, stream_export
+from evaluations.exports.services import delete_export_file, start_export, stop_export
+from evaluations.exports.writer import join_blocks, stream_export
 from evaluations.formats import hugging_face_export
 from evaluations.formats.export_formats import EXPORT_FORMATS
+from evaluations.jobs import kinds
+from evaluations.jobs.kinds import ATTEMPTS, LeaseLost
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Rater
 from evaluations.models.selection import build_part_lookup, get_default_split, select_report_comparisons
 from evaluations.models.transactions import PROCESS_STOPPING
 from evaluations.models.verdicts import Adjudication, Comment
 from evaluations.stats.rule_descriptions import describe_rules
 from evaluations.verdicts.label_counts import update_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import get_or_make_aspect, make_imported_votes, make_judge_verdicts, make_review
+from tests.helpers.job_work import job_about, kill_worker_at, work_once
 
 pytestmark = pytest.mark.django_db
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
 CLARITY = ExportRequest(aspect="clarity")
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 @pytest.fixture
@@ -196,53 +190,87 @@ def waiting(evaluation: Evaluation) -> Export:
 
 def test_a_worker_writes_what_waits_once(study: Evaluation) -> None:
     export = waiting(study)
-    assert (export.state, export.expected) == (ExportState.WAITING, 5)
-    assert sweep_exports() == [export.pk]
-    assert not continue_export(export)
+    job = job_about("export", export.pk)
+    assert (export.state, job.state, job.total, job.evaluation) == (ExportState.WAITING, JobState.WAITING, 5, study)
+    assert not work_once("export", export.pk)
     export.refresh_from_db()
-    assert (export.state, export.rows, export.reached, export.attempts) == (ExportState.DONE, 5, 5, 1)
-    assert not continue_export(export)
-    assert export.attempts == 1
+    job = job_about("export", export.pk)
+    assert (export.state, export.rows) == (ExportState.DONE, 5)
+    assert (job.state, job.position, job.attempts) == (JobState.DONE, 5, 1)
+    assert not work_once("export", export.pk)
+    assert job_about("export", export.pk).attempts == 1
 
 
 def test_what_a_killed_worker_left_is_begun_again_and_given_up_at_last(study: Evaluation) -> None:
     export = waiting(study)
-    for attempt in range(1, MAX_EXPORT_ATTEMPTS + 1):
-        Export.objects.filter(pk=export.pk).update(
-            state=ExportState.UNFINISHED, attempts=attempt, seen_at=Now() - 2 * DEAD_AFTER
-        )
+    for attempt in range(1, ATTEMPTS + 1):
+        Export.objects.filter(pk=export.pk).update(state=ExportState.UNFINISHED)
         export.refresh_from_db()
         export.file.save("part.jsonl", ContentFile(b"{"))
         name = str(export.file.name)
-        left = sweep_exports()
+        kill_worker_at("export", export.pk)
         assert not export.file.storage.exists(name)
-        assert left == ([export.pk] if attempt < MAX_EXPORT_ATTEMPTS else [])
-    export.refresh_from_db()
+        export.refresh_from_db()
+        assert export.state == (ExportState.WAITING if attempt < ATTEMPTS else ExportState.FAILED)
     assert (export.state, export.file.name) == (ExportState.FAILED, "")
     assert "export anew" in export.reason
+    assert job_about("export", export.pk).state == JobState.FAILED
+    assert not work_once("export", export.pk)
+
+
+def test_what_a_killed_worker_left_is_written_whole_by_the_next(study: Evaluation) -> None:
+    export = waiting(study)
+    Export.objects.filter(pk=export.pk).update(state=ExportState.UNFINISHED)
+    kill_worker_at("export", export.pk)
+    assert not work_once("export", export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.rows) == (ExportState.DONE, 5)
+
+
+def test_one_that_was_being_sent_when_its_process_died_has_failed(study: Evaluation) -> None:
+    export = start_export(study, written_as="jsonl", user=None)
+    kill_worker_at("send_export", export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.reason) == (ExportState.FAILED, INTERRUPTED)
+
+
+def test_a_fault_is_tried_again_once(study: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = waiting(study)
+
+    def is_full(*_: Any, **__: Any) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(exports_services, "stream_export", is_full)
+    for state in (ExportState.WAITING, ExportState.FAILED):
+        Job.objects.update(not_before=None)
+        with pytest.raises(OSError, match="disk is full"):
+            work_once("export", export.pk)
+        export.refresh_from_db()
+        assert export.state == state
 
 
 def test_a_worker_that_is_told_to_leave_puts_it_back(study: Evaluation) -> None:
     export = waiting(study)
     PROCESS_STOPPING.set()
     try:
-        assert continue_export(export)
+        assert work_once("export", export.pk)
     finally:
         PROCESS_STOPPING.clear()
     export.refresh_from_db()
-    assert (export.state, export.file.name, export.attempts) == (ExportState.WAITING, "", 0)
+    assert (export.state, export.file.name) == (ExportState.WAITING, "")
+    assert job_about("export", export.pk).attempts == 0
 
 
 def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(
     study: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "HEARTBEAT_SECONDS", -1.0)
+    monkeypatch.setattr(kinds, "HEARTBEAT_SECONDS", -1.0)
     monkeypatch.setattr(writer, "BLOCK_BYTES", 1)
     export = start_export(study, written_as="jsonl", user=None)
     blocks = stream_export(export, Comparison.objects.filter(evaluation=study))
     next(blocks)
     stop_export(Export.objects.get(pk=export.pk), user=None)
-    with pytest.raises(ExportStopped):
+    with pytest.raises(LeaseLost):
         next(blocks)
     export.refresh_from_db()
     assert (export.state, export.file.name) == (ExportState.CANCELLED, "")
@@ -255,7 +283,7 @@ def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(
 
 @pytest.fixture
 def folder(study: Evaluation, monkeypatch: pytest.MonkeyPatch) -> Export:
-    monkeypatch.setattr(writer, "HEARTBEAT_SECONDS", -1.0)
+    monkeypatch.setattr(kinds, "HEARTBEAT_SECONDS", -1.0)
     wanted = ExportRequest(aspect="clarity")
     return start_export(study, written_as="hugging-face", user=None, wanted=wanted, in_background=True)
 
@@ -273,8 +301,8 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, does: Callable[[int], None]) -> N
 
 def test_it_says_how_far_it_is(folder: Export, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[int] = []
-    meanwhile(monkeypatch, lambda _: reached.append(Export.objects.get(pk=folder.pk).reached))
-    assert not continue_export(folder)
+    meanwhile(monkeypatch, lambda _: reached.append(job_about("export", folder.pk).position))
+    assert not work_once("export", folder.pk)
     assert reached == [1, 2, 3, 4, 5]
 
 
@@ -287,7 +315,7 @@ def test_it_can_be_cancelled(folder: Export, monkeypatch: pytest.MonkeyPatch) ->
             stop_export(Export.objects.get(pk=folder.pk), user=None)
 
     meanwhile(monkeypatch, cancel)
-    assert not continue_export(folder)
+    assert not work_once("export", folder.pk)
     folder.refresh_from_db()
     assert (folder.state, folder.file.name, met) == (ExportState.CANCELLED, "", [1, 2])
 
@@ -301,7 +329,7 @@ def test_it_is_put_back_by_a_worker_that_is_told_to_leave(folder: Export, monkey
 
     meanwhile(monkeypatch, leave)
     try:
-        assert continue_export(folder)
+        assert work_once("export", folder.pk)
     finally:
         PROCESS_STOPPING.clear()
     folder.refresh_from_db()
@@ -310,7 +338,7 @@ def test_it_is_put_back_by_a_worker_that_is_told_to_leave(folder: Export, monkey
 
 def test_the_first_line_is_sent_at_once_and_none_is_held_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 10.0, 10.1, 10.2, 10.3, 10.3, 10.4])
-    monkeypatch.setattr(writer, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(exports_selectors, "monotonic", lambda: next(clock))
     assert list(join_blocks([b"a", b"b", b"c", b"d", b"e"])) == [b"a", b"bcd", b"e"]
 
 

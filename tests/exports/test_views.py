@@ -27,18 +27,9 @@ from evaluations.visibility import has_seen_verdicts
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.verdicts import make_judge_verdicts, make_review
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture
@@ -105,7 +96,7 @@ def test_the_record_of_scores_speaks_of_no_comparisons(
         post(owner, written_as).getvalue()
         export = Export.objects.latest("pk")
         Export.objects.filter(pk=export.pk).update(bytes=5_000)
-        text = sign_in_client(owner).get(reverse("export", args=[evaluation.slug, export.pk])).content.decode()
+        text = html_of(sign_in_client(owner).get(reverse("export", args=[evaluation.slug, export.pk])))
         assert f'<dt>Rows</dt><dd class="number">{told}' in text
 
 
@@ -129,7 +120,7 @@ def test_another_format_is_an_error_on_the_form_and_makes_nothing(owner: User, e
 
 
 def test_the_page_says_how_many_rows_and_what_is_in_them(owner: User, comparison: Comparison) -> None:
-    page = sign_in_client(owner).get(reverse("export_new", args=["study"])).text
+    page = html_of(sign_in_client(owner).get(reverse("export_new", args=["study"])))
     assert "Export 1 comparison" in page
     assert "ann" in page
     assert "baseline, not an LLM" in page
@@ -138,10 +129,10 @@ def test_the_page_says_how_many_rows_and_what_is_in_them(owner: User, comparison
 def test_the_list_shows_rows_checksum_who_and_what_was_broken_off(owner: User, comparison: Comparison) -> None:
     post(owner).getvalue()
     start_export(comparison.evaluation, written_as="csv", user=None)
-    page = sign_in_client(owner).get(reverse("exports", args=["study"])).text
+    page = html_of(sign_in_client(owner).get(reverse("exports", args=["study"])))
     assert Export.objects.get(state=ExportState.DONE).sha256 in page
     assert "1 single" in page
-    assert "ada" in page
+    assert owner.username in page
     assert "unfinished" in page
     assert page.count(" download>Download<") == 1
 
@@ -193,7 +184,7 @@ def test_the_others_may(evaluation: Evaluation, role: Role) -> None:
 
 def looked_at(user: User, **sent: str) -> str:
     sent = {"step": "look", "written_as": "dpo", **sent}
-    return sign_in_client(user).post(reverse("export_new", args=["study"]), sent).content.decode()
+    return html_of(sign_in_client(user).post(reverse("export_new", args=["study"]), sent))
 
 
 def test_a_preference_is_asked_for_in_words_of_the_page(owner: User, comparison: Comparison) -> None:
@@ -239,14 +230,11 @@ def test_a_slice_is_chosen_already_where_one_comes_from_it(
 ) -> None:
     create_saved_filter(evaluation, "Facts", ComparisonFilter(category="facts"), user=owner)
     address = reverse("export_new", args=["study"])
-    asked = sign_in_client(owner).get(address, {"slice": "Facts"}).content.decode()
+    asked = html_of(sign_in_client(owner).get(address, {"slice": "Facts"}))
     assert '<option value="Facts" selected>' in asked
     assert '<b class="number">0</b> comparisons' in asked
-    assert (
-        '<option value="" selected>all</option>'
-        in sign_in_client(owner).get(address, {"slice": "gone"}).content.decode()
-    )
-    assert f"{address}?slice=Facts" in sign_in_client(owner).get(reverse("slices", args=["study"])).content.decode()
+    assert '<option value="" selected>all</option>' in html_of(sign_in_client(owner).get(address, {"slice": "gone"}))
+    assert f"{address}?slice=Facts" in html_of(sign_in_client(owner).get(reverse("slices", args=["study"])))
 
 
 def test_an_export_of_another_evaluation_is_not_found(owner: User, evaluation: Evaluation) -> None:

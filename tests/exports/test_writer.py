@@ -68,11 +68,6 @@ A, B, TIE = Choice.A, Choice.B, Choice.TIE
 WHOLE = [name for name, one in EXPORT_FORMATS.items() if one.needs == RowKind.EVERYTHING and not one.wants_choice]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
-
-
 def exported(
     evaluation: Evaluation, written_as: str = "jsonl", wanted: ExportRequest = DEFAULT_REQUEST
 ) -> tuple[Export, bytes]:

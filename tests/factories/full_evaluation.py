@@ -28,12 +28,11 @@ from evaluations.models.comparisons import (
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Alias, Export
 from evaluations.models.imports import ColumnMapping, Import
-from evaluations.models.jobs import JobStart, Worker
+from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
-from evaluations.models.runs import Attempt, Batch, Call, Run
-from evaluations.models.search_index import Indexing
+from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
@@ -69,8 +68,7 @@ def make_full_evaluation(number: int) -> FullEvaluation:
     make_discussion(comparison, aspect, owner)
     tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
     Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
-    TagWork.objects.create(pk=number, tag=tag, up_to=number)
-    Indexing.objects.create(pk=number, evaluation=evaluation, up_to=number)
+    TagWork.objects.create(pk=number, tag=tag)
     ColumnMapping.objects.create(
         pk=number,
         evaluation=evaluation,
@@ -307,12 +305,14 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     Worker.objects.create(
         pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now
     )
-    JobStart.objects.create(pk=number, kind="export", subject=number, worker=f"worker-{number}")
+    Job.objects.create(pk=number, kind="export", subject=number, evaluation=evaluation, reason=f"reason {number}")
+    Lease.objects.create(pk=number, name=f"lease-{number}", until=now)
     Price.objects.create(
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )
     LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
     Handshake.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
+    Reparse.objects.create(pk=number, judge_id=number, calls=number)
     Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")
 
 

@@ -11,6 +11,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import SIX_ASPECT_KEYS, make_judge_verdicts
+from tests.helpers.page_text import html_of
 
 HTMX = {"HX-Request": "true"}
 
@@ -20,7 +21,7 @@ def review_url(name: str, comparison: Comparison) -> str:
 
 
 def get_review_page(browser: Client, comparison: Comparison) -> str:
-    return browser.get(review_url("review_comparison", comparison)).content.decode()
+    return html_of(browser.get(review_url("review_comparison", comparison)))
 
 
 def make_judged_comparison(evaluation: Evaluation, **columns: Any) -> Comparison:

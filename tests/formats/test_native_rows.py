@@ -22,6 +22,8 @@ from evaluations.domain.roles import RaterKind
 from evaluations.formats.file_reader import FileEntry, read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 
+pytestmark = pytest.mark.any_database
+
 COMPARISON = {
     "query_id": "q1",
     "query": "Why is the sky blue?",

@@ -268,8 +268,9 @@ def answer_recorded(replies: Mapping[str, ServerAnswer]) -> Script:
 class LLMServer:
     """Counts what it is asked; ``script`` and ``latency`` may be changed while it runs."""
 
-    def __init__(self, script: Script = answer_well, latency: float = 0.0) -> None:
+    def __init__(self, script: Script = answer_well, latency: float = 0.0, models: Sequence[str] = ()) -> None:
         self.script = script
+        self.models = models
         self.latency = latency
         self.asked: Counter[str] = Counter()
         self.questions: list[Question] = []
@@ -302,9 +303,14 @@ class LLMServer:
         told = self.script(question)
         return told.status, {"error": told.error} if told.error is not None else build_completion(question, told)
 
+    async def list_models(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"data": [{"id": name} for name in self.models]})
+
     async def start(self, port: int = 0) -> web.AppRunner:
         application = web.Application()
         application.router.add_post("/v1/chat/completions", self.complete)
+        if self.models:
+            application.router.add_get("/v1/models", self.list_models)
         self.batches.add_to(application)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -348,9 +354,11 @@ async def stop(runner: web.AppRunner) -> None:
 
 
 @contextmanager
-def llm_server(script: Script = answer_well, latency: float = 0.0, port: int = 0) -> Iterator[LLMServer]:
+def llm_server(
+    script: Script = answer_well, latency: float = 0.0, port: int = 0, models: Sequence[str] = ()
+) -> Iterator[LLMServer]:
     """The server, in a thread with a loop of its own."""
-    server = LLMServer(script, latency)
+    server = LLMServer(script, latency, models)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

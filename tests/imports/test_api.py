@@ -5,23 +5,17 @@ from typing import Any
 import pytest
 
 from evaluations.domain.roles import Role
-from evaluations.imports import api as imports_api
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.tasks import store_import
 from tests.factories.evaluations import make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, verdict_row
 from tests.helpers.api_client import API_ROOT, ApiClient, token_for
+from tests.helpers.job_work import work_once
 
 pytestmark = pytest.mark.django_db
 
 ANSWER = {"query_id": "q1", "query": "Why?", "response": "x"}
-
-
-@pytest.fixture(autouse=True)
-def unnudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imports_api, "send_task", lambda task, pk: None)
 
 
 def sent(asking: ApiClient, rows: list[dict[str, Any]], query: str) -> dict[str, Any]:
@@ -64,7 +58,7 @@ def test_an_import_is_undone_and_says_so(asking: ApiClient, evaluation: Evaluati
     at = f"/evaluations/study/imports/{importing.pk}"
     assert asking.post(f"{at}/undo").json()["state"] == "undoing"
     assert not Comparison.objects.exists()
-    store_import(importing.pk)
+    work_once("undo_import", importing.pk)
     assert asking.get(at).json()["state"] == "undone"
     again = asking.post(f"{at}/undo")
     assert (again.status_code, "undone already" in again.content.decode()) == (422, True)

@@ -8,16 +8,14 @@ from django.urls import reverse
 
 from evaluations.domain.files import ImportState
 from evaluations.domain.roles import Role
-from evaluations.imports import views as imports_views
-from evaluations.imports.columns import views as columns_views
 from evaluations.imports.services import continue_import
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.verdicts import Verdict
-from tests.factories.evaluations import make_evaluation, make_member
+from tests.factories.evaluations import make_member
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 ARENA = (
     "prompt,gpt4_answer,llama_answer,winner,annotator\n"
@@ -25,19 +23,6 @@ ARENA = (
     "What is 2+2?,4,5,gpt4,bob\n"
     "Who am I?,You.,Me.,tie,ann\n"
 )
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
-@pytest.fixture
-def manager(client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> Client:
-    for pages in (imports_views, columns_views):
-        monkeypatch.setattr(pages, "nudge", lambda task, pk: None)
-    client.force_login(make_member(evaluation, Role.MANAGER))
-    return client
 
 
 def upload(client: Client, evaluation: Evaluation, content: str = ARENA, name: str = "arena.csv") -> HttpResponse:
@@ -72,80 +57,84 @@ def at(client: Client, importing: Import, told: dict[str, str] | None = None, **
     return client.post(address, told, headers=headers) if told else client.get(address)  # type: ignore[return-value]
 
 
-def test_unknown_columns_lead_to_the_page_that_asks_what_they_mean(manager: Client, evaluation: Evaluation) -> None:
-    answer = upload(manager, evaluation)
+def test_unknown_columns_lead_to_the_page_that_asks_what_they_mean(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
+    answer = upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
     assert importing.state == ImportState.MAPPING
     assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
-    text = at(manager, importing).content.decode()
+    text = at(manager_signed_in, importing).content.decode()
     assert '<option value="=prompt" selected>' in text  # guessed by its name
     assert '<option value="#text" selected>' in text  # no column for the query's id
     assert "<code>gpt4</code>" in text  # a word of the choice, whose meaning is asked for
     assert "Why is the sky blue?" in text
-    page = manager.get(reverse("import", args=[evaluation.slug, importing.pk]))
+    page = manager_signed_in.get(reverse("import", args=[evaluation.slug, importing.pk]))
     assert page["Location"] == reverse("import_map", args=[evaluation.slug, importing.pk])
 
 
-def test_what_was_said_is_checked_stored_and_remembered(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_what_was_said_is_checked_stored_and_remembered(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    answer = at(manager, importing, said(do="fit"))
+    answer = at(manager_signed_in, importing, said(do="fit"))
     assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
     importing.refresh_from_db()
     assert (importing.state, importing.rows_stored, importing.rows_bad) == (ImportState.PREVIEWED, 3, 0)
-    manager.post(reverse("import_store", args=[evaluation.slug, importing.pk]))
+    manager_signed_in.post(reverse("import_store", args=[evaluation.slug, importing.pk]))
     continue_import(Import.objects.get())
     assert Comparison.objects.count() == 3
     choices = Verdict.objects.order_by("comparison__query__text").values_list("rater__name", "choice")
     assert list(choices) == [("bob", "A"), ("ann", "tie"), ("ann", "A")]
     assert Query.objects.first().metadata == {}  # type: ignore[union-attr]
 
-    upload(manager, evaluation, ARENA.replace("2+2", "3+3"), name="more.csv")
+    upload(manager_signed_in, evaluation, ARENA.replace("2+2", "3+3"), name="more.csv")
     second = Import.objects.latest("pk")
     assert second.state == ImportState.MAPPING  # whose its rows are is asked for each file
-    text = at(manager, second).content.decode()
+    text = at(manager_signed_in, second).content.decode()
     assert "names are not remembered" in text
     assert '<option value="=winner" selected>' in text
-    at(manager, second, said(do="fit"))
+    at(manager_signed_in, second, said(do="fit"))
     second.refresh_from_db()
     assert (second.state, second.rows_stored, second.rows_unchanged) == (ImportState.PREVIEWED, 1, 2)
 
 
-def test_a_remembered_mapping_is_shown_and_can_be_forgotten(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_a_remembered_mapping_is_shown_and_can_be_forgotten(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    at(manager, importing, said(do="fit"))
-    assert "Said before of files with these columns" in at(manager, importing).content.decode()
-    manager.post(reverse("import_map_forget", args=[evaluation.slug, importing.pk]))
+    at(manager_signed_in, importing, said(do="fit"))
+    assert "Said before of files with these columns" in at(manager_signed_in, importing).content.decode()
+    manager_signed_in.post(reverse("import_map_forget", args=[evaluation.slug, importing.pk]))
     assert not ColumnMapping.objects.exists()
-    upload(manager, evaluation, name="more.csv")
+    upload(manager_signed_in, evaluation, name="more.csv")
     assert Import.objects.latest("pk").state == ImportState.MAPPING
 
 
-def test_each_change_shows_what_the_first_rows_become(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_each_change_shows_what_the_first_rows_become(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    text = at(manager, importing, said(), **{"HX-Request": "true"}).content.decode()
+    text = at(manager_signed_in, importing, said(), **{"HX-Request": "true"}).content.decode()
     assert "<html" not in text
     assert "ann: A gpt4" in " ".join(text.split())
-    answer = at(manager, importing, said(word_0="as_it_stands", whole_candidate_a="x"), **{"HX-Request": "true"})
+    answer = at(
+        manager_signed_in, importing, said(word_0="as_it_stands", whole_candidate_a="x"), **{"HX-Request": "true"}
+    )
     told = " ".join(answer.content.decode().split())
     assert "2 of the first 3 rows cannot be stored like this: choice “gpt4” is none of" in told
 
 
-def test_other_kinds_of_rows_ask_for_other_fields(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_other_kinds_of_rows_ask_for_other_fields(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
     told = {"kind": "scores", "asked_about": "comparisons"}
-    text = at(manager, importing, told, **{"HX-Request": "true"}).content.decode()
+    text = at(manager_signed_in, importing, told, **{"HX-Request": "true"}).content.decode()
     assert 'name="column_value"' in text
     assert 'name="column_response_a"' not in text
 
 
-def test_what_is_needed_and_not_said_is_named_at_its_place(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_what_is_needed_and_not_said_is_named_at_its_place(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    answer = at(manager, importing, said(do="fit", column_query="", column_candidate_a="=winner"))
+    answer = at(manager_signed_in, importing, said(do="fit", column_query="", column_candidate_a="=winner"))
     text = answer.content.decode()
     assert answer.status_code == 422
     assert "Choose its column." in text
@@ -154,40 +143,46 @@ def test_what_is_needed_and_not_said_is_named_at_its_place(manager: Client, eval
     assert importing.state == ImportState.MAPPING
 
 
-def test_a_mapping_under_which_no_row_can_be_stored_is_refused(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_a_mapping_under_which_no_row_can_be_stored_is_refused(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    answer = at(manager, importing, said(do="fit", whole_candidate_b="gpt4"))
+    answer = at(manager_signed_in, importing, said(do="fit", whole_candidate_b="gpt4"))
     assert answer.status_code == 422
     assert "None of the first 3 rows can be stored like this: both candidates are “gpt4”" in answer.content.decode()
     assert not ColumnMapping.objects.exists()
 
 
-def test_a_file_is_discarded_while_its_columns_are_asked_about(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation)
+def test_a_file_is_discarded_while_its_columns_are_asked_about(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
+    upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
-    manager.post(reverse("import_cancel", args=[evaluation.slug, importing.pk]))
+    manager_signed_in.post(reverse("import_cancel", args=[evaluation.slug, importing.pk]))
     importing.refresh_from_db()
     assert importing.state == ImportState.CANCELLED
-    assert at(manager, importing)["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
+    assert at(manager_signed_in, importing)["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
 
 
-def test_a_reviewer_cannot_say_what_columns_mean(client: Client, evaluation: Evaluation, manager: Client) -> None:
-    upload(manager, evaluation)
+def test_a_reviewer_cannot_say_what_columns_mean(
+    client: Client, evaluation: Evaluation, manager_signed_in: Client
+) -> None:
+    upload(manager_signed_in, evaluation)
     client.force_login(make_member(evaluation, Role.REVIEWER))
     assert at(client, Import.objects.get()).status_code == 403
 
 
-def test_what_numbers_mean_must_be_chosen(manager: Client, evaluation: Evaluation) -> None:
+def test_what_numbers_mean_must_be_chosen(manager_signed_in: Client, evaluation: Evaluation) -> None:
     numbered = ARENA.replace("gpt4,ann", "0,ann").replace("gpt4,bob", "1,bob").replace("tie,ann", "2,ann")
-    upload(manager, evaluation, numbered)
+    upload(manager_signed_in, evaluation, numbered)
     importing = Import.objects.get()
-    assert '<option value="" selected>–</option>' in at(manager, importing).content.decode()
-    answer = at(manager, importing, said(do="fit", word_0="A", word_1="", word_2="tie"))
+    assert '<option value="" selected>–</option>' in at(manager_signed_in, importing).content.decode()
+    answer = at(manager_signed_in, importing, said(do="fit", word_0="A", word_1="", word_2="tie"))
     assert answer.status_code == 422
     assert "Choose what it means: a number says nothing by itself." in answer.content.decode()
     importing.refresh_from_db()
     assert importing.state == ImportState.MAPPING
-    at(manager, importing, said(do="fit", word_0="A", word_1="B", word_2="tie"))
+    at(manager_signed_in, importing, said(do="fit", word_0="A", word_1="B", word_2="tie"))
     importing.refresh_from_db()
     assert (importing.state, importing.rows_bad) == (ImportState.PREVIEWED, 0)

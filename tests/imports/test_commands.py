@@ -20,17 +20,11 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.verdicts import Score, Verdict
-from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import COMPARISON, comparison_row, encode_jsonl, score_row, verdict_row
 from tests.helpers.broken_files import WHOLE
 from tests.helpers.packed_files import as_arrow_stream
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

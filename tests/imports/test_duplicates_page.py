@@ -13,23 +13,13 @@ from evaluations.models.comparisons import Query
 from evaluations.models.evaluations import Evaluation
 from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
-@pytest.fixture
-def manager(client: Client, evaluation: Evaluation) -> Client:
-    client.force_login(make_member(evaluation, Role.MANAGER))
-    return client
-
-
 def shown(client: Client, evaluation: Evaluation) -> str:
-    return " ".join(client.get(reverse("duplicates", args=[evaluation.slug])).content.decode().split())
+    return " ".join(html_of(client.get(reverse("duplicates", args=[evaluation.slug]))).split())
 
 
 def test_an_import_counts_queries_that_are_here_under_another_id(evaluation: Evaluation) -> None:
@@ -70,45 +60,47 @@ def test_groups_are_shown_by_their_first_queries_with_all_of_them_counted(evalua
     assert [group.likeness for group in find_near_duplicates(evaluation, numbers[0])] == numbers[1:]
 
 
-def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(manager: Client, evaluation: Evaluation) -> None:
-    assert "No two queries are alike" in shown(manager, evaluation)
+def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
+    assert "No two queries are alike" in shown(manager_signed_in, evaluation)
     import_rows(
         evaluation,
         comparison_row("q1", query="Why?"),
         comparison_row("q2", query="why", cluster="c2"),
         comparison_row("q3", query="Who?", cluster="c2", response_a="x", response_b="x"),
     )
-    text = shown(manager, evaluation)
+    text = shown(manager_signed_in, evaluation)
     assert "<strong>2 queries</strong>" in text
     assert '<span class="badge">alike</span>' in text
     assert "<code>q3</code> 2 candidates: x" in text
     assert "2 queries: Rayleigh scattering." in text
     before = Evaluation.objects.get().comparisons_changed_at
     told = {"likeness": str(Query.objects.get(key="q1").likeness)}
-    manager.post(reverse("duplicates_together", args=[evaluation.slug]), told)
+    manager_signed_in.post(reverse("duplicates_together", args=[evaluation.slug]), told)
     assert set(Query.objects.values_list("cluster", flat=True)) == {"q1"}
     assert Query.objects.values("cluster_number").distinct().count() == 1
     assert Evaluation.objects.get().comparisons_changed_at != before
-    assert "in one cluster" in shown(manager, evaluation)
+    assert "in one cluster" in shown(manager_signed_in, evaluation)
 
 
 def test_queries_that_stand_elsewhere_are_named_to_whoever_may_see_them(
-    manager: Client, evaluation: Evaluation
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
     other, hidden = make_evaluation(), make_evaluation()
     for one in (evaluation, other, hidden):
         import_rows(one, comparison_row("q1", query="A secret?"))
-    assert "In no other evaluation" in shown(manager, evaluation)
-    manager.force_login(member := make_member(evaluation, Role.MANAGER))
+    assert "In no other evaluation" in shown(manager_signed_in, evaluation)
+    manager_signed_in.force_login(member := make_member(evaluation, Role.MANAGER))
     other.memberships.create(user=member, role=Role.VIEWER)
-    text = shown(manager, evaluation)
+    text = shown(manager_signed_in, evaluation)
     assert f"1 also in the evaluation {other.name}" in text
     assert hidden.name not in text
 
 
-def test_a_test_set_is_held_against_the_queries_and_not_kept(manager: Client, evaluation: Evaluation) -> None:
+def test_a_test_set_is_held_against_the_queries_and_not_kept(manager_signed_in: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row("q1", query="Why is the sky blue?"), comparison_row("q2", query="Who?"))
     file = SimpleUploadedFile("bench.csv", b"prompt,answer\nwhy is the sky blue,x\nSomething else,y\n")
-    text = manager.post(reverse("duplicates", args=[evaluation.slug]), {"file": file}).content.decode()
+    text = html_of(manager_signed_in.post(reverse("duplicates", args=[evaluation.slug]), {"file": file}))
     assert "1 query stands in bench.csv too." in text
-    assert manager.post(reverse("duplicates", args=[evaluation.slug])).status_code == 422
+    assert manager_signed_in.post(reverse("duplicates", args=[evaluation.slug])).status_code == 422

@@ -13,7 +13,7 @@ from evaluations.models.verdicts import Score, Verdict
 from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import COMPARISON, comparison_row, encode_jsonl, import_rows, preview_rows
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 ANNOTATION: dict[str, Any] = {
     "instruction": "Add.",

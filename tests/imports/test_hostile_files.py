@@ -13,7 +13,7 @@ from tests.factories.imports import comparison_row, preview_rows
 from tests.helpers.broken_files import CSV, WHOLE
 from tests.helpers.packed_files import as_parquet
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), WHOLE.values(), ids=list(WHOLE))

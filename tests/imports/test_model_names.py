@@ -23,15 +23,9 @@ from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.verdicts import Score, Verdict
-from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, score_row, verdict_row
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def answer(key: str = "q1", response: str = "Because.", **columns: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 SAID = {"rater": "ann", "rater_kind": "human"}
 ROWS = [

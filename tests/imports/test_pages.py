@@ -18,38 +18,19 @@ from pytest_django import DjangoAssertNumQueries
 from evaluations.domain.files import ImportState
 from evaluations.domain.roles import Role
 from evaluations.imports import preview
-from evaluations.imports import views as imports_views
 from evaluations.imports.lifecycle import fail_import
 from evaluations.imports.services import continue_import
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.tasks import store_import
 from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, score_row, verdict_row
 from tests.helpers.broken_files import WHOLE
+from tests.helpers.job_work import waiting, work_once
 from tests.helpers.packed_files import as_parquet, zipped
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
-@pytest.fixture
-def manager(client: Client, evaluation: Evaluation) -> Client:
-    client.force_login(make_member(evaluation, Role.MANAGER))
-    return client
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The imports that a worker was told of; no broker is asked."""
-    told: list[int] = []
-    monkeypatch.setattr(imports_views, "send_task", lambda task, pk: told.append(pk) if task is store_import else None)
-    return told
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def upload(
@@ -64,25 +45,25 @@ def upload(
 def page(client: Client, name: str, importing: Import) -> str:
     answer = client.get(reverse(name, args=[importing.evaluation.slug, importing.pk]))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def press(client: Client, name: str, importing: Import, **fields: str) -> HttpResponse:
     return client.post(reverse(name, args=[importing.evaluation.slug, importing.pk]), fields)  # type: ignore[return-value]
 
 
-def test_the_empty_list_says_how_to_fill_it(manager: Client, evaluation: Evaluation) -> None:
-    text = manager.get(reverse("imports", args=[evaluation.slug])).content.decode()
+def test_the_empty_list_says_how_to_fill_it(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    text = html_of(manager_signed_in.get(reverse("imports", args=[evaluation.slug])))
     assert "Nothing was imported yet" in text
     assert reverse("import_new", args=[evaluation.slug]) in text
 
 
-def test_a_file_is_shown_before_anything_of_it_is_stored(manager: Client, evaluation: Evaluation) -> None:
+def test_a_file_is_shown_before_anything_of_it_is_stored(manager_signed_in: Client, evaluation: Evaluation) -> None:
     rows = [comparison_row(f"q{number}", query="Why **blue**?") for number in range(5)]
-    answer = upload(manager, evaluation, encode_jsonl(rows))
+    answer = upload(manager_signed_in, evaluation, encode_jsonl(rows))
     importing = Import.objects.get()
     assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
-    text = page(manager, "import", importing)
+    text = page(manager_signed_in, "import", importing)
     assert "Store 5 rows" in text
     assert "That makes" in text
     assert "5 queries, 10 responses, 5 comparisons" in " ".join(text.split())
@@ -91,162 +72,166 @@ def test_a_file_is_shown_before_anything_of_it_is_stored(manager: Client, evalua
     assert not Comparison.all_rows.exists()
 
 
-def test_the_page_says_which_format_was_recognised(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation, encode_jsonl([{"prompt": "Why?", "chosen": "So.", "rejected": "No."}]))
-    assert "Read as preferences – chosen and rejected" in page(manager, "import", Import.objects.get())
+def test_the_page_says_which_format_was_recognised(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation, encode_jsonl([{"prompt": "Why?", "chosen": "So.", "rejected": "No."}]))
+    assert "Read as preferences – chosen and rejected" in page(manager_signed_in, "import", Import.objects.get())
 
 
-def test_comparisons_of_responses_are_counted_before_any_is_made(manager: Client, evaluation: Evaluation) -> None:
+def test_comparisons_of_responses_are_counted_before_any_is_made(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
     rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("alpha", "beta")]
-    upload(manager, evaluation, encode_jsonl(rows), pair="baseline", baseline="beta")
-    text = page(manager, "import", Import.objects.latest("pk"))
+    upload(manager_signed_in, evaluation, encode_jsonl(rows), pair="baseline", baseline="beta")
+    text = page(manager_signed_in, "import", Import.objects.latest("pk"))
     assert "1 query, 2 responses, 1 comparison." in " ".join(text.split())
     assert "When the responses are in, 1 comparison will be made of them: baseline:beta." in text
     assert not Comparison.all_rows.exists()
     import_rows(evaluation, *rows)
-    upload(manager, evaluation, encode_jsonl(rows))
-    text = page(manager, "import", Import.objects.latest("pk"))
+    upload(manager_signed_in, evaluation, encode_jsonl(rows))
+    text = page(manager_signed_in, "import", Import.objects.latest("pk"))
     assert "No comparison will be made of the responses (all)" in text
     assert "storing it changes nothing" in text
     Comparison.objects.all().delete()
-    upload(manager, evaluation, encode_jsonl(rows))
+    upload(manager_signed_in, evaluation, encode_jsonl(rows))
     importing = Import.objects.latest("pk")
-    assert "Make 1 comparison<" in page(manager, "import", importing)
-    press(manager, "import_store", importing)
+    assert "Make 1 comparison<" in page(manager_signed_in, "import", importing)
+    press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get(pk=importing.pk))
     assert Comparison.objects.count() == 1
 
 
-def test_every_bad_row_stands_by_its_line(manager: Client, evaluation: Evaluation) -> None:
+def test_every_bad_row_stands_by_its_line(manager_signed_in: Client, evaluation: Evaluation) -> None:
     lines = encode_jsonl([comparison_row(f"q{number}") for number in range(30)]).split(b"\n")
     lines[16] = b"{"
-    upload(manager, evaluation, b"\n".join(lines))
-    text = page(manager, "import", Import.objects.get())
+    upload(manager_signed_in, evaluation, b"\n".join(lines))
+    text = page(manager_signed_in, "import", Import.objects.get())
     assert "Store without the 1 bad row<" in text
     assert '<td class="number">17</td><td>not valid JSON: expecting property name' in text
 
 
 def test_storing_runs_in_the_background_and_the_page_follows_it(
-    manager: Client, evaluation: Evaluation, nudged: list[int]
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
-    upload(manager, evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
     importing = Import.objects.get()
-    assert press(manager, "import_store", importing).status_code == 302
-    assert nudged == [importing.pk]
-    assert "waiting for a worker" in page(manager, "import", importing)
+    assert press(manager_signed_in, "import_store", importing).status_code == 302
+    assert waiting("import") == [importing.pk]
+    assert "waiting for a worker" in page(manager_signed_in, "import", importing)
     assert continue_import(Import.objects.get(), seconds=0)
     done = Import.objects.get().rows_stored
-    assert f"{done} of 40 rows" in page(manager, "import_progress", importing)
+    assert f"{done} of 40 rows" in page(manager_signed_in, "import_progress", importing)
     while continue_import(Import.objects.get(), seconds=0):
         pass
-    answer = manager.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
+    answer = manager_signed_in.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
     assert answer["HX-Refresh"] == "true"
-    text = page(manager, "import", importing)
+    text = page(manager_signed_in, "import", importing)
     assert "What was stored" in text
     assert "Look at the comparisons" in text
 
 
-def test_bad_rows_are_left_out_only_where_that_is_asked_for(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation, encode_jsonl([comparison_row(), comparison_row("q2", response_b=None)]))
+def test_bad_rows_are_left_out_only_where_that_is_asked_for(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row(), comparison_row("q2", response_b=None)]))
     importing = Import.objects.get()
-    refused = press(manager, "import_store", importing)
+    refused = press(manager_signed_in, "import_store", importing)
     assert refused.status_code == 422
-    assert "has 1 bad row: mend the file, or store it without." in refused.content.decode()
-    assert press(manager, "import_store", importing, skip_bad="1").status_code == 302
+    assert "has 1 bad row: mend the file, or store it without." in html_of(refused)
+    assert press(manager_signed_in, "import_store", importing, skip_bad="1").status_code == 302
     continue_import(Import.objects.get())
     assert Comparison.objects.count() == 1
-    assert "These were left out." in page(manager, "import", importing)
+    assert "These were left out." in page(manager_signed_in, "import", importing)
 
 
-def test_a_checked_file_can_be_discarded(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation, encode_jsonl([comparison_row()]))
-    press(manager, "import_cancel", Import.objects.get())
+def test_a_checked_file_can_be_discarded(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]))
+    press(manager_signed_in, "import_cancel", Import.objects.get())
     importing = Import.objects.get()
     assert importing.state == ImportState.CANCELLED
-    assert "Nothing of the file is stored" in page(manager, "import", importing)
-    assert press(manager, "import_cancel", importing).status_code == 422
+    assert "Nothing of the file is stored" in page(manager_signed_in, "import", importing)
+    assert press(manager_signed_in, "import_cancel", importing).status_code == 422
 
 
-def test_storing_can_be_cancelled(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
+def test_storing_can_be_cancelled(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
     importing = Import.objects.get()
-    press(manager, "import_store", importing)
-    answer = press(manager, "import_cancel", importing)
+    press(manager_signed_in, "import_store", importing)
+    answer = press(manager_signed_in, "import_cancel", importing)
     assert answer["Location"] == reverse("imports", args=[evaluation.slug])
-    asked = manager.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
+    asked = manager_signed_in.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
     assert asked.status_code == 286
     assert "HX-Refresh" not in asked
     assert not continue_import(Import.objects.get())
     assert not Comparison.all_rows.exists()
 
 
-def test_what_failed_can_be_stored_again(manager: Client, evaluation: Evaluation) -> None:
-    upload(manager, evaluation, encode_jsonl([comparison_row()]))
+def test_what_failed_can_be_stored_again(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]))
     importing = Import.objects.get()
-    press(manager, "import_store", importing)
+    press(manager_signed_in, "import_store", importing)
     fail_import(importing, "Interrupted.")
-    text = page(manager, "import", importing)
+    text = page(manager_signed_in, "import", importing)
     assert "Interrupted." in text
     assert "Store it again" in text
-    press(manager, "import_store", importing)
+    press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get())
     assert Comparison.objects.count() == 1
 
 
 def test_a_long_file_is_checked_in_the_background(
-    manager: Client, evaluation: Evaluation, nudged: list[int], monkeypatch: pytest.MonkeyPatch
+    manager_signed_in: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "QUICK_CHECK_BYTES", 10)
-    upload(manager, evaluation, encode_jsonl([comparison_row()]))
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]))
     importing = Import.objects.get()
-    assert nudged == [importing.pk]
-    assert "Waiting for a worker." in page(manager, "import", importing)
+    assert waiting("import") == [importing.pk]
+    assert "Waiting for a worker." in page(manager_signed_in, "import", importing)
     continue_import(importing)
-    assert "Store 1 row<" in page(manager, "import", importing)
+    assert "Store 1 row<" in page(manager_signed_in, "import", importing)
 
 
-def test_verdicts_are_shown_in_the_words_of_the_file(manager: Client, evaluation: Evaluation) -> None:
+def test_verdicts_are_shown_in_the_words_of_the_file(manager_signed_in: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
-    upload(manager, evaluation, encode_jsonl([verdict_row(candidate_a="beta", candidate_b="alpha", choice="A")]))
-    text = page(manager, "import", Import.objects.latest("pk"))
+    upload(
+        manager_signed_in, evaluation, encode_jsonl([verdict_row(candidate_a="beta", candidate_b="alpha", choice="A")])
+    )
+    text = page(manager_signed_in, "import", Import.objects.latest("pk"))
     assert 'A <span class="muted">beta</span>' in text
     assert "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts." in text
     assert "1 row names the candidates in the other order." in text
 
 
-def test_scores_are_shown_with_what_they_mean(manager: Client, evaluation: Evaluation) -> None:
+def test_scores_are_shown_with_what_they_mean(manager_signed_in: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     rows = encode_jsonl([score_row(value=1), score_row(candidate="beta", value=2.5), score_row(candidate="omega")])
-    upload(manager, evaluation, rows, lower_is_better="on", derive_pairs="0.5")
+    upload(manager_signed_in, evaluation, rows, lower_is_better="on", derive_pairs="0.5")
     importing = Import.objects.latest("pk")
-    text = page(manager, "import", importing)
+    text = page(manager_signed_in, "import", importing)
     assert "2 scores" in " ".join(text.split())
-    assert '<td>beta</td>\n                <td>ann <span class="muted">human</span></td>' in text
+    assert '<td>beta</td><td>ann <span class="muted">human</span></td>' in text
     assert '<td class="number">2.5</td>' in text
     assert "Lower scores are better: overall." in text
     assert "Scores that differ by at most 0.5 make a tie." in text
     assert "there is no candidate “omega” in this evaluation" in text
-    press(manager, "import_store", importing, skip_bad="1")
+    press(manager_signed_in, "import_store", importing, skip_bad="1")
     continue_import(Import.objects.get(pk=importing.pk))
-    assert "See how raters agree" in page(manager, "import", importing)
+    assert "See how raters agree" in page(manager_signed_in, "import", importing)
 
 
 def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
-    manager: Client, evaluation: Evaluation
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
     rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("alpha", "beta")]
     import_rows(evaluation, *rows, pair="random:1")
     Comparison.objects.all().delete()
     scores = [score_row(), score_row(candidate="beta")]
     import_rows(evaluation, *scores)
-    upload(manager, evaluation, encode_jsonl(scores))
-    assert "storing it changes nothing" in page(manager, "import", Import.objects.latest("pk"))
-    upload(manager, evaluation, encode_jsonl(scores), derive_pairs="0")
+    upload(manager_signed_in, evaluation, encode_jsonl(scores))
+    assert "storing it changes nothing" in page(manager_signed_in, "import", Import.objects.latest("pk"))
+    upload(manager_signed_in, evaluation, encode_jsonl(scores), derive_pairs="0")
     importing = Import.objects.latest("pk")
-    text = page(manager, "import", importing)
+    text = page(manager_signed_in, "import", importing)
     assert "storing it changes nothing" not in text
     assert "Make 1 comparison<" in text
-    press(manager, "import_store", importing)
+    press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get(pk=importing.pk))
     assert Comparison.objects.count() == 1
 
@@ -262,21 +247,26 @@ def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_on_the_form_and_not_kept(
-    manager: Client, evaluation: Evaluation, kept: Callable[[], list[str]], name: str, content: bytes, sentence: str
+    manager_signed_in: Client,
+    evaluation: Evaluation,
+    kept: Callable[[], list[str]],
+    name: str,
+    content: bytes,
+    sentence: str,
 ) -> None:
-    answer = upload(manager, evaluation, content, name)
+    answer = upload(manager_signed_in, evaluation, content, name)
     assert answer.status_code == 422
-    assert sentence in answer.content.decode()
+    assert sentence in html_of(answer)
     assert not Import.objects.exists()
 
 
 def test_a_file_that_is_too_large_is_refused_with_the_limit(
-    manager: Client, evaluation: Evaluation, settings: LazySettings
+    manager_signed_in: Client, evaluation: Evaluation, settings: LazySettings
 ) -> None:
     settings.MAX_UPLOAD_BYTES = 2 * 1024 * 1024
-    answer = upload(manager, evaluation, b"x" * (2 * 1024 * 1024 + 1))
+    answer = upload(manager_signed_in, evaluation, b"x" * (2 * 1024 * 1024 + 1))
     assert answer.status_code == 422
-    assert "The file is larger than 2 MB, the most that this server takes." in answer.content.decode()
+    assert "The file is larger than 2 MB, the most that this server takes." in html_of(answer)
 
 
 @pytest.mark.parametrize(
@@ -289,18 +279,18 @@ def test_a_file_that_is_too_large_is_refused_with_the_limit(
     ],
 )
 def test_what_is_asked_for_must_be_whole(
-    manager: Client, evaluation: Evaluation, fields: dict[str, str], sentence: str
+    manager_signed_in: Client, evaluation: Evaluation, fields: dict[str, str], sentence: str
 ) -> None:
-    answer = upload(manager, evaluation, encode_jsonl([comparison_row()]), **fields)
+    answer = upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]), **fields)
     assert answer.status_code == 422
-    assert sentence in answer.content.decode()
+    assert sentence in html_of(answer)
 
 
-def test_columns_prefix_and_rater_are_taken_from_the_form(manager: Client, evaluation: Evaluation) -> None:
+def test_columns_prefix_and_rater_are_taken_from_the_form(manager_signed_in: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row("n-q1"))
     row = {"id": "q1", "candidate_a": "alpha", "candidate_b": "beta", "choice": "tie"}
     fields = {"mapping": "id = query_id\n", "id_prefix": "n-", "rater": "ann", "rater_kind": "human"}
-    upload(manager, evaluation, encode_jsonl([row]), **fields)
+    upload(manager_signed_in, evaluation, encode_jsonl([row]), **fields)
     importing = Import.objects.latest("pk")
     assert (importing.rows_stored, importing.bad_rows) == (1, [])
 
@@ -320,14 +310,14 @@ def test_only_who_may_change_an_evaluation_sees_its_imports(client: Client, eval
         assert press(client, name, importing).status_code == 403
 
 
-def test_an_import_of_another_evaluation_is_not_there(manager: Client, evaluation: Evaluation) -> None:
+def test_an_import_of_another_evaluation_is_not_there(manager_signed_in: Client, evaluation: Evaluation) -> None:
     other = import_rows(make_evaluation(), comparison_row())
     for name in ("import", "import_progress"):
-        assert manager.get(reverse(name, args=[evaluation.slug, other.pk])).status_code == 404
+        assert manager_signed_in.get(reverse(name, args=[evaluation.slug, other.pk])).status_code == 404
 
 
 def test_the_list_costs_the_same_queries_however_long_it_is(
-    manager: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
+    manager_signed_in: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     address = reverse("imports", args=[evaluation.slug])
     for number in range(60):
@@ -340,7 +330,7 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
             summary={"brings": "verdicts", "samples": ["long text"]},
         )
     with django_assert_max_num_queries(10) as asked:
-        first = manager.get(address).content.decode()
+        first = html_of(manager_signed_in.get(address))
     assert first.count("<tr>") == 51
     assert first.count("verdicts") == 50
     unread = ("bad_rows", '"summary", "evaluations_import"')
@@ -349,7 +339,7 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
 
 
 def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
-    manager: Client, evaluation: Evaluation, nudged: list[int]
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
     rows = [comparison_row(f"q{number}") for number in range(3)]
     for name, content in {
@@ -357,27 +347,27 @@ def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
         "rows.parquet": as_parquet(rows),
         "rows.zip": zipped({"rows.parquet": as_parquet(rows)}),
     }.items():
-        upload(manager, evaluation, content, name)
+        upload(manager_signed_in, evaluation, content, name)
         importing = Import.objects.latest("pk")
-        assert nudged[-1] == importing.pk
+        assert waiting("import")[-1] == importing.pk
         continue_import(importing)
-        assert "Store 3 rows" in page(manager, "import", importing)
+        assert "Store 3 rows" in page(manager_signed_in, "import", importing)
 
 
 def test_a_packed_file_that_breaks_off_is_refused_on_its_page_and_not_kept(
-    manager: Client, evaluation: Evaluation
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
-    upload(manager, evaluation, gzip.compress(encode_jsonl([comparison_row()]))[:-9], "rows.jsonl.gz")
+    upload(manager_signed_in, evaluation, gzip.compress(encode_jsonl([comparison_row()]))[:-9], "rows.jsonl.gz")
     importing = Import.objects.get()
     continue_import(importing)
-    assert "rows.jsonl.gz is damaged or cut off: its gzip data breaks" in page(manager, "import", importing)
+    assert "rows.jsonl.gz is damaged or cut off: its gzip data breaks" in page(manager_signed_in, "import", importing)
     importing.refresh_from_db()
     assert (importing.state, bool(importing.file)) == (ImportState.FAILED, False)
     assert not Comparison.all_rows.exists()
 
 
 def test_an_upload_is_renamed_where_it_is_kept_and_not_copied(
-    manager: Client, evaluation: Evaluation, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    manager_signed_in: Client, evaluation: Evaluation, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 100
     seen: list[int] = []
@@ -388,78 +378,85 @@ def test_an_upload_is_renamed_where_it_is_kept_and_not_copied(
         return was(file)
 
     monkeypatch.setattr(preview, "hash_file", sum_of)
-    upload(manager, evaluation, encode_jsonl([comparison_row()]))
+    upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]))
     assert seen == [os.stat(Import.objects.get().file.path).st_ino]
     assert not list(Path(settings.SCRATCH_DIR).iterdir())
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), WHOLE.values(), ids=list(WHOLE))
 def test_a_hostile_upload_is_refused_in_one_sentence_on_the_page(
-    manager: Client, evaluation: Evaluation, kept: Callable[[], list[str]], name: str, content: bytes, sentence: str
+    manager_signed_in: Client,
+    evaluation: Evaluation,
+    kept: Callable[[], list[str]],
+    name: str,
+    content: bytes,
+    sentence: str,
 ) -> None:
-    answer = upload(manager, evaluation, content, name)
+    answer = upload(manager_signed_in, evaluation, content, name)
     if importing := Import.objects.first():  # what is packed is checked by a worker
         assert answer.status_code == 302
         continue_import(importing)
         importing.refresh_from_db()
         assert (importing.state, bool(importing.file)) == (ImportState.FAILED, False)
-        text = page(manager, "import", importing)
+        text = page(manager_signed_in, "import", importing)
     else:
         assert answer.status_code == 422
-        text = answer.content.decode()
+        text = html_of(answer)
     assert escape(sentence) in text
     assert not Query.all_rows.exists()
     assert kept() == []
 
 
-def test_the_preview_begins_with_the_models(manager: Client, evaluation: Evaluation) -> None:
+def test_the_preview_begins_with_the_models(manager_signed_in: Client, evaluation: Evaluation) -> None:
     row = {"query_id": "q1", "query": "Why?", "response": "x", "candidate": "alpha"}
-    answer = upload(manager, evaluation, encode_jsonl([row]), candidate="omega")
-    text = " ".join(manager.get(answer["Location"]).content.decode().split())
+    answer = upload(manager_signed_in, evaluation, encode_jsonl([row]), candidate="omega")
+    text = " ".join(html_of(manager_signed_in.get(answer["Location"])).split())
     assert "Model, as given for the whole file: omega (1 response)." in text
     assert "names “alpha” (1 row): not used." in text
     assert text.index("Model, as given") < text.index("row read")
 
 
-def test_what_happens_to_a_second_response_is_chosen_on_the_form(manager: Client, evaluation: Evaluation) -> None:
+def test_what_happens_to_a_second_response_is_chosen_on_the_form(
+    manager_signed_in: Client, evaluation: Evaluation
+) -> None:
     import_rows(evaluation, comparison_row())
     rows = encode_jsonl([comparison_row(response_a="Other.")])
-    refused = upload(manager, evaluation, rows)
-    assert "already has another response to query" in manager.get(refused["Location"]).content.decode()
-    skipped = upload(manager, evaluation, rows, new_response="skip")
-    assert "<dt>skipped</dt><dd>1</dd>" in manager.get(skipped["Location"]).content.decode()
+    refused = upload(manager_signed_in, evaluation, rows)
+    assert "already has another response to query" in html_of(manager_signed_in.get(refused["Location"]))
+    skipped = upload(manager_signed_in, evaluation, rows, new_response="skip")
+    assert "<dt>skipped</dt><dd>1</dd>" in html_of(manager_signed_in.get(skipped["Location"]))
 
 
-def test_an_import_is_undone_with_one_button(manager: Client, evaluation: Evaluation, nudged: list[int]) -> None:
+def test_an_import_is_undone_with_one_button(manager_signed_in: Client, evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row())
     page = reverse("import", args=[evaluation.slug, importing.pk])
-    text = " ".join(manager.get(page).content.decode().split())
+    text = " ".join(html_of(manager_signed_in.get(page)).split())
     assert "Removes 1 query, 2 responses, 1 comparison." in text
     assert "Undo import" in text
-    answer = manager.post(reverse("import_undo", args=[evaluation.slug, importing.pk]), follow=True)
-    assert "rows.jsonl is undone." in answer.content.decode()
-    assert nudged == [importing.pk]
-    store_import(importing.pk)
+    answer = manager_signed_in.post(reverse("import_undo", args=[evaluation.slug, importing.pk]), follow=True)
+    assert "rows.jsonl is undone." in html_of(answer)
+    assert waiting("undo_import") == [importing.pk]
+    work_once("undo_import", importing.pk)
     assert not Comparison.all_rows.exists()
-    text = manager.get(page).content.decode()
+    text = html_of(manager_signed_in.get(page))
     assert "The import was undone." in text
     assert "Undo import" not in text
 
 
-def test_an_undo_that_is_refused_says_why(manager: Client, evaluation: Evaluation) -> None:
+def test_an_undo_that_is_refused_says_why(manager_signed_in: Client, evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row())
     import_rows(evaluation, verdict_row())
-    answer = manager.post(reverse("import_undo", args=[evaluation.slug, importing.pk]))
+    answer = manager_signed_in.post(reverse("import_undo", args=[evaluation.slug, importing.pk]))
     assert answer.status_code == 422
-    assert "builds on it. Undo that one first." in answer.content.decode()
+    assert "builds on it. Undo that one first." in html_of(answer)
 
 
 def test_where_an_import_cannot_be_undone_the_reason_stands_in_place_of_the_button(
-    manager: Client, evaluation: Evaluation
+    manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
     importing = import_rows(evaluation, comparison_row())
     import_rows(evaluation, verdict_row())
-    text = manager.get(reverse("import", args=[evaluation.slug, importing.pk])).content.decode()
+    text = html_of(manager_signed_in.get(reverse("import", args=[evaluation.slug, importing.pk])))
     assert "builds on it. Undo that one first." in text
     assert "Undo import" not in text
 

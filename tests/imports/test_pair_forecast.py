@@ -86,11 +86,6 @@ class AnyFile(TestCase):
         made_as_foreseen(preview_rows(evaluation, encode_jsonl(scores), derive_pairs=margin))
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
 @pytest.mark.django_db
 def test_pairs_of_neighbours_are_foreseen_by_the_ratings_of_the_moment(evaluation: Evaluation) -> None:
     import_rows(evaluation, *(response("q1", name) for name in NAMES))

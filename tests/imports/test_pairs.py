@@ -19,22 +19,16 @@ from evaluations.comparisons.pairing.selectors import (
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
 from evaluations.imports.pairs import services as pairs_services
-from evaluations.imports.pairs import views as pairs_views
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.imports.services import continue_import
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
 from tests.comparisons.test_pairing import named, responses
-from tests.factories.evaluations import make_evaluation, make_member
+from tests.factories.evaluations import make_member
 from tests.factories.imports import import_rows, verdict_row
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def answers(*names: str, key: str = "q1") -> list[dict[str, str]]:
@@ -146,7 +140,6 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
 ) -> None:
     monkeypatch.setattr(pairs_services, "COUNTING_SECONDS", 0)
     monkeypatch.setattr(pairing_selectors, "QUERIES_PER_BLOCK", 1)
-    monkeypatch.setattr(pairs_views, "send_task", lambda task, pk: None)
     client.force_login(make_member(evaluation, Role.MANAGER))
     import_rows(evaluation, *answers("a", "b"), *answers("a", "b", "c", key="q2"), pair="baseline:a")
     address = reverse("pairs", args=["study"])
@@ -179,7 +172,6 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
 def test_the_page_counts_each_way_and_makes_one(
     evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs_views, "send_task", lambda task, pk: None)
     client.force_login(make_member(evaluation, Role.MANAGER))
     address = reverse("pairs", args=["study"])
     assert "There are no responses yet" in client.get(address).content.decode()

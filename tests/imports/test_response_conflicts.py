@@ -23,11 +23,6 @@ from tests.factories.judges import make_baseline_judge, run_judge_here
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
 def answer(response: str, key: str = "q1", candidate: str = "alpha", **columns: Any) -> dict[str, Any]:
     return {"query_id": key, "query": "Why?", "candidate": candidate, "response": response, **columns}
 

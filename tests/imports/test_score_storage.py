@@ -34,11 +34,10 @@ def batches_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
+def compared(evaluation: Evaluation) -> Evaluation:
     """One comparison of alpha and beta on q1."""
-    made = make_evaluation()
-    import_rows(made, comparison_row())
-    return made
+    import_rows(evaluation, comparison_row())
+    return evaluation
 
 
 def response_row(key: str, candidate: str, **columns: Any) -> dict[str, Any]:
@@ -62,8 +61,8 @@ def scales(evaluation: Evaluation) -> list[tuple[int, str, float | None, float |
 # ---- rows -------------------------------------------------------------------------------------
 
 
-def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(evaluation: Evaluation) -> None:
-    importing = import_rows(evaluation, score_row(value=2.5, rationale="Thin."), score_row(candidate="beta", value=-1))
+def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(compared: Evaluation) -> None:
+    importing = import_rows(compared, score_row(value=2.5, rationale="Thin."), score_row(candidate="beta", value=-1))
     first, second = Score.objects.order_by("pk")
     assert (first.value, first.response.candidate.name, first.rater.name, first.rater.kind) == (
         *(2.5, "alpha"),
@@ -76,51 +75,51 @@ def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(eval
         "A rubric named imported scores comes with the scores of overall, with the scale seen in the file."
     ]
     assert importing.summary["notes"] == ["Higher scores are better: overall."]
-    rubric = Rubric.objects.get(evaluation=evaluation, origin="imported")
+    rubric = Rubric.objects.get(evaluation=compared, origin="imported")
     assert (rubric.name, rubric.kind) == ("imported scores", "pointwise")
     assert rubric.versions.get().frozen_at is not None
-    assert scales(evaluation) == [(1, "overall", -1.0, 2.5, 0.0, False)]
+    assert scales(compared) == [(1, "overall", -1.0, 2.5, 0.0, False)]
 
 
-def test_ranks_stay_as_they_are_and_their_direction_stands_in_the_rubric(evaluation: Evaluation) -> None:
-    importing = import_rows(evaluation, score_row(value=1), score_row(candidate="beta", value=2), lower_is_better=True)
+def test_ranks_stay_as_they_are_and_their_direction_stands_in_the_rubric(compared: Evaluation) -> None:
+    importing = import_rows(compared, score_row(value=1), score_row(candidate="beta", value=2), lower_is_better=True)
     assert sorted(Score.objects.values_list("value", flat=True)) == [1.0, 2.0]
-    assert scales(evaluation) == [(1, "overall", 1.0, 2.0, 0.0, True)]
+    assert scales(compared) == [(1, "overall", 1.0, 2.0, 0.0, True)]
     assert importing.summary["notes"] == ["Lower scores are better: overall."]
 
 
-def test_an_imported_judge_needs_no_endpoint(evaluation: Evaluation) -> None:
+def test_an_imported_judge_needs_no_endpoint(compared: Evaluation) -> None:
     import_rows(
-        evaluation, score_row(rater="reward", rater_kind="judge", value=0.25), score_row(rater="key", rater_kind="gold")
+        compared, score_row(rater="reward", rater_kind="judge", value=0.25), score_row(rater="key", rater_kind="gold")
     )
     judge = Judge.objects.get()
     assert (judge.name, judge.kind, judge.endpoint) == ("reward", "imported", None)
     assert sorted(Score.objects.values_list("rater__kind", flat=True)) == ["gold", "judge"]
 
 
-def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(evaluation: Evaluation) -> None:
+def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(compared: Evaluation) -> None:
     rows = [score_row(), score_row(value=5), score_row(candidate="beta", value=0.1), score_row(rater="bob")]
-    assert import_rows(evaluation, *rows).rows_stored == 4
+    assert import_rows(compared, *rows).rows_stored == 4
     assert sorted(Score.objects.values_list("rater__name", "response__candidate__name", "sample", "value")) == [
         ("ann", "alpha", 0, 4.0),
         ("ann", "alpha", 1, 5.0),
         ("ann", "beta", 0, 0.1),
         ("bob", "alpha", 0, 4.0),
     ]
-    again = import_rows(evaluation, *rows)
+    again = import_rows(compared, *rows)
     assert (again.rows_stored, again.rows_unchanged) == (0, 4)
-    assert len(scales(evaluation)) == 1
-    assert one_reason(evaluation, score_row(sample=1, value=4)) == (
+    assert len(scales(compared)) == 1
+    assert one_reason(compared, score_row(sample=1, value=4)) == (
         "the same score stands here already with the value 5, not 4"
     )
-    assert one_reason(evaluation, score_row(sample=7, value=0.1), score_row(sample=7, value=0.30000000000000004)) == (
+    assert one_reason(compared, score_row(sample=7, value=0.1), score_row(sample=7, value=0.30000000000000004)) == (
         "the same score stands in line 1 with the value 0.1, not 0.30000000000000004"
     )
 
 
-def test_a_failure_to_score_is_a_call_without_an_answer(evaluation: Evaluation) -> None:
+def test_a_failure_to_score_is_a_call_without_an_answer(compared: Evaluation) -> None:
     row = score_row(rater="gpt", rater_kind="judge", value="refused", rationale="I cannot.")
-    importing = import_rows(evaluation, row, {**row, "aspect": "style"}, {**row, "value": 3})
+    importing = import_rows(compared, row, {**row, "aspect": "style"}, {**row, "value": 3})
     assert importing.summary["new"] == {"failures": 1, "scores": 1}
     assert importing.summary["samples"][0]["scores"][0]["failure"] == "refused"
     call = Call.objects.get()
@@ -131,16 +130,16 @@ def test_a_failure_to_score_is_a_call_without_an_answer(evaluation: Evaluation) 
     )
     # It brings no aspect and is no part of a scale; the third row is the second sample of the first.
     assert (Score.objects.get().sample, Aspect.objects.filter(key="style").exists()) == (1, False)
-    assert scales(evaluation) == [(1, "overall", 3, 3, 0, False)]
-    assert import_rows(evaluation, row, {**row, "aspect": "style"}, {**row, "value": 3}).rows_unchanged == 3
-    assert one_reason(evaluation, {**row, "value": "failed"}) == (
+    assert scales(compared) == [(1, "overall", 3, 3, 0, False)]
+    assert import_rows(compared, row, {**row, "aspect": "style"}, {**row, "value": 3}).rows_unchanged == 3
+    assert one_reason(compared, {**row, "value": "failed"}) == (
         "the same score stands here already with the value refused, not failed"
     )
 
 
-def test_a_cancelled_import_takes_its_failures_with_it(evaluation: Evaluation) -> None:
+def test_a_cancelled_import_takes_its_failures_with_it(compared: Evaluation) -> None:
     rows = [score_row(rater="gpt", rater_kind="judge", value="failed") for _ in range(90)]
-    importing = preview_rows(evaluation, encode_jsonl(rows))
+    importing = preview_rows(compared, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
     assert continue_storing(importing, seconds=0)
     assert Call.all_rows.exists()
@@ -150,9 +149,9 @@ def test_a_cancelled_import_takes_its_failures_with_it(evaluation: Evaluation) -
     assert not Call.all_rows.exists()
 
 
-def test_a_contradiction_is_found_across_batches_of_a_file(evaluation: Evaluation) -> None:
+def test_a_contradiction_is_found_across_batches_of_a_file(compared: Evaluation) -> None:
     many = [score_row(sample=sample, value=sample % 5) for sample in range(2_100)]
-    assert one_reason(evaluation, *many, score_row(sample=3, value=9)) == (
+    assert one_reason(compared, *many, score_row(sample=3, value=9)) == (
         "the same score stands in line 4 with the value 3, not 9"
     )
 
@@ -166,90 +165,86 @@ def test_a_contradiction_is_found_across_batches_of_a_file(evaluation: Evaluatio
         ({"key": "q2", "candidate": "beta"}, "query “q2” has 2 responses of “beta”: which one is not clear"),
     ],
 )
-def test_a_score_on_what_is_not_here_is_bad(evaluation: Evaluation, change: dict[str, Any], because: str) -> None:
+def test_a_score_on_what_is_not_here_is_bad(compared: Evaluation, change: dict[str, Any], because: str) -> None:
     rows = comparison_row("q2", candidate_b="gamma"), comparison_row("q2"), comparison_row("q2", response_b="Dust.")
-    import_rows(evaluation, *rows, new_response=NewResponse.KEEP)
-    assert one_reason(evaluation, score_row(**change)) == because
+    import_rows(compared, *rows, new_response=NewResponse.KEEP)
+    assert one_reason(compared, score_row(**change)) == because
 
 
-def test_nobody_who_works_here_is_given_imported_scores(evaluation: Evaluation) -> None:
-    Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name="ann", user=make_user())
-    assert one_reason(evaluation, score_row()) == "“ann” has an account here: give the imported person another name"
+def test_nobody_who_works_here_is_given_imported_scores(compared: Evaluation) -> None:
+    Rater.objects.create(evaluation=compared, kind=RaterKind.HUMAN, name="ann", user=make_user())
+    assert one_reason(compared, score_row()) == "“ann” has an account here: give the imported person another name"
     Judge.objects.create(
-        evaluation=evaluation, name="longest", kind="rule", rubric_version=evaluation.review_rubric, fingerprint="x"
+        evaluation=compared, name="longest", kind="rule", rubric_version=compared.review_rubric, fingerprint="x"
     )
-    assert one_reason(evaluation, score_row(rater="longest", rater_kind="judge")) == (
+    assert one_reason(compared, score_row(rater="longest", rater_kind="judge")) == (
         "“longest” is a judge that runs here: give the imported judge another name"
     )
 
 
-def test_who_gave_verdicts_on_an_aspect_gives_it_no_scores_nor_the_other_way_round(evaluation: Evaluation) -> None:
-    import_rows(evaluation, verdict_row())
-    assert one_reason(evaluation, score_row(aspect="depth"), score_row(rater="bob"), score_row()) == (
+def test_who_gave_verdicts_on_an_aspect_gives_it_no_scores_nor_the_other_way_round(compared: Evaluation) -> None:
+    import_rows(compared, verdict_row())
+    assert one_reason(compared, score_row(aspect="depth"), score_row(rater="bob"), score_row()) == (
         "verdicts of “ann” on overall are here already, and would count beside these scores: "
         "give the aspect of the scores another name"
     )
-    import_rows(evaluation, score_row(aspect="depth"), score_row(rater="bob"))
-    assert one_reason(evaluation, verdict_row(rater="carl"), verdict_row(aspect="depth")) == (
+    import_rows(compared, score_row(aspect="depth"), score_row(rater="bob"))
+    assert one_reason(compared, verdict_row(rater="carl"), verdict_row(aspect="depth")) == (
         "scores of “ann” on depth are here already, and would count beside these verdicts: "
         "give the aspect of the verdicts another name"
     )
 
 
-def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_their_own(evaluation: Evaluation) -> None:
+def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_their_own(compared: Evaluation) -> None:
     before = Aspect.objects.count()
     importing = import_rows(
-        evaluation, score_row(aspect="Depth", value=80), score_row(aspect="depth", candidate="beta", value=60)
+        compared, score_row(aspect="Depth", value=80), score_row(aspect="depth", candidate="beta", value=60)
     )
     assert Aspect.objects.count() == before
-    assert Score.objects.earliest("pk").aspect == Aspect.objects.get(evaluation=evaluation, key="depth")
+    assert Score.objects.earliest("pk").aspect == Aspect.objects.get(evaluation=compared, key="depth")
     assert importing.summary["warnings"][0].startswith("A rubric named imported scores comes with")
-    assert scales(evaluation) == [(1, "depth", 60.0, 80.0, 0.0, False)]
-    import_rows(evaluation, verdict_row(rater="bob", aspect="depth"))
-    assert not Rubric.objects.filter(evaluation=evaluation, name="imported").exists()
+    assert scales(compared) == [(1, "depth", 60.0, 80.0, 0.0, False)]
+    import_rows(compared, verdict_row(rater="bob", aspect="depth"))
+    assert not Rubric.objects.filter(evaluation=compared, name="imported").exists()
 
 
 # ---- the rubric that comes with them ----------------------------------------------------------
 
 
-def test_the_scale_grows_by_versions_with_what_is_seen(evaluation: Evaluation) -> None:
-    import_rows(evaluation, score_row(value=3))
-    import_rows(evaluation, score_row(candidate="beta", value=5), score_row(candidate="beta", aspect="depth", value=0))
-    assert import_rows(evaluation, score_row(rater="bob", value=4)).summary["warnings"] == []
-    assert scales(evaluation) == [
+def test_the_scale_grows_by_versions_with_what_is_seen(compared: Evaluation) -> None:
+    import_rows(compared, score_row(value=3))
+    import_rows(compared, score_row(candidate="beta", value=5), score_row(candidate="beta", aspect="depth", value=0))
+    assert import_rows(compared, score_row(rater="bob", value=4)).summary["warnings"] == []
+    assert scales(compared) == [
         (1, "overall", 3.0, 3.0, 0.0, False),
         (2, "overall", 3.0, 5.0, 0.0, False),
         (2, "depth", 0.0, 0.0, 0.0, False),
     ]
 
 
-def test_bad_rows_are_no_part_of_the_scale(evaluation: Evaluation) -> None:
+def test_bad_rows_are_no_part_of_the_scale(compared: Evaluation) -> None:
     import_rows(
-        evaluation,
-        score_row(),
-        score_row(candidate="omega", value=99),
-        score_row(rater="bob", value="?"),
-        skip_bad=True,
+        compared, score_row(), score_row(candidate="omega", value=99), score_row(rater="bob", value="?"), skip_bad=True
     )
-    assert scales(evaluation) == [(1, "overall", 4.0, 4.0, 0.0, False)]
+    assert scales(compared) == [(1, "overall", 4.0, 4.0, 0.0, False)]
 
 
-def test_of_an_aspect_the_same_end_is_better_throughout(evaluation: Evaluation) -> None:
-    import_rows(evaluation, score_row(value=1), lower_is_better=True)
+def test_of_an_aspect_the_same_end_is_better_throughout(compared: Evaluation) -> None:
+    import_rows(compared, score_row(value=1), lower_is_better=True)
     with pytest.raises(InputRefused) as refused:
-        preview_rows(evaluation, encode_jsonl([score_row(candidate="beta", value=2)]))
+        preview_rows(compared, encode_jsonl([score_row(candidate="beta", value=2)]))
     assert str(refused.value) == (
         "Of the scores of overall that are here already the lower one is better: "
         "say the same of this file, or give its aspect another name."
     )
-    import_rows(evaluation, score_row(candidate="beta", aspect="depth", value=2))
+    import_rows(compared, score_row(candidate="beta", aspect="depth", value=2))
     with pytest.raises(InputRefused, match="Of the scores of depth that are here already the higher one is better"):
-        preview_rows(evaluation, encode_jsonl([score_row(aspect="depth")]), lower_is_better=True)
+        preview_rows(compared, encode_jsonl([score_row(aspect="depth")]), lower_is_better=True)
 
 
-def test_a_direction_that_was_settled_since_the_check_stores_nothing(evaluation: Evaluation) -> None:
-    importing = preview_rows(evaluation, encode_jsonl([score_row(value=1)]))
-    import_rows(evaluation, score_row(rater="bob", value=1), lower_is_better=True)
+def test_a_direction_that_was_settled_since_the_check_stores_nothing(compared: Evaluation) -> None:
+    importing = preview_rows(compared, encode_jsonl([score_row(value=1)]))
+    import_rows(compared, score_row(rater="bob", value=1), lower_is_better=True)
     start_storing(importing, skip_bad=False, user=None)
     continue_storing(importing)
     importing.refresh_from_db()
@@ -259,35 +254,35 @@ def test_a_direction_that_was_settled_since_the_check_stores_nothing(evaluation:
 
 
 @pytest.mark.parametrize("margin", [-1.0, float("nan"), float("inf")])
-def test_a_margin_is_a_number_from_0_up(evaluation: Evaluation, margin: float) -> None:
+def test_a_margin_is_a_number_from_0_up(compared: Evaluation, margin: float) -> None:
     with pytest.raises(InputRefused, match=r"The margin of a tie is a number from 0 up\."):
-        preview_rows(evaluation, encode_jsonl([score_row()]), derive_pairs=margin)
+        preview_rows(compared, encode_jsonl([score_row()]), derive_pairs=margin)
 
 
-def test_a_margin_that_makes_all_scores_ties_is_refused(evaluation: Evaluation) -> None:
+def test_a_margin_that_makes_all_scores_ties_is_refused(compared: Evaluation) -> None:
     rows = encode_jsonl([score_row(value=1), score_row(candidate="beta", value=5)])
     with pytest.raises(InputRefused) as refused:
-        preview_rows(evaluation, rows, derive_pairs=4)
+        preview_rows(compared, rows, derive_pairs=4)
     assert str(refused.value) == "A margin of 4 makes a tie of every two scores of overall: they lie between 1 and 5."
-    assert preview_rows(evaluation, rows, derive_pairs=3.5).rows_bad == 0
+    assert preview_rows(compared, rows, derive_pairs=3.5).rows_bad == 0
     assert (
-        preview_rows(evaluation, encode_jsonl([score_row()]), derive_pairs=3.5).rows_bad == 0
+        preview_rows(compared, encode_jsonl([score_row()]), derive_pairs=3.5).rows_bad == 0
     )  # one value says nothing of a scale
 
 
-def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(evaluation: Evaluation) -> None:
+def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(compared: Evaluation) -> None:
     rows = [score_row(value=1), score_row(candidate="beta", value=5)]
-    import_rows(evaluation, *rows, derive_pairs=1)
+    import_rows(compared, *rows, derive_pairs=1)
     Rater.objects.update(verdicts_changed_at=None)
-    assert import_rows(evaluation, *rows).summary["warnings"][1:] == []  # none given: it stays
+    assert import_rows(compared, *rows).summary["warnings"][1:] == []  # none given: it stays
     assert Rater.objects.get(name="ann").verdicts_changed_at is None
-    again = import_rows(evaluation, *rows, derive_pairs=2)
+    again = import_rows(compared, *rows, derive_pairs=2)
     assert again.rows_unchanged == 2
     assert again.summary["warnings"][1:] == [
         "The margin of a tie was 1 for overall and becomes 2: "
         "choices derived from its scores that are here already change with it."
     ]
-    assert [(version, margin) for version, _, _, _, margin, _ in scales(evaluation)] == [(1, 1.0), (2, 2.0)]
+    assert [(version, margin) for version, _, _, _, margin, _ in scales(compared)] == [(1, 1.0), (2, 2.0)]
     changed = Rater.objects.get(name="ann").verdicts_changed_at
     assert changed is not None
     assert changed <= timezone.now()
@@ -346,14 +341,14 @@ def half_stored(evaluation: Evaluation) -> Import:
     return importing
 
 
-def test_nobody_sees_a_score_before_the_last_step(evaluation: Evaluation) -> None:
-    half_stored(evaluation)
+def test_nobody_sees_a_score_before_the_last_step(compared: Evaluation) -> None:
+    half_stored(compared)
     assert (Score.all_rows.count(), Score.objects.count()) == (64, 0)
     assert not Rubric.objects.filter(name="imported scores").exists()
 
 
-def test_a_cancelled_import_of_scores_leaves_nothing(evaluation: Evaluation) -> None:
-    discard_import(half_stored(evaluation), user=None)
+def test_a_cancelled_import_of_scores_leaves_nothing(compared: Evaluation) -> None:
+    discard_import(half_stored(compared), user=None)
     assert sweep_imports() == []
     assert not Score.all_rows.exists()
     assert not Rater.objects.exists()

@@ -3,24 +3,24 @@
 import io
 import json
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import OperationalError
-from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse, ReadOptions
 from evaluations.domain.roles import RaterKind, Role
 from evaluations.evaluation_settings.services import move_to_archive
-from evaluations.imports.lifecycle import claim_import, clean_up_import, sweep_imports
+from evaluations.imports.lifecycle import clean_up_import, sweep_imports
 from evaluations.imports.preview import check_kept_file, keep_for_check
 from evaluations.imports.row_resolver import resolve_batch
 from evaluations.imports.services import continue_import, discard_import, start_storing
 from evaluations.imports.storage import continue_storing
+from evaluations.jobs.claims import claim_job
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation, Event
@@ -31,14 +31,10 @@ from evaluations.models.runs import Call
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row
+from tests.helpers.job_work import hold_by_dead_worker, job_about, work_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 MATERIAL = (Query, Response, Comparison, Verdict, Call)
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 @pytest.fixture(autouse=True)
@@ -460,7 +456,7 @@ def test_storing_in_many_short_turns_gives_what_one_turn_gives(evaluation: Evalu
 def test_one_worker_at_a_time_stores_an_import(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]))
     start_storing(importing, skip_bad=False, user=None)
-    assert claim_import(importing, ImportState.STORING)
+    assert claim_job(job_about("import", importing.pk).pk)
     assert not continue_storing(importing)
     assert rows_there() == {}
 
@@ -598,8 +594,7 @@ def test_a_dead_import_is_given_up_and_leaves_nothing_but_can_be_stored_again(
     start_storing(importing, skip_bad=False, user=None)
     monkeypatch.setattr("evaluations.imports.storage.finish_import", lambda importing: None)
     continue_storing(importing)
-    before = timezone.now() - timedelta(hours=1)
-    Import.objects.filter(pk=importing.pk).update(seen_at=before)
+    hold_by_dead_worker("import", importing.pk)
     assert sweep_imports() == []
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
@@ -613,8 +608,8 @@ def test_a_dead_import_is_given_up_and_leaves_nothing_but_can_be_stored_again(
 
 
 def killed_while_checking(importing: Import) -> None:
-    assert claim_import(importing, ImportState.CHECKING)
-    Import.objects.filter(pk=importing.pk).update(seen_at=timezone.now() - timedelta(hours=1), rows_read=1)
+    hold_by_dead_worker("import", importing.pk)
+    Import.objects.filter(pk=importing.pk).update(rows_read=1)
 
 
 def test_a_check_that_a_killed_process_left_is_made_again_without_the_file_being_sent_again(
@@ -653,6 +648,30 @@ def test_a_check_is_handed_over_by_a_process_that_is_told_to_stop(
     told.clear()
     assert not continue_import(importing)
     assert importing.state == ImportState.PREVIEWED
+
+
+def test_a_second_message_about_an_import_does_nothing(evaluation: Evaluation) -> None:
+    importing = half_stored(evaluation)
+    assert claim_job(job_about("import", importing.pk).pk) is not None
+    rows = rows_there()
+    assert not work_once("import", importing.pk)
+    assert not continue_storing(importing)
+    assert (importing.state, rows_there()) == (ImportState.STORING, rows)
+
+
+def test_whoever_lost_an_import_to_another_stores_no_more_of_it(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importing = half_stored(evaluation)
+
+    def given_up_meanwhile(*args: Any) -> Any:
+        hold_by_dead_worker("import", importing.pk)
+        sweep_imports()
+        return resolve_batch(*args)
+
+    monkeypatch.setattr("evaluations.imports.storage.resolve_batch", given_up_meanwhile)
+    assert not continue_storing(importing)
+    assert (importing.state, rows_there()) == (ImportState.FAILED, {})
 
 
 def test_a_sweep_leaves_what_somebody_else_uses_by_now(evaluation: Evaluation) -> None:
@@ -732,7 +751,7 @@ def test_a_batch_costs_the_same_queries_whatever_it_holds(
     rows = [comparison_row(f"q{place}", candidate_a=f"model{place}") for place in range(number)]
     importing = preview_rows(evaluation, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
-    with django_assert_max_num_queries(35):
+    with django_assert_max_num_queries(44):
         continue_storing(importing)
 
 

@@ -32,6 +32,7 @@ from evaluations.models.comparisons import Comparison, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.rubrics import Rubric
@@ -41,23 +42,18 @@ from evaluations.models.verdicts import Adjudication, Comment, Label
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import get_or_create_rater
-from evaluations.verdicts.label_counts import count_import_labels
 from tests.factories.evaluations import make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import every_row
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, score_row, verdict_row
 from tests.factories.judges import make_baseline_judge, run_judge_here
 from tests.factories.verdicts import ALL_A, make_review
+from tests.helpers.job_work import hold_by_dead_worker, work_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
 
 # What tells that something happened, and when; not what is there.
-CHRONICLE = {"event", "import", "queue", "indexing"}
+CHRONICLE = {"event", "import", "queue", "job"}
 MOMENTS = {"verdicts_changed_at", "comparisons_changed_at"}
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +89,7 @@ def refused(importing: Import) -> str:
 
 
 def counted(importing: Import) -> Import:
-    while count_import_labels(importing):
-        pass
+    work_all("count_labels")
     return importing
 
 
@@ -459,9 +454,10 @@ def test_an_interrupted_undo_goes_on(evaluation: Evaluation, monkeypatch: pytest
         with pytest.raises(KeyboardInterrupt):
             continue_undo(importing)
     assert importing.pk in sweep_imports()
-    Import.objects.filter(pk=importing.pk).update(seen_at=timezone.now() - timedelta(minutes=5))
+    hold_by_dead_worker("undo_import", importing.pk)
     assert importing.pk in sweep_imports()  # given up for dead
     importing.refresh_from_db()
+    Job.objects.update(not_before=None)
     assert not continue_undo(importing)
     assert everything() == before
 

@@ -17,7 +17,7 @@ from evaluations.replies.reply_format import build_reply_schema, build_score_sch
 from evaluations.replies.reply_parser import ParsedReply, RawReply, UnparsedReply, parse_reply
 from tests.helpers.rubric_specs import FENCE_KEY, guess_document_rubrics, make_pair_texts, make_response_texts
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.any_database]
 
 STORED, SWAPPED = ShownOrder.AS_STORED, ShownOrder.SWAPPED
 SIX = ("engagement", "clarity", "helpfulness", "factuality", "depth", "safety")

@@ -25,21 +25,15 @@ from evaluations.models.verdicts import Verdict
 from evaluations.reports.selectors import get_full_report
 from evaluations.reviews.queues.sampler import get_sampling_judges
 from evaluations.verdicts.labels import decide_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import ALL_A, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("owner")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def votes_of_two_judges_and_a_reviewer(evaluation: Evaluation) -> None:
     ann = make_human(evaluation, "ann")
     for number in range(3):
         comparison = make_comparison(evaluation)
@@ -47,7 +41,6 @@ def evaluation(owner: User) -> Evaluation:
         make_judge_verdicts(comparison, judge="other", kind="llm", as_stored=ALL_A)
         if number:
             make_review(ann, comparison, ALL_A)
-    return evaluation
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db.models.functions import Now
@@ -16,13 +17,15 @@ from evaluations.domain.judges import (
     RunChannel,
     RunState,
 )
+from evaluations.jobs.runner import work_for_a_while
+from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.judges.calls import batch_worker
-from evaluations.judges.calls.batch_worker import poll_batch
-from evaluations.judges.calls.lease_sweeper import find_due_batches, return_expired_calls
+from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run, start_run
 from evaluations.models.evaluations import Event
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.verdicts import Verdict
@@ -67,9 +70,11 @@ def sent(judge: Judge, **options: Any) -> Run:
 
 def look() -> None:
     """As a worker does at the next look, whenever that is due."""
-    Batch.objects.update(not_before=None)
-    for batch_id in find_due_batches():
-        poll_batch(batch_id, FAST_RETRIES)
+    Job.objects.update(not_before=None)
+    put_back_lost_jobs("poll_batch")
+    with mock.patch.object(batch_worker, "RetryPolicy", return_value=FAST_RETRIES):
+        for job in Job.objects.due().filter(kind="poll_batch"):
+            work_for_a_while(job.pk)
 
 
 def worked_again(run: Run) -> Run:
@@ -261,7 +266,7 @@ def interrupted(*given: Any) -> Any:
 
 
 def leases_run_out() -> None:
-    Batch.objects.filter(lease_until__isnull=False).update(lease_until=Now() - timedelta(seconds=1))
+    Job.objects.filter(lease_until__isnull=False).update(lease_until=Now() - timedelta(seconds=1))
 
 
 # ---- people who change their minds ---------------------------------------------------------
@@ -269,9 +274,9 @@ def leases_run_out() -> None:
 
 def test_cancelling_a_run_cancels_its_batch_and_keeps_what_was_answered(server: LLMServer, judge: Judge) -> None:
     run = sent(judge)
-    assert find_due_batches() == []
+    assert not Job.objects.due().filter(kind="poll_batch").exists()
     cancel_run(run, user=None)
-    assert find_due_batches() == [Batch.objects.get().pk]
+    assert Job.objects.due().get(kind="poll_batch").subject == Batch.objects.get().pk
     look()  # asks the server to cancel it
     look()
     cancel_waiting_calls()

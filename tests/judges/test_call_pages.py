@@ -22,21 +22,14 @@ from tests.factories.verdicts import SIX_ASPECT_KEYS
 from tests.helpers.browser_client import sign_in_client
 from tests.helpers.llm_server import ServerAnswer, answer_first, fail_with, llm_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 HOSTILE = '<script>alert(1)</script> {"choices": {"clarity": "A"}}'
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    return evaluation
 
 
 def address(call: Call) -> str:
@@ -160,7 +153,7 @@ def test_a_suspect_verdict_is_confirmed_on_its_page(owner: User, suspect: Call) 
     assert "Confirmed. The verdict counts now." in after
     assert "Confirm verdict" not in after
     assert after.count('<span class="badge a">A</span>') == 6
-    assert "by ada" in after
+    assert f"by {owner.username}" in after
 
 
 def test_a_second_confirmation_is_refused_in_words(owner: User, suspect: Call) -> None:

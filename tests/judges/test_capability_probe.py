@@ -8,7 +8,7 @@ from evaluations.domain.judges import ReplyShape, RunState
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_llm_judge, run_judge_here
 from tests.helpers.llm_server import (
     LLMServer,
@@ -24,15 +24,13 @@ from tests.helpers.llm_server import (
     refuse_answer,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def four_comparisons(evaluation: Evaluation) -> None:
     for number in range(4):
         make_comparison(evaluation, response_a=f"a{number}")
-    return evaluation
 
 
 def run_against(script: Script, evaluation: Evaluation, **settings: Any) -> tuple[Run, Judge, LLMServer]:

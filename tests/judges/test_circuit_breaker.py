@@ -13,7 +13,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Endpoint
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Verdict
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_llm_judge, run_judge_here, work_run_here
 from tests.helpers.llm_server import (
     LLMServer,
@@ -27,19 +27,17 @@ from tests.helpers.llm_server import (
     refuse_answer,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 # Gives up long after the breaker should have acted.
 STUDY = 40
 STUBBORN = RetryPolicy(first_seconds=0.01, most_seconds=0.02, tries=50, tries_when_busy=50)
 CRASHED = fail_with(500, "The model has crashed without additional information. (Exit code: 6)")
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def comparisons(evaluation: Evaluation) -> None:
     for number in range(STUDY):
         make_comparison(evaluation, response_a=f"a{number}")
-    return evaluation
 
 
 def run_against(script: Script, evaluation: Evaluation, **settings: Any) -> tuple[Run, LLMServer]:

@@ -5,17 +5,12 @@ from django.core.management import CommandError, call_command
 
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_pasted_rubric, make_rubric_without_query
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 URL = "http://localhost:11434/v1"
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def create(**options: Any) -> Judge:

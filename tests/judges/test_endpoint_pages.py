@@ -11,9 +11,10 @@ from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, LocalServer, Price
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.factories.judges import make_llm_judge
+from tests.helpers.page_text import html_of
 from tests.rubrics.test_next_version_page import Values, form_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PRICE = {"model": "small", "tokens_in": "0.15", "tokens_cached": "", "tokens_out": "0.6", "batch_percent": "50"}
 
@@ -42,7 +43,7 @@ def test_limits_are_changed_and_what_they_were_stands_in_the_record(client: Clie
     assert event.after["requests_per_minute"] == 500
     client.post(address, sent)
     assert Event.objects.filter(verb="changed").count() == 1
-    listed = client.get(reverse("endpoints")).content.decode()
+    listed = html_of(client.get(reverse("endpoints")))
     assert "500 requests" in listed
     assert "200,000 tokens" in listed
 
@@ -56,7 +57,7 @@ def test_an_address_changes_until_a_judge_is_asked_there(client: Client, endpoin
     client.post(address, values(endpoint, base_url="http://elsewhere:1/v1", key_variable="OTHER_API_KEY"))
     endpoint.refresh_from_db()
     assert (endpoint.base_url, endpoint.key_variable) == ("http://localhost:8000/v1", "")
-    assert "Judges are asked here: it stays." in client.get(address).content.decode()
+    assert "Judges are asked here: it stays." in html_of(client.get(address))
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,14 @@ def test_a_change_that_cannot_be_comes_back_with_the_reason(
     Endpoint.objects.create(name="taken", base_url="http://localhost:1/v1")
     answer = client.post(reverse("endpoint", args=[endpoint.pk]), values(endpoint, **changed))
     assert answer.status_code == 422
-    assert words in answer.content.decode()
+    assert words in html_of(answer)
     endpoint.refresh_from_db()
     assert endpoint.name == "local"
 
 
 def test_a_price_is_added_and_changed(client: Client, endpoint: Endpoint) -> None:
     address = reverse("endpoint", args=[endpoint.pk])
-    assert "No price is known here" in client.get(address).content.decode()
+    assert "No price is known here" in html_of(client.get(address))
     assert client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE)["Location"] == address
     price = Price.objects.get()
     assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (150_000_000, 150_000_000, 600_000_000)
@@ -93,7 +94,7 @@ def test_a_price_is_added_and_changed(client: Client, endpoint: Endpoint) -> Non
     price.refresh_from_db()
     assert price.tokens_cached == 75_000_000
     assert Event.objects.filter(verb="set price").count() == 2
-    assert "$0.075" in client.get(address).content.decode()
+    assert "$0.075" in html_of(client.get(address))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_a_price_that_cannot_be_comes_back_with_the_reason(
 ) -> None:
     answer = client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE | changed)
     assert answer.status_code == 422
-    assert words in answer.content.decode()
+    assert words in html_of(answer)
     assert not Price.objects.exists()
 
 
@@ -123,14 +124,14 @@ def test_a_local_server_that_was_found_is_added_with_one_click(client: Client, e
     server = LocalServer.objects.create(
         base_url="http://127.0.0.1:8080/v1", kind="ollama", model_names=names, seen_at=now
     )
-    page = client.get(reverse("endpoints")).content.decode()
+    page = html_of(client.get(reverse("endpoints")))
     assert "An Ollama answers at <code>http://127.0.0.1:8080/v1</code>, with model-0, model-1" in page
     assert "and 2 more" in page
     assert "old-model" not in page
     for _ in range(2):
         client.post(reverse("endpoint_found", args=[server.pk]))
     assert Endpoint.objects.get(base_url=server.base_url).name == "127.0.0.1:8080"
-    assert "answers at" not in client.get(reverse("endpoints")).content.decode()
+    assert "answers at" not in html_of(client.get(reverse("endpoints")))
 
 
 def test_all_of_it_is_for_site_administrators_alone(client: Client, endpoint: Endpoint) -> None:
@@ -166,14 +167,14 @@ EXTRAS = {
 
 def test_how_an_endpoint_is_asked_is_set_and_shown_again(client: Client, endpoint: Endpoint) -> None:
     address = reverse("endpoint", args=[endpoint.pk])
-    assert "<details>" in client.get(address).content.decode()
+    assert "<details>" in html_of(client.get(address))
     assert client.post(address, values(endpoint, **EXTRAS)).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.dialect, endpoint.timeout_seconds, endpoint.extra_body) == ("azure", 300, {"top_p": 0.9})
     assert endpoint.extra_headers == {"X-Team": "research", "X-Gateway-Key": "$GATEWAY_API_KEY"}
     event = Event.objects.get(verb="changed", object_type="endpoint")
     assert (event.before["extra_query"], event.after["extra_query"]) == ({}, {"api-version": "2025-04-01-preview"})
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "<details open>" in page
     assert "X-Gateway-Key: $GATEWAY_API_KEY" in page
     client.post(address, form_of(client.get(address).content))
@@ -189,8 +190,8 @@ def test_a_key_in_an_extra_is_refused_and_never_shown_again(client: Client, endp
     ):
         answer = client.post(reverse("endpoint", args=[endpoint.pk]), values(endpoint, **{name: text}))
         assert answer.status_code == 422
-        assert "may be a key" in answer.content.decode()
-        assert key not in answer.content.decode()
+        assert "may be a key" in html_of(answer)
+        assert key not in html_of(answer)
     endpoint.refresh_from_db()
     assert endpoint.extra_headers == endpoint.extra_query == endpoint.extra_body == {}
 
@@ -202,7 +203,7 @@ def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
     endpoint.save()
     address = reverse("endpoint", args=[endpoint.pk])
     client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE | {"model": "gpt-5", "most_tokens_out": "9000"})
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "9,000" in page
     assert "set here" in page
     assert "Use the list price" in page
@@ -210,8 +211,8 @@ def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
     price = Price.objects.get()
     assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (1_250_000_000, 125_000_000, 10_000_000_000)
     assert price.most_tokens_out == 128_000
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "list price, as of 2026-09-05 (<a href=" in page
     assert "Use the list price" not in page
     refused = client.post(reverse("endpoint_price", args=[endpoint.pk]), {"list_price": "gpt-unheard-of"}, follow=True)
-    assert "There is no list price for “gpt-unheard-of”" in refused.content.decode()
+    assert "There is no list price for “gpt-unheard-of”" in html_of(refused)

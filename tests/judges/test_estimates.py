@@ -8,19 +8,17 @@ from evaluations.judges.runs.estimates import ValueRange, count_message_tokens, 
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Call
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.llm_server import llm_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def three_comparisons(evaluation: Evaluation) -> None:
     for _ in range(3):
         make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.fixture

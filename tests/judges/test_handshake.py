@@ -40,7 +40,7 @@ from tests.helpers.llm_server import (
     refuse_setting,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 def found_by(script: Script, *, long: bool = False) -> tuple[HandshakeResult, LLMServer]:

@@ -13,23 +13,12 @@ from evaluations.judge_prompts.baseline_rules import BASELINE_RULES
 from evaluations.judges.forms import MODE_CHOICES
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge, LocalServer, Price
-from evaluations.models.users import User
 from evaluations.rubrics.services import create_builtin_rubric
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.judges import make_llm_judge, make_rubric_without_query
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 @pytest.fixture
@@ -60,7 +49,7 @@ def test_a_judge_has_every_setting_that_was_chosen(
 
 def test_each_mode_is_explained_in_one_line(client: Client, address: str) -> None:
     assert {mode for mode, _ in MODE_CHOICES} == set(OutputMode)
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert all(words in page for _, words in MODE_CHOICES)
 
 
@@ -80,16 +69,16 @@ def test_every_rule_is_said_in_words() -> None:
 
 def test_the_price_of_the_model_stands_on_the_form(client: Client, endpoint: Endpoint, address: str) -> None:
     asked = {"endpoint": str(endpoint.pk), "model": "llama"}
-    assert "The price of <strong>llama</strong> is unknown" in client.get(address, asked).content.decode()
+    assert "The price of <strong>llama</strong> is unknown" in html_of(client.get(address, asked))
     million = 10**9
     Price.objects.create(
         endpoint=endpoint, model="llama", tokens_in=2 * million, tokens_cached=million, tokens_out=8 * million
     )
-    fragment = client.get(address, asked, headers={"HX-Request": "true"}).content.decode()
+    fragment = html_of(client.get(address, asked, headers={"HX-Request": "true"}))
     assert "costs $2.00 for a million tokens in ($1.00 where cached) and $8.00" in fragment
     assert "<html" not in fragment
     for endpoint_sent in ("", "x", "9" * 30):
-        assert "Name a model" in client.get(address, asked | {"endpoint": endpoint_sent}).content.decode()
+        assert "Name a model" in html_of(client.get(address, asked | {"endpoint": endpoint_sent}))
 
 
 def test_a_list_price_is_shown_with_its_date_and_kept_with_the_judge(
@@ -97,13 +86,13 @@ def test_a_list_price_is_shown_with_its_date_and_kept_with_the_judge(
 ) -> None:
     endpoint.base_url = "https://api.openai.com/v1"
     endpoint.save()
-    fragment = client.get(address, {"endpoint": str(endpoint.pk), "model": "gpt-5"}).content.decode()
+    fragment = html_of(client.get(address, {"endpoint": str(endpoint.pk), "model": "gpt-5"}))
     assert "costs $1.25 for a million tokens in ($0.125 where cached) and $10.00" in fragment
     assert "This is its list price, as of 2026-09-05 (<a href=" in fragment
     assert not Price.objects.exists(), "reading a page stores nothing"
     client.post(address, fields(evaluation, endpoint, model="gpt-5"))
     assert Price.objects.get().model == "gpt-5"
-    page = client.get(reverse("judge", args=["study", Judge.objects.get().pk])).content.decode()
+    page = html_of(client.get(reverse("judge", args=["study", Judge.objects.get().pk])))
     assert "longest reply is 128,000" in page
 
 
@@ -114,33 +103,33 @@ def test_extras_are_frozen_with_a_judge_and_a_key_in_one_is_never_shown_again(
     client.post(address, fields(evaluation, endpoint, **extras))
     judge = Judge.objects.get()
     assert (judge.extra_headers, judge.extra_body) == ({"X-Title": "judgeweb"}, {"top_p": 0.5})
-    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    page = html_of(client.get(reverse("judge", args=["study", judge.pk])))
     assert "X-Title: judgeweb" in page
     assert "{&quot;top_p&quot;: 0.5}" in page
     key = "sk-proj-abcdefghij1234567890abcdefghij"
     answer = client.post(address, fields(evaluation, endpoint, name="second", extra_headers=f"X-Custom: {key}"))
     assert answer.status_code == 422
-    assert key not in answer.content.decode()
+    assert key not in html_of(answer)
 
 
 def test_a_judge_that_asks_for_one_aspect_per_call_says_so_with_its_first_request(
     client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
 ) -> None:
-    form = client.get(address).content.decode()
+    form = html_of(client.get(address))
     assert "Ask for each aspect in a request of its own" in form
     assert "More requests and cost; aspects cannot influence each other." in form
     make_comparison(evaluation)
     client.post(address, fields(evaluation, endpoint, one_aspect_per_call="on"))
     judge = Judge.objects.get()
     assert judge.one_aspect_per_call is True
-    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    page = html_of(client.get(reverse("judge", args=["study", judge.pk])))
     assert "each asked for in a request of its own" in page
     assert "The request for Engagement, the first of 6: each aspect has a request of its own." in page
 
 
 def test_rubrics_stand_by_kind_and_one_is_chosen(client: Client, evaluation: Evaluation, address: str) -> None:
     version = create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
-    page = client.get(address, {"version": str(version.pk)}).content.decode()
+    page = html_of(client.get(address, {"version": str(version.pk)}))
     assert page.index("Pairwise: two") < page.index("six-aspect, version 1") < page.index("Pointwise: one")
     assert f'<option value="{version.pk}" selected>summary-rating, version 1' in page
 
@@ -166,7 +155,7 @@ def test_what_cannot_be_taken_comes_back_with_the_reason(
 ) -> None:
     answer = client.post(address, fields(evaluation, endpoint, **changed))
     assert answer.status_code == 422
-    assert words in answer.content.decode()
+    assert words in html_of(answer)
     assert not Judge.objects.exists()
 
 
@@ -178,7 +167,7 @@ def test_models_to_choose_from_are_those_of_this_evaluation_and_of_the_site(
     LocalServer.objects.create(
         base_url="http://127.0.0.1:1/v1", kind="ollama", model_names=["nearby"], seen_at=timezone.now()
     )
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert '<option value="ours">' in page
     assert '<option value="nearby">' in page
     assert "theirs" not in page
@@ -212,11 +201,11 @@ def test_what_the_chosen_rubric_leaves_out_is_shown_when_it_is_chosen_and_after_
 ) -> None:
     make_comparison(evaluation)
     version = make_rubric_without_query(evaluation)
-    assert NO_QUERY not in client.get(address).content.decode()
-    assert NO_QUERY in client.get(address, {"version": version.pk}).content.decode()
+    assert NO_QUERY not in html_of(client.get(address))
+    assert NO_QUERY in html_of(client.get(address, {"version": version.pk}))
     part = {"HX-Request": "true", "HX-Target": "left-out"}
-    assert client.get(address, {"version": version.pk}, headers=part).content.decode().count("<p") == 1
+    assert html_of(client.get(address, {"version": version.pk}, headers=part)).count("<p") == 1
     for other in (str(evaluation.review_rubric_id), "", "x", "9" * 30):
-        assert client.get(address, {"version": other}, headers=part).content.decode().strip() == ""
+        assert html_of(client.get(address, {"version": other}, headers=part)).strip() == ""
     made = client.post(address, fields(evaluation, endpoint, version=str(version.pk)), follow=True)
-    assert NO_QUERY in made.content.decode()
+    assert NO_QUERY in html_of(made)

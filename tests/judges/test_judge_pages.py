@@ -23,25 +23,17 @@ from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judg
 from tests.helpers.llm_server import answer_broken, fail_with, llm_server
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def three_comparisons(evaluation: Evaluation, owner_signed_in: Client) -> None:
     for number in range(3):
         make_comparison(evaluation, key=f"q{number}", query=f"Question {number}?")
-    return evaluation
 
 
 def page(client: Client, judge: Judge, name: str = "judge", **parameters: Any) -> str:
-    answer = client.get(reverse(name, args=["study", judge.pk]), parameters)
+    answer = client.get(reverse(name, args=[judge.evaluation.slug, judge.pk]), parameters)
     assert answer.status_code in (200, 286), answer.status_code
     return answer.content.decode()
 
@@ -118,14 +110,14 @@ def test_what_is_suspect_in_the_texts_is_marked(client: Client, evaluation: Eval
 
 def test_a_page_without_material_says_how_to_get_some(client: Client, owner: User) -> None:
     client.force_login(owner)
-    judge = make_llm_judge(make_evaluation(owner, slug="study"), CLOSED_ADDRESS)
+    judge = make_llm_judge(make_evaluation(owner, slug="empty"), CLOSED_ADDRESS)
     assert "Nothing to show yet" in page(client, judge)
 
 
 # ---- trying
 
 
-def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Evaluation) -> None:
+def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Evaluation, owner: User) -> None:
     comparison = Comparison.objects.order_by("shuffle")[1]
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
@@ -137,7 +129,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
     for words in ("The first one answers the question.", "Helpfulness", "tokens in", "took", "finish reason"):
         assert words in shown
     assert "hx-get" not in shown.partition('id="tried"')[2].partition(">")[0]
-    assert has_seen_verdicts(User.objects.get(username="ada"), comparison)
+    assert has_seen_verdicts(owner, comparison)
 
 
 def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(

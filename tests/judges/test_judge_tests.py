@@ -28,7 +28,7 @@ from evaluations.verdicts.judge_verdicts import load_judge_choices
 from evaluations.verdicts.labels import decide_labels
 from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.visibility import has_seen_verdicts, record_disclosure
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.factories.verdicts import ALL_A, make_review
 from tests.helpers.work_sessions import (
@@ -39,17 +39,15 @@ from tests.helpers.work_sessions import (
     unreadable_outcome,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(slug="study")
+@pytest.fixture(autouse=True)
+def four_comparisons(evaluation: Evaluation) -> None:
     for _ in range(4):
         make_comparison(evaluation, response_a="a long answer", response_b="short")
-    return evaluation
 
 
 def first_of(evaluation: Evaluation) -> Comparison:

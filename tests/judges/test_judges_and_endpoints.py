@@ -23,12 +23,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_u
 from tests.factories.judges import make_baseline_judge, make_llm_judge, make_rubric_without_query
 from tests.helpers.rubric_specs import FIRST_SIX_ASPECT
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def test_a_judge_freezes_its_rubric_version_and_is_a_rater_from_the_start(evaluation: Evaluation) -> None:

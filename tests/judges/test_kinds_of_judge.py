@@ -19,7 +19,7 @@ from tests.factories.judges import make_llm_judge, run_judge_here
 from tests.helpers.llm_server import LLMServer, Question, ServerAnswer, answer_well, llm_server, without_formats
 from tests.helpers.rubric_specs import guess_document_rubrics
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 EVALUATION = "It is short and true."
 

@@ -51,7 +51,11 @@ from tests.helpers.llm_server import (
     without_formats,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("true_ballots"),
+    pytest.mark.any_database,
+]
 
 
 @pytest.fixture

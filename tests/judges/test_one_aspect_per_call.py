@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, RunState
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
@@ -17,7 +18,7 @@ from evaluations.judges.calls import conversations, reply_reparse
 from evaluations.judges.calls.claims import return_calls
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
-from evaluations.judges.calls.reply_reparse import begin_reparse, continue_reparse, last_reparse_event
+from evaluations.judges.calls.reply_reparse import begin_reparse
 from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.calls.verdict_requests import (
     CallRequester,
@@ -43,6 +44,7 @@ from evaluations.replies.reply_parser import DICTATED_ERROR, ParsedReply, RawRep
 from evaluations.rubrics.services import add_rubric, create_builtin_rubric
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here, work_run_here
+from tests.helpers.job_work import job_about, work_once
 from tests.helpers.llm_server import (
     SIX,
     LLMServer,
@@ -80,11 +82,9 @@ SCALES = RubricSpec(
 )
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    return evaluation
 
 
 def one_at_a_time(evaluation: Evaluation, base_url: str = CLOSED_ADDRESS, **settings: Any) -> Judge:
@@ -563,11 +563,12 @@ def test_what_is_known_of_judges_that_ask_otherwise_says_nothing(evaluation: Eva
 
 
 def read_again(judge: Judge) -> dict[str, int]:
-    begin_reparse(judge, user=None)
-    assert continue_reparse(judge.pk) is False
-    event = last_reparse_event(judge)
-    assert event is not None
-    return dict(event.after["counts"])
+    """The whole re-reading, and what it found."""
+    begun = begin_reparse(judge, user=None)
+    assert not work_once("reparse", begun.pk)
+    begun.refresh_from_db()
+    assert job_about("reparse", begun.pk).state == JobState.DONE
+    return dict(begun.counts)
 
 
 def kinder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from evaluations.models.users import User
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 KEY = "sk-proj-Zq8vT3xLk29PwN4mRb7YcD1e"
 PASSWORD = "hunter2-correct-horse"

@@ -24,6 +24,8 @@ from evaluations.models.judges import Endpoint, Price
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge
 
+pytestmark = pytest.mark.any_database
+
 # 2.50, 1.25 and 10 USD for a million tokens; the Batch API at half of it.
 PRICE = Price(tokens_in=2_500_000_000, tokens_cached=1_250_000_000, tokens_out=10_000_000_000, batch_percent=50)
 

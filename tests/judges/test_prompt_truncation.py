@@ -16,7 +16,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import LLMServer, Question, Script, ServerAnswer, llm_server, verdict_reply
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 WORDS = [
     *("the", "river", "bends", "past", "an", "old", "mill", "where", "seven", "herons", "wait", "for", "slow", "trout"),

@@ -21,7 +21,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, make_pasted_rubric, run_judge_here
 from tests.helpers.llm_server import ServerAnswer, answer_recorded, llm_server
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.any_database]
 
 LABELS = {"A": "Output (a)", "B": "Output (b)"}
 OVERALL = AspectSpec("overall", "Overall", "", offers_tie=False, labels=LABELS)

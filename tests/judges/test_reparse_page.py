@@ -7,30 +7,23 @@ import pytest
 from django.urls import reverse
 
 from evaluations.domain.roles import Role
-from evaluations.judges.calls.reply_reparse import continue_reparse
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.runs import Attempt, Call, Reparse, Run
 from evaluations.models.users import User
 from evaluations.models.verdicts import Verdict
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.factories.verdicts import ALL_A
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import job_about, work_once
 from tests.helpers.llm_server import ServerAnswer, llm_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.fixture
@@ -38,16 +31,6 @@ def run(evaluation: Evaluation) -> Run:
     """Done: both calls unreadable."""
     with llm_server(lambda question: ServerAnswer("no verdict")) as server:
         return run_judge_here(make_llm_judge(evaluation, server.base_url))
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import reread_replies
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(reread_replies, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
 
 
 def address(run: Run) -> str:
@@ -65,7 +48,7 @@ def page(user: User, run: Run) -> str:
 
 
 def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many(
-    owner: User, run: Run, nudged: list[tuple[int, ...]]
+    owner: User, run: Run, job_messages: list[int]
 ) -> None:
     readable = json.dumps({"rationale": "r", "choices": ALL_A})
     first = Call.objects.order_by("pk")[0]
@@ -73,11 +56,12 @@ def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many
     paid = Attempt.objects.count()
     assert "Read them again" in page(owner, run)
     assert post(owner, run)["Location"] == reverse("run", args=["study", run.pk])
-    assert nudged == [(run.judge_id,)]
+    begun = Reparse.objects.get(judge=run.judge)
+    assert job_about("reparse", begun.pk).pk in job_messages
     moving = page(owner, run)
     assert f'hx-get="{address(run)}"' in moving
     assert "Read them again" not in moving
-    assert continue_reparse(run.judge_id) is False
+    assert not work_once("reparse", begun.pk)
     ended = page(owner, run)
     assert "1 answered now" in ended
     assert "1 unchanged" in ended

@@ -1,24 +1,16 @@
 """Stored replies read once more: what a better reader finds is written, and everything that changes is counted."""
 
-from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
-from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import CallState
 from evaluations.judge_prompts.builtin_rubrics import SUMMARY_RATING_NAME
 from evaluations.judges.calls import reply_reparse
-from evaluations.judges.calls.reply_reparse import (
-    REPARSE_BEGAN,
-    REPARSE_ENDED,
-    begin_reparse,
-    continue_reparse,
-    judges_with_stalled_reparse,
-    last_reparse_event,
-    restore_reparse,
-)
+from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, begin_reparse
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call
@@ -27,18 +19,17 @@ from evaluations.replies.reply_parser import RawReply, UnparsedReply, parse_repl
 from evaluations.rubrics.services import create_builtin_rubric
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
+from tests.helpers.job_work import job_about, kill_worker_at, work_once
 from tests.helpers.llm_server import Question, ServerAnswer, answer_well, llm_server, verdict_reply
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
 ASPECTS = 6
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     for _ in range(2):
         make_comparison(evaluation)
-    return evaluation
 
 
 def odd(question: Question) -> ServerAnswer:
@@ -54,13 +45,12 @@ def judged(evaluation: Evaluation, script: Any, **settings: Any) -> Judge:
 
 
 def read_again(judge: Judge) -> dict[str, Any]:
-    """The whole re-reading; what its last Event says."""
-    begin_reparse(judge, user=None)
-    assert continue_reparse(judge.pk) is False
-    event = last_reparse_event(judge)
-    assert event is not None
-    assert event.verb == REPARSE_ENDED
-    return dict(event.after)
+    """The whole re-reading, and what it found."""
+    begun = begin_reparse(judge, user=None)
+    assert not work_once("reparse", begun.pk)
+    begun.refresh_from_db()
+    assert job_about("reparse", begun.pk).state == JobState.DONE
+    return {"calls": begun.calls, "counts": begun.counts, "changes": begun.changes}
 
 
 def kinder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,34 +161,24 @@ def test_a_re_reading_is_on_the_record_and_goes_on_where_it_was_left(
     kinder(monkeypatch)
     monkeypatch.setattr(reply_reparse, "SHORT_TRANSACTION_ROWS", 1)
     user = make_user()
-    assert begin_reparse(judge, user=user) == 4
+    begun = begin_reparse(judge, user=user)
+    assert begun.calls == 4
     with pytest.raises(InputRefused, match="being read again already"):
         begin_reparse(judge, user=user)
-    # A worker that died after two calls: the next goes on from the last Event, and counts on.
-    event = last_reparse_event(judge)
-    assert event is not None
-    reading = restore_reparse(judge, event)
-    assert reading.read_some()
-    assert reading.read_some()
+    # A worker that died after two calls: the next goes on after them, and counts on.
+    assert work_once("reparse", begun.pk, seconds=0) is True
+    begun.refresh_from_db()
+    assert begun.counts == {}
+    with mock.patch.object(reply_reparse, "is_time_up", side_effect=[False, False, True]):
+        assert work_once("reparse", begun.pk)
     assert Call.objects.filter(state="answered").count() == 2
-    assert continue_reparse(judge.pk) is False
-    last = last_reparse_event(judge)
-    assert last is not None
+    kill_worker_at("reparse", begun.pk)
+    assert not work_once("reparse", begun.pk)
+    begun.refresh_from_db()
+    assert (begun.user, begun.counts) == (user, {"answered now": 4})
+    last = Event.objects.filter(object_type="judge", object_id=judge.pk).latest("pk")
     assert (last.verb, last.user, last.after["counts"]) == (REPARSE_ENDED, user, {"answered now": 4})
-    assert continue_reparse(judge.pk) is False
-
-
-def test_what_nobody_goes_on_with_is_found_by_the_sweep(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = judged(evaluation, answer_well)
-    begin_reparse(judge, user=None)
-    assert judges_with_stalled_reparse() == []
-    long_ago = timezone.now() - timedelta(minutes=5)
-    Event.objects.filter(verb=REPARSE_BEGAN).update(created_at=long_ago)
-    assert judges_with_stalled_reparse() == [judge.pk]
-    continue_reparse(judge.pk)
-    assert judges_with_stalled_reparse() == []
+    assert not work_once("reparse", begun.pk)
 
 
 def test_a_judge_without_replies_is_refused(evaluation: Evaluation) -> None:

@@ -14,7 +14,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import work_run_here
 from tests.helpers.replay_server import RecordedRequest, ReplayServer, replay_answers, replay_verdict
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 SLOTS = 3
 
 

@@ -7,7 +7,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.llm_server import llm_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 def test_the_command_reads_to_the_end_and_says_what_changed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,20 +17,13 @@ from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judg
 from tests.helpers.browser_client import sign_in_client
 from tests.helpers.llm_server import ServerAnswer, answer_broken, llm_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     for _ in range(2):
         make_comparison(evaluation)
-    return evaluation
 
 
 def address(run: Run) -> str:

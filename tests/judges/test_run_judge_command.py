@@ -9,19 +9,17 @@ from evaluations.judges.services import create_judge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_baseline_judge, make_llm_judge, make_rubric_without_query
 from tests.helpers.llm_server import answer_broken, answer_well, fail_with, llm_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(slug="study")
+@pytest.fixture(autouse=True)
+def three_comparisons(evaluation: Evaluation) -> None:
     for _ in range(3):
         make_comparison(evaluation)
-    return evaluation
 
 
 def run_judge(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:

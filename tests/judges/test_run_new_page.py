@@ -14,25 +14,19 @@ from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.rubrics.services import add_rubric
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, make_rubric_without_query
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     for _ in range(2):
         make_comparison(evaluation)
-    return evaluation
 
 
 def address() -> str:
@@ -42,11 +36,11 @@ def address() -> str:
 def page(user: User, **chosen: Any) -> str:
     answer = sign_in_client(user).get(address(), chosen)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def fragment(user: User, **chosen: Any) -> str:
-    return sign_in_client(user).get(address(), chosen, headers={"HX-Request": "true"}).content.decode()
+    return html_of(sign_in_client(user).get(address(), chosen, headers={"HX-Request": "true"}))
 
 
 def post(user: User, **chosen: Any) -> Any:
@@ -84,7 +78,7 @@ def test_what_one_of_a_panel_cannot_do_starts_none_of_them(owner: User, evaluati
     judges = [make_llm_judge(evaluation, CLOSED_ADDRESS), make_baseline_judge(evaluation)]
     answer = post(owner, judge=[judge.pk for judge in judges], samples=2)
     assert answer.status_code == 422
-    assert "the same answer 2 times" in answer.content.decode()
+    assert "the same answer 2 times" in html_of(answer)
     assert not Run.objects.exists()
 
 
@@ -104,7 +98,7 @@ def test_what_cannot_be_is_refused_on_the_form_with_what_was_chosen(
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
     answer = post(owner, **{"judge": judge.pk, "orders": "swapped"} | chosen)
     assert answer.status_code == 422
-    text = answer.content.decode()
+    text = html_of(answer)
     assert sentence in text
     assert '<option value="swapped" selected>' in text
     assert not Run.objects.exists()
@@ -125,7 +119,7 @@ def test_the_batch_api_is_offered_where_a_model_is_asked(owner: User, evaluation
     assert "up to a day" in fragment(owner, judge=judge.pk, channel="batch")
     refused = post(owner, judge=baseline.pk, channel="batch")
     assert refused.status_code == 422
-    assert "the Batch API is for models" in refused.content.decode()
+    assert "the Batch API is for models" in html_of(refused)
     assert post(owner, judge=judge.pk, channel="batch").status_code == 302
     assert Run.objects.get().channel == "batch"
 

@@ -20,25 +20,19 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_m
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.browser_client import sign_in_client
 from tests.helpers.llm_server import llm_server
+from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
 
 DOLLAR = 10**9
 POSTS = ("run_pause", "run_resume", "run_budget", "run_cancel")
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     for _ in range(2):
         make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.fixture
@@ -59,7 +53,7 @@ def post(user: User, name: str, run: Run, **fields: Any) -> Any:
 def page(user: User, run: Run) -> str:
     answer = sign_in_client(user).get(reverse("run", args=["study", run.pk]))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def state(run: Run, **columns: Any) -> str:
@@ -103,7 +97,7 @@ def test_what_cannot_be_done_now_is_said_on_the_page(
     state(run, state=standing)
     answer = post(owner, name, run, **({"budget": "2"} if name == "run_budget" else {}))
     assert answer.status_code == 422
-    assert answer.content.decode().count(sentence) == 1
+    assert html_of(answer).count(sentence) == 1
     assert state(run) == standing
 
 
@@ -122,7 +116,7 @@ def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Ru
     Run.objects.filter(pk=run.pk).update(spent=3 * DOLLAR)
     answer = post(owner, "run_budget", run, budget=budget)
     assert answer.status_code == 422
-    assert sentence in answer.content.decode()
+    assert sentence in html_of(answer)
     assert Run.objects.get(pk=run.pk).budget is None
 
 
@@ -199,7 +193,7 @@ def test_a_page_that_polls_is_loaded_again_when_someone_else_holds_the_run(owner
 
 
 def test_what_polls_brings_is_part_of_the_page(owner: User, run: Run) -> None:
-    moving = sign_in_client(owner).get(reverse("run_progress", args=["study", run.pk])).content.decode()
+    moving = html_of(sign_in_client(owner).get(reverse("run_progress", args=["study", run.pk])))
     part = moving[: moving.index("<span id=")].strip()
     squeezed = " ".join(page(owner, run).split())
     assert " ".join(part.split()) in squeezed
@@ -213,8 +207,8 @@ def test_answers_on_their_way_are_followed_after_the_end(owner: User, run: Run) 
     last = sign_in_client(owner).get(reverse("run_progress", args=["study", run.pk]))
     assert last.status_code == 286
     for part in ("verdict", "actions", "reread", "budget", "lead"):
-        assert f'id="run-{part}"' in last.content.decode()
-    assert 'name="budget"' not in last.content.decode()
+        assert f'id="run-{part}"' in html_of(last)
+    assert 'name="budget"' not in html_of(last)
 
 
 def test_a_reviewer_sees_how_far_it_is_and_changes_nothing(evaluation: Evaluation, run: Run) -> None:

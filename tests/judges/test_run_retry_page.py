@@ -15,25 +15,19 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Price
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def three_comparisons(evaluation: Evaluation) -> None:
     for _ in range(3):
         make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.fixture
@@ -56,7 +50,7 @@ def address(run: Run) -> str:
 def page(user: User, run: Run, **chosen: Any) -> str:
     answer = sign_in_client(user).get(address(run), chosen)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def post(user: User, run: Run, **chosen: Any) -> Any:
@@ -80,7 +74,7 @@ def test_the_cost_is_shown_before_anything_is_asked(owner: User, run: Run) -> No
     Price.objects.create(endpoint=run.judge.endpoint, model=run.judge.model, **prices)
     chosen = {"states": ["failed", "unreadable"]}
     assert "<dt>cost</dt><dd>$0.0" in page(owner, run, **chosen)
-    part = sign_in_client(owner).get(address(run), chosen, headers={"HX-Request": "true"}).content.decode()
+    part = html_of(sign_in_client(owner).get(address(run), chosen, headers={"HX-Request": "true"}))
     assert "<html" not in part
     assert " ".join(part.split()) in " ".join(page(owner, run, **chosen).split())
     assert Run.objects.count() == 1
@@ -111,7 +105,7 @@ def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(
 def test_what_cannot_be_asked_again_is_refused(owner: User, run: Run, chosen: dict[str, str], sentence: str) -> None:
     answer = post(owner, run, **chosen)
     assert answer.status_code == 422
-    assert sentence in answer.content.decode()
+    assert sentence in html_of(answer)
     assert Run.objects.count() == 1
 
 
@@ -122,15 +116,15 @@ def test_calls_of_a_run_at_work_are_left_to_it(owner: User, run: Run) -> None:
 
 def test_run_calls_and_overview_lead_there(owner: User, evaluation: Evaluation, run: Run) -> None:
     client = sign_in_client(owner)
-    assert address(run) in client.get(reverse("run", args=["study", run.pk])).content.decode()
-    calls = client.get(reverse("run_calls", args=["study", run.pk]), {"state": "unreadable"}).content.decode()
+    assert address(run) in html_of(client.get(reverse("run", args=["study", run.pk])))
+    calls = html_of(client.get(reverse("run_calls", args=["study", run.pk]), {"state": "unreadable"}))
     assert f"{address(run)}?states=unreadable" in calls
     overview = reverse("evaluation", args=["study"])
-    assert f'href="{address(run)}">5 failed calls' in client.get(overview).content.decode()
+    assert f'href="{address(run)}">5 failed calls' in html_of(client.get(overview))
     other = start_run(make_baseline_judge(evaluation), user=None)
     plan_run_calls(other.pk, until=float("inf"))
     Call.objects.filter(run=other).update(state=CallState.FAILED)
-    assert f'href="{reverse("runs", args=["study"])}">11 failed calls' in client.get(overview).content.decode()
+    assert f'href="{reverse("runs", args=["study"])}">11 failed calls' in html_of(client.get(overview))
 
 
 def test_only_those_who_manage_ask_again(evaluation: Evaluation, run: Run) -> None:
@@ -138,7 +132,7 @@ def test_only_those_who_manage_ask_again(evaluation: Evaluation, run: Run) -> No
         member = make_member(evaluation, role)
         assert sign_in_client(member).get(address(run)).status_code == 403
         assert post(member, run, states=["failed"]).status_code == 403
-        assert address(run) not in sign_in_client(member).get(reverse("run", args=["study", run.pk])).content.decode()
+        assert address(run) not in html_of(sign_in_client(member).get(reverse("run", args=["study", run.pk])))
     assert post(make_user(), run, states=["failed"]).status_code == 404
     assert Run.objects.count() == 1
 

@@ -32,12 +32,10 @@ from tests.helpers.llm_server import answer_well, fail_with, llm_server
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def five_comparisons(evaluation: Evaluation) -> None:
     for number in range(5):
         make_comparison(evaluation, response_a="long " * number, response_b="short")
-    return evaluation
 
 
 @pytest.fixture

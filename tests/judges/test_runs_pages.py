@@ -24,27 +24,21 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_m
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.browser_client import sign_in_client
 from tests.helpers.llm_server import ServerAnswer, answer_first, fail_with, llm_server
+from tests.helpers.page_text import html_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     for _ in range(2):
         make_comparison(evaluation)
-    return evaluation
 
 
 def page(user: User, name: str, *args: Any, **parameters: Any) -> str:
     answer = sign_in_client(user).get(reverse(name, args=args), parameters)
     assert answer.status_code == 200, answer.status_code
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def test_every_empty_page_says_how_to_fill_it(owner: User) -> None:
@@ -99,7 +93,7 @@ def test_a_judge_that_cannot_be_is_refused_on_its_form(
     given = {"version": evaluation.review_rubric_id, "mode": "auto"} | fields
     answer = sign_in_client(owner).post(reverse("judge_new", args=["study"]), given)
     assert answer.status_code == 422
-    assert problem in answer.content.decode()
+    assert problem in html_of(answer)
     assert Judge.objects.count() == 1
 
 
@@ -137,7 +131,7 @@ def test_the_form_tells_how_many_calls_it_would_make(owner: User, evaluation: Ev
     client = sign_in_client(owner)
     address = reverse("run_new", args=["study"])
     options = {"judge": str(judge.pk), "orders": "random", "limit": "1"}
-    fragment = client.get(address, options, headers={"HX-Request": "true"}).content.decode()
+    fragment = html_of(client.get(address, options, headers={"HX-Request": "true"}))
     assert ">1</strong> call on 1 comparison" in fragment
     assert "<html" not in fragment
     plan_run_calls(start_run(judge, user=None).pk, until=float("inf"))
@@ -176,7 +170,7 @@ def test_a_run_that_cannot_be_is_refused_on_its_form(owner: User, evaluation: Ev
         reverse("run_new", args=["study"]), {"judge": judge.pk, "orders": "both", "samples": 2}
     )
     assert answer.status_code == 422
-    assert "the same answer 2 times" in answer.content.decode()
+    assert "the same answer 2 times" in html_of(answer)
 
 
 def test_a_run_at_work_is_polled_and_the_last_answer_stops_it(owner: User, evaluation: Evaluation) -> None:
@@ -189,20 +183,20 @@ def test_a_run_at_work_is_polled_and_the_last_answer_stops_it(owner: User, evalu
     address = reverse("run_progress", args=["study", run.pk])
     moving = client.get(address)
     assert moving.status_code == 200
-    assert 'id="run-state" hx-swap-oob="true"' in moving.content.decode()
+    assert 'id="run-state" hx-swap-oob="true"' in html_of(moving)
     run_judge_here(judge)
     Run.objects.filter(pk=run.pk).update(state="done")
     last = client.get(address)
     assert last.status_code == 286
-    assert 'id="run-actions"' in last.content.decode()
-    assert "Cancel this run" not in last.content.decode()
+    assert 'id="run-actions"' in html_of(last)
+    assert "Cancel this run" not in html_of(last)
     assert "hx-trigger" not in page(owner, "run", "study", run.pk)
 
 
 def test_a_run_is_cancelled_by_its_button(owner: User, evaluation: Evaluation) -> None:
     run = start_run(make_baseline_judge(evaluation), user=owner)
     answer = sign_in_client(owner).post(reverse("run_cancel", args=["study", run.pk]), follow=True)
-    assert "Cancelled." in answer.content.decode()
+    assert "Cancelled." in html_of(answer)
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED
 
@@ -238,7 +232,7 @@ def test_endpoints_are_for_site_administrators_alone(owner: User) -> None:
     assert added == reverse("endpoint", args=[Endpoint.objects.latest("pk").pk])
     refused = administrator.post(reverse("endpoint_new"), fields | {"name": "bad", "key_variable": "HOME"})
     assert refused.status_code == 422
-    assert "cannot name a key" in refused.content.decode()
+    assert "cannot name a key" in html_of(refused)
     assert [endpoint.name for endpoint in Endpoint.objects.all()] == ["away"]
 
 

@@ -7,7 +7,7 @@ from evaluations.judges.endpoints.services import create_endpoint
 from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, Price
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

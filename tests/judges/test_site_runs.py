@@ -14,7 +14,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_u
 from tests.factories.judges import make_baseline_judge
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -11,19 +11,14 @@ from evaluations.replies import linear_patterns
 from evaluations.replies.reply_parser import ParsedReply, RawReply, UnparsedReply, parse_reply
 from evaluations.rubrics.drafts import preview_rubric
 from evaluations.rubrics.services import add_rubric, create_next_version, create_rubric
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_llm_judge
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 LOOKING_AHEAD = r"text:(A|B)(?= wins)"
 CATASTROPHIC = r"text:(?=(?:a+)+$)(A|B)"
 LINEAR = r"text:(?:a+)+(A|B)\Z"
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def asking(answer_format: str) -> RubricSpec:

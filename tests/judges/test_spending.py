@@ -12,7 +12,7 @@ from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Price
 from evaluations.models.runs import Attempt, Call, Run
-from tests.factories.evaluations import make_comparison, make_evaluation
+from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import LLMServer, Question, Script, ServerAnswer, llm_server, verdict_reply
 
@@ -22,12 +22,10 @@ IN, OUT = 1_000, 10_000  # nano-USD a token: $1 and $10 a million
 LIMIT = 400
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def sixty_comparisons(evaluation: Evaluation) -> None:
     for number in range(60):
         make_comparison(evaluation, response_a=f"a{number}")
-    return evaluation
 
 
 class Bill:

@@ -40,16 +40,14 @@ from tests.helpers.llm_server import (
     refuse_setting,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 ASK, SCORE, REPAIR = AttemptStep.ASK, AttemptStep.SCORE, AttemptStep.REPAIR
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation()
+@pytest.fixture(autouse=True)
+def one_comparison(evaluation: Evaluation) -> None:
     make_comparison(evaluation, response_a="one", response_b="two")
-    return evaluation
 
 
 def run_against(script: Script, evaluation: Evaluation, **settings: Any) -> tuple[Run, LLMServer]:

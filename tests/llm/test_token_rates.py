@@ -22,6 +22,8 @@ from evaluations.llm.token_rates import (
 )
 from tests.llm.counted_texts import NUMBER_KINDS, SAMPLE_SENTENCES, TOKEN_COUNTS, TOKENIZER_FAMILIES, text_of_kind
 
+pytestmark = pytest.mark.any_database
+
 KINDS = (*SAMPLE_SENTENCES, *NUMBER_KINDS)
 PROFILES = {sample: profile_text(text_of_kind(*sample)) for sample in TOKEN_COUNTS}
 ENGLISH, CHINESE = ("English", 150, 5), ("Chinese", 150, 5)

@@ -8,7 +8,7 @@ from evaluations.members.services import create_sign_in_link
 from evaluations.models.users import User
 from tests.factories.evaluations import make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 OLD, NEW = "a long pass phrase", "an even longer phrase"
 

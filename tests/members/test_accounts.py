@@ -24,7 +24,7 @@ from evaluations.models.evaluations import Event
 from evaluations.models.users import SignInLink, User
 from tests.factories.evaluations import make_evaluation, make_member, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def test_only_the_hash_of_a_token_is_stored() -> None:

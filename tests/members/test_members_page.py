@@ -18,17 +18,7 @@ from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.services import skip_comparison
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

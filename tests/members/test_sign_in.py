@@ -13,7 +13,7 @@ from evaluations.members.sign_in_limits import TRIES_FROM_ONE_ADDRESS
 from evaluations.models.users import SignInLink, User
 from tests.factories.evaluations import make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PASSWORD = "a long pass phrase"
 

@@ -8,7 +8,7 @@ from evaluations.domain.roles import Role
 from evaluations.models.users import Membership, SignInLink, User
 from tests.factories.evaluations import make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def link_for(*arguments: str) -> str:

@@ -18,11 +18,6 @@ from tests.factories.verdicts import ALL_A, ALL_B, make_import, make_imported_vo
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
 def found(evaluation: Evaluation, **said: object) -> list[Comparison]:
     return list(filter_evaluation(evaluation, ComparisonFilter(**said)).order_by("pk"))  # type: ignore[arg-type]
 

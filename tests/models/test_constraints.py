@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
-@pytest.fixture
 def comparison(evaluation: Evaluation) -> Comparison:
     return make_comparison(evaluation)
 

@@ -19,7 +19,7 @@ from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation
 from tests.helpers.llm_server import LLMServer, answer_well, llm_server
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

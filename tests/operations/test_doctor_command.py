@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from evaluations.models.jobs import Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,8 @@ from django.test import Client
 from evaluations.judges.calls.worker_registry import record_heartbeat
 from evaluations.models.jobs import Worker
 
+pytestmark = pytest.mark.any_database
+
 
 @pytest.mark.django_db
 def test_health_says_ok_to_anybody(client: Client) -> None:

@@ -13,25 +13,15 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import get_or_make_aspect
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in")]
 
 
 def page(client: Client, query: str = "") -> str:
-    return client.get(reverse("events", args=["study"]) + query).content.decode()
+    return html_of(client.get(reverse("events", args=["study"]) + query))
 
 
 def test_it_says_who_changed_what_from_what_to_what(client: Client, owner: User, evaluation: Evaluation) -> None:

@@ -8,7 +8,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import Membership
 from tests.factories.evaluations import make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def test_it_makes_an_evaluation_with_the_six_aspects_and_its_owner() -> None:

@@ -13,23 +13,14 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def page(client: Client, user: User) -> str:
     client.force_login(user)
-    return client.get(reverse("evaluation", args=["study"])).content.decode()
+    return html_of(client.get(reverse("evaluation", args=["study"])))
 
 
 def test_an_empty_evaluation_leads_its_owner_to_the_import(client: Client, owner: User, evaluation: Evaluation) -> None:
@@ -96,4 +87,4 @@ def test_a_banner_says_what_to_do_while_no_worker_is_alive(client: Client, owner
 
 
 def test_the_banner_is_not_for_those_who_are_not_signed_in(client: Client) -> None:
-    assert "make worker" not in client.get(reverse("sign_in")).content.decode()
+    assert "make worker" not in html_of(client.get(reverse("sign_in")))

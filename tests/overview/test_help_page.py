@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from tests.factories.evaluations import make_user
 
+pytestmark = pytest.mark.any_database
+
 
 @pytest.mark.django_db
 def test_it_explains_every_failure_and_the_keys_of_the_review_page(client: Client) -> None:

@@ -14,7 +14,7 @@ from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import make_judge_verdicts, make_review
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -14,28 +14,21 @@ from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import make_judge_verdicts, make_review
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
+@pytest.fixture(autouse=True)
+def votes_by_category(evaluation: Evaluation) -> None:
     """alpha wins in math, beta in chess, as people and the judge say; on safety people see a tie."""
-    evaluation = make_evaluation(owner, slug="study")
     people = [make_human(evaluation, name) for name in ("ann", "ben")]
     for category, winner in (("math", "A"), ("chess", "B")):
         made = make_comparison(evaluation, category=category)
         for person in people:
             make_review(person, made, {"clarity": winner, "safety": "tie"})
         make_judge_verdicts(made, as_stored={"clarity": winner}, swapped={"clarity": winner})
-    return evaluation
 
 
 def file(user: User, name: str, status: int = 200, **query: str) -> HttpResponse:

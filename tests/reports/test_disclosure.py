@@ -18,27 +18,13 @@ from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.visibility import has_seen_verdicts
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import ALL_A, ALL_B, make_judge_verdicts, make_review
+from tests.helpers.browser_client import sign_in_client
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PARTS = [part.value for part in ReportPart if part is not ReportPart.AGREEMENT]
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("ada"), slug="study")
-
-
-@pytest.fixture
-def manager(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.MANAGER)
-
-
-@pytest.fixture
-def reviewer(evaluation: Evaluation) -> User:
-    return make_member(evaluation, Role.REVIEWER)
 
 
 def reviewed(evaluation: Evaluation, number: int, category: str = "math") -> list[Comparison]:
@@ -50,15 +36,9 @@ def reviewed(evaluation: Evaluation, number: int, category: str = "math") -> lis
     return made
 
 
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def look(user: User, part: str = "", *, status: int = 200, **filters: str) -> None:
     address = reverse("report_part", args=["study", part]) if part else reverse("report", args=["study"])
-    assert signed_in(user).get(address, filters).status_code == status
+    assert sign_in_client(user).get(address, filters).status_code == status
 
 
 def noted(user: User) -> list[int]:
@@ -79,7 +59,7 @@ def test_who_saved_read_the_report_and_undoes_keeps_what_they_chose_blind(
     evaluation: Evaluation, reviewer: User
 ) -> None:
     (comparison,) = reviewed(evaluation, 1)
-    client = signed_in(reviewer)
+    client = sign_in_client(reviewer)
     save(client, comparison, "tie")
     look(reviewer)
     version = Review.objects.get(rater__user=reviewer).version
@@ -99,7 +79,7 @@ def test_a_review_after_a_report_on_its_comparison_alone_is_not_blind(
     if looks:
         look(manager, "wins", category="one")
     assert has_seen_verdicts(manager, comparison) is looks
-    save(signed_in(manager), comparison, "B")
+    save(sign_in_client(manager), comparison, "B")
     assert Review.objects.get(rater__user=manager).blind is not looks
 
 
@@ -132,13 +112,13 @@ def test_every_part_counts_as_looking(evaluation: Evaluation, manager: User, par
 def test_the_files_of_its_plots_count_as_looking(evaluation: Evaluation, manager: User) -> None:
     few = reviewed(evaluation, 2)
     address = reverse("report_plot", args=["study", "people-reviewers"])
-    assert signed_in(manager).get(address, {"as": "csv"}).status_code == 200
+    assert sign_in_client(manager).get(address, {"as": "csv"}).status_code == 200
     assert noted(manager) == ids(few)
 
 
 def test_asking_for_the_head_alone_counts_as_on_other_pages(evaluation: Evaluation, manager: User) -> None:
     few = reviewed(evaluation, 1)
-    assert signed_in(manager).head(reverse("report", args=["study"])).status_code == 200
+    assert sign_in_client(manager).head(reverse("report", args=["study"])).status_code == 200
     assert noted(manager) == ids(few)
 
 
@@ -161,7 +141,7 @@ def test_a_reviewers_report_is_on_what_they_have_reviewed(evaluation: Evaluation
     mine, *_ = reviewed(evaluation, SMALL_REPORT_COMPARISONS + 5)
     look(reviewer)
     assert noted(reviewer) == []
-    save(signed_in(reviewer), mine, "A")
+    save(sign_in_client(reviewer), mine, "A")
     look(reviewer)
     assert noted(reviewer) == [mine.pk]
 
@@ -170,7 +150,7 @@ def test_where_judges_are_never_shown_their_choices_were_not_seen(evaluation: Ev
     Evaluation.objects.update(reveal=Reveal.NEVER)
     comparison = make_comparison(evaluation)
     make_judge_verdicts(comparison, as_stored=ALL_A)
-    save(signed_in(reviewer), comparison, "A")
+    save(sign_in_client(reviewer), comparison, "A")
     look(reviewer)
     assert noted(reviewer) == []
 
@@ -194,8 +174,8 @@ def test_who_may_review_and_sees_all_is_told_so(
     evaluation: Evaluation, manager: User, number: int, is_told: bool
 ) -> None:
     reviewed(evaluation, number)
-    page = signed_in(manager).get(reverse("report", args=["study"]))
+    page = sign_in_client(manager).get(reverse("report", args=["study"]))
     assert ("gives away what others chose" in page.content.decode()) == is_told
     viewer = make_member(evaluation, Role.VIEWER)
-    page = signed_in(viewer).get(reverse("report", args=["study"]))
+    page = sign_in_client(viewer).get(reverse("report", args=["study"]))
     assert "gives away what others chose" not in page.content.decode()

@@ -17,21 +17,11 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reports.selectors import build_report, get_full_report
 from evaluations.stats.full_report import Report
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
+from tests.factories.evaluations import make_comparison, make_evaluation, make_human
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.factories.verdicts import ALL_A, ALL_B, ALL_TIE, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("owner")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
 
 
 def made(evaluation: Evaluation, number: int) -> list[Comparison]:

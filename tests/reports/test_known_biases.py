@@ -13,7 +13,8 @@ from evaluations.models.comparisons import Comparison
 from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import comparison_row, encode_jsonl
 
-pytestmark = pytest.mark.django_db(transaction=True)  # beside the run its heart beats, in a thread of its own
+# Transactions of its own: beside the run its heart beats, in a thread of its own.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 COMPARISONS = 30
 

@@ -16,10 +16,9 @@ pytestmark = pytest.mark.django_db
 ON_TEST = ReportRules(part=SplitPart.TEST)
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
+@pytest.fixture(autouse=True)
+def votes_of_a_judge_that_differs_on_the_test_part(evaluation: Evaluation) -> None:
     """400 comparisons on which the reviewer says A: one judge says A everywhere, the other says B on the test part."""
-    evaluation = make_evaluation(slug="study")
     keys = [f"q{number}" for number in range(400)]
     import_rows(evaluation, *[comparison_row(key, query=f"What is {key}?") for key in keys])
     part_of = build_part_lookup(evaluation, get_default_split(evaluation))
@@ -29,7 +28,6 @@ def evaluation() -> Evaluation:
         choice = "B" if part_of(key) == SplitPart.TEST else "A"
         rows.append(verdict_row(key, rater="broken", rater_kind="judge", choice=choice))
     import_rows(evaluation, *rows)
-    return evaluation
 
 
 def compared(evaluation: Evaluation, rules: ReportRules) -> ComparedJudges:

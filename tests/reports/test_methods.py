@@ -10,7 +10,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_h
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:

@@ -19,17 +19,15 @@ from tests.factories.verdicts import (
     make_scoring_judge,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
-    evaluation = make_evaluation(slug="study")
+@pytest.fixture(autouse=True)
+def votes_of_reviewers_and_a_judge(evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation, category="math")
     for name in ("ann", "ben"):
         make_review(make_human(evaluation, name), comparison, {"clarity": "A"})
     make_judge_verdicts(comparison, as_stored={"clarity": "A"}, swapped={"clarity": "A"})
-    return evaluation
 
 
 def refused(*arguments: str) -> str:

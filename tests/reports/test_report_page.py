@@ -16,20 +16,10 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
 
 
 @pytest.fixture

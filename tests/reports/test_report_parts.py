@@ -11,7 +11,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import (
     make_judge_score,
     make_judge_verdicts,
@@ -19,20 +19,11 @@ from tests.factories.verdicts import (
     make_scored_review,
     make_scoring_judge,
 )
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 BESIDE = [part.value for part in ReportPart if part is not ReportPart.AGREEMENT]
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("ada")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
 
 
 @pytest.fixture
@@ -53,7 +44,7 @@ def page(user: User, part: str, *, status: int = 200, **filters: str) -> str:
     client.force_login(user)
     answer = client.get(reverse("report_part", args=["study", part]), filters)
     assert answer.status_code == status
-    return answer.content.decode()
+    return html_of(answer)
 
 
 @pytest.mark.parametrize("part", BESIDE)

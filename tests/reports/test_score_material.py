@@ -17,16 +17,11 @@ from evaluations.reports.selectors import build_report
 from evaluations.rubrics.services import create_next_version
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.score_report import HumanScores, ScoreReport
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import import_rows, score_row
 from tests.factories.verdicts import make_judge_score, make_scored_review, make_scoring_judge
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 def scores_on(

@@ -17,7 +17,6 @@ from evaluations.domain.reviews import Reveal, SelectionMethod
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.judges.services import archive_judge
-from evaluations.models import column_arrays
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -29,9 +28,10 @@ from evaluations.rubrics.services import add_rubric
 from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.estimates import Estimate
 from evaluations.verdicts import judge_arrays
+from evaluations.verdicts import sql as verdicts_sql
 from evaluations.verdicts.arrays import list_judges_in_claim_family
 from evaluations.verdicts.judge_verdicts import load_judge_choices
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import (
     ALL_A,
@@ -49,11 +49,6 @@ from tests.factories.verdicts import (
 pytestmark = pytest.mark.django_db
 
 CLARITY = "clarity"
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def every(evaluation: Evaluation) -> QuerySet[Comparison]:
@@ -141,8 +136,8 @@ def test_it_says_the_same_read_in_however_small_pieces(
 ) -> None:
     make_small_study(evaluation)
     at_once = build_report(evaluation, None, ReportRules()).as_json()
-    monkeypatch.setattr(column_arrays, "PIECE_ROWS", piece)
-    monkeypatch.setattr(judge_arrays, "MAX_LOOKED_UP", 0)
+    monkeypatch.setattr(verdicts_sql, "ROWS_PER_PIECE", piece)
+    monkeypatch.setattr(judge_arrays, "MAX_LOOKUPS", 0)
     settings.CACHE_DIR = tmp_path  # where nothing is kept yet
     with CaptureQueriesContext(connection) as queries:
         assert build_report(evaluation, None, ReportRules()).as_json() == at_once
@@ -252,7 +247,7 @@ def test_a_split_is_no_tie_where_the_rubric_offers_none(evaluation: Evaluation) 
 def test_claims_are_controlled_over_every_judge_whatever_the_page_filters(evaluation: Evaluation) -> None:
     ann, ben = make_human(evaluation, "ann"), make_human(evaluation, "ben")
     for number in range(48):
-        comparison = make_comparison(evaluation)
+        comparison = make_comparison(evaluation, key=f"q{number + 1}")
         for place, rater in enumerate((ann, ben)):
             make_review(rater, comparison, ALL_A if (number + place) % 5 else ALL_B)
         make_judge_verdicts(comparison, judge="one", **both(ALL_B if number % 9 else ALL_A))

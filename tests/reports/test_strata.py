@@ -13,7 +13,7 @@ from evaluations.reports.selectors import build_report
 from evaluations.reviews.queues.services import create_queue
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.win_rates import NOT_REVIEWED, WinRate
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, score_row
 from tests.factories.verdicts import (
     ALL_A,
@@ -25,11 +25,6 @@ from tests.factories.verdicts import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def of_people(evaluation: Evaluation, aspect: str = "clarity", **rules: Any) -> Estimate:

@@ -5,35 +5,29 @@ import pytest
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
-from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Event
+from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Verdict
 from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft, save_draft
 from evaluations.reviews.services import get_or_create_review, save_first_choices
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member
+from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import SIX_ASPECT_KEYS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 CHOSEN = {"choice_clarity": "A"}
 OTHERWISE = {"choice_clarity": "B", "note": "B is shorter"}
 
 
 @pytest.fixture
-def comparison() -> Comparison:
-    return make_comparison(make_evaluation())
+def comparison(evaluation: Evaluation) -> Comparison:
+    return make_comparison(evaluation)
 
 
 @pytest.fixture
-def person(comparison: Comparison) -> User:
-    return make_member(comparison.evaluation, Role.REVIEWER)
-
-
-@pytest.fixture
-def review(person: User, comparison: Comparison) -> Review:
-    return get_or_create_review(person, comparison)
+def review(reviewer: User, comparison: Comparison) -> Review:
+    return get_or_create_review(reviewer, comparison)
 
 
 def test_a_draft_is_kept_as_entered_and_moves_nothing_else(review: Review) -> None:
@@ -73,14 +67,14 @@ def test_two_pages_that_entered_the_same_agree(review: Review) -> None:
     assert (kept.draft_number, kept.draft_tab) == (1, "one")
 
 
-def test_a_draft_that_comes_after_the_save_is_refused(person: User, comparison: Comparison, review: Review) -> None:
-    save_first_choices(person, comparison, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0)
+def test_a_draft_that_comes_after_the_save_is_refused(reviewer: User, comparison: Comparison, review: Review) -> None:
+    save_first_choices(reviewer, comparison, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0)
     with pytest.raises(InputRefused, match="changed elsewhere"):
         save_draft(review, version=0, fields=CHOSEN, number=0, tab="one")
     assert read_draft(Review.objects.get()) is None
 
 
-def test_a_save_clears_the_draft(person: User, comparison: Comparison, review: Review) -> None:
+def test_a_save_clears_the_draft(reviewer: User, comparison: Comparison, review: Review) -> None:
     save_draft(review, version=0, fields=CHOSEN, number=0, tab="one")
-    saved = save_first_choices(person, comparison, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0)
+    saved = save_first_choices(reviewer, comparison, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0)
     assert read_draft(Review.objects.get(pk=saved.pk)) is None

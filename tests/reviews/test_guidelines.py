@@ -11,21 +11,10 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.reviews.selectors import get_unseen_guidelines_change
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import ALL_A, make_review
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 def page(client: Client, query: str = "") -> str:

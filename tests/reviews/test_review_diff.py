@@ -9,7 +9,7 @@ from evaluations.models.evaluations import Evaluation
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.review_page import review_url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -6,30 +6,25 @@ import pytest
 from django.test import Client
 
 from evaluations.domain.reviews import ReviewState
-from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import move_to_archive
 from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.drafts import save_draft
 from evaluations.reviews.services import get_or_create_review
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member
+from tests.factories.evaluations import make_comparison
 from tests.factories.review_page import HTMX, get_review_page, post_first_choices, read_hidden_fields, review_url
 from tests.factories.verdicts import SIX_ASPECT_KEYS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 STEP = {"version": "0", "active_ms": "2500"}
 
 
 @pytest.fixture
-def comparison() -> Comparison:
-    return make_comparison(make_evaluation())
-
-
-@pytest.fixture
-def person(comparison: Comparison) -> User:
-    return make_member(comparison.evaluation, Role.REVIEWER)
+def comparison(evaluation: Evaluation) -> Comparison:
+    return make_comparison(evaluation)
 
 
 def draft(browser: Client, comparison: Comparison, tab: str = "one", number: int = 0, **fields: str) -> Any:
@@ -97,9 +92,9 @@ def test_an_archived_evaluation_keeps_no_drafts(browser: Client, comparison: Com
 
 
 def test_time_spent_on_a_draft_counts_with_the_save_that_follows(
-    browser: Client, person: User, comparison: Comparison
+    browser: Client, reviewer: User, comparison: Comparison
 ) -> None:
-    review = get_or_create_review(person, comparison)
+    review = get_or_create_review(reviewer, comparison)
     save_draft(review, version=0, fields={"choice_depth": "B"}, number=0, tab="this", active_ms=4000)
     html = get_review_page(browser, comparison)
     assert 'name="choice_depth" value="B" required checked' in html

@@ -16,7 +16,7 @@ from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.review_page import HTMX, get_review_page, make_judged_comparison, post_first_choices
 from tests.factories.verdicts import make_imported_votes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("judge_shown"), pytest.mark.any_database]
 
 
 def test_names_of_candidates_are_nowhere_in_the_html(browser: Client, evaluation: Evaluation) -> None:
@@ -48,10 +48,10 @@ def test_nothing_tells_which_response_is_stored_first(evaluation: Evaluation) ->
 
 
 def test_the_left_response_is_called_a_whichever_is_stored_first(
-    browser: Client, person: User, evaluation: Evaluation
+    browser: Client, reviewer: User, evaluation: Evaluation
 ) -> None:
     comparison = make_judged_comparison(evaluation, response_a="first stored", response_b="second stored")
-    while get_order_shown(person, comparison) != ShownOrder.SWAPPED:
+    while get_order_shown(reviewer, comparison) != ShownOrder.SWAPPED:
         comparison = make_judged_comparison(evaluation, response_a="first stored", response_b="second stored")
     html = get_review_page(browser, comparison)
     assert html.index('id="side-a"') < html.index("second stored") < html.index('id="side-b"')

@@ -28,8 +28,9 @@ from tests.factories.review_page import (
     review_url,
 )
 from tests.factories.verdicts import SIX_ASPECT_KEYS, make_judge_score, make_judge_verdicts, make_scoring_judge
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("judge_shown"), pytest.mark.any_database]
 
 
 def test_where_the_judge_is_shown_from_the_start_it_is_in_the_html(browser: Client, evaluation: Evaluation) -> None:
@@ -54,13 +55,13 @@ def test_a_reason_can_be_given_where_the_judge_differs_and_is_shown_afterwards(
     browser: Client, evaluation: Evaluation
 ) -> None:
     comparison = make_judged_comparison(evaluation)
-    html = browser.post(review_url("review_save", comparison), build_choices("tie"), follow=True).content.decode()
+    html = html_of(browser.post(review_url("review_save", comparison), build_choices("tie"), follow=True))
     assert '<option value="" selected>Reason (optional)</option>' in html
     assert 'name="reason_clarity"' in html
     assert 'name="reason_depth"' not in html  # torn, so a tie: the same
     said = {"version": "1", "reason_clarity": "length_or_format", "note_clarity": "It likes lists."}
     done = browser.post(review_url("review_confirm", comparison), {**build_choices("tie"), **said}, follow=True)
-    assert "judged by length or format: It likes lists." in done.content.decode()
+    assert "judged by length or format: It likes lists." in html_of(done)
 
 
 def test_a_reason_that_no_page_offers_is_refused_in_words(browser: Client, evaluation: Evaluation) -> None:
@@ -69,7 +70,7 @@ def test_a_reason_that_no_page_offers_is_refused_in_words(browser: Client, evalu
     odd = {**build_choices(), "version": "1", "reason_depth": "boredom"}
     response = browser.post(review_url("review_confirm", comparison), odd)
     assert response.status_code == 422
-    assert "Nothing was stored: reason on Depth: Select a valid choice." in response.content.decode()
+    assert "Nothing was stored: reason on Depth: Select a valid choice." in html_of(response)
 
 
 def later_judged(browser: Client, evaluation: Evaluation) -> Comparison:
@@ -87,9 +88,9 @@ def test_a_review_without_the_judge_comes_back_when_it_has_answered(browser: Cli
     assert "The judge has answered since you reviewed this" in html
     assert "Judge thinks so" not in html
     assert "data-judge" not in html
-    after = browser.post(
-        review_url("review_again", comparison), read_hidden_fields(html, "again"), follow=True
-    ).content.decode()
+    after = html_of(
+        browser.post(review_url("review_again", comparison), read_hidden_fields(html, "again"), follow=True)
+    )
     assert 'data-stage="confirm"' in after
     assert "Judge thinks so" in after
     assert after.count(" checked") == len(SIX_ASPECT_KEYS)
@@ -120,7 +121,7 @@ def test_the_way_leads_back_to_it_and_on_from_it(browser: Client, evaluation: Ev
     way_in = reverse("review", args=[evaluation.slug])
     assert browser.get(way_in)["Location"] == review_url("review_comparison", comparison)
     browser.post(review_url("review_again", comparison), {"version": "1", "then": "leave"})
-    assert "You have reviewed the only comparison" in browser.get(way_in).content.decode()
+    assert "You have reviewed the only comparison" in html_of(browser.get(way_in))
 
 
 def test_an_answer_that_cannot_be_shown_does_not_call_anyone_back(browser: Client, evaluation: Evaluation) -> None:
@@ -136,7 +137,7 @@ def test_an_answer_that_cannot_be_shown_does_not_call_anyone_back(browser: Clien
 
 @pytest.mark.parametrize("reveal", [Reveal.BLIND, Reveal.SHOWN])
 def test_in_a_calibration_round_the_judge_is_in_no_html(
-    browser: Client, person: User, evaluation: Evaluation, reveal: Reveal
+    browser: Client, reviewer: User, evaluation: Evaluation, reveal: Reveal
 ) -> None:
     change_evaluation(evaluation, {"reveal": reveal}, user=None)
     comparison, rubric = make_judged_comparison(evaluation), evaluation.review_rubric
@@ -144,7 +145,7 @@ def test_in_a_calibration_round_the_judge_is_in_no_html(
     item = QueueItem.objects.create(rubric_version=rubric, comparison=comparison, position=1, wanted=1)
     Assignment.objects.create(
         item=item,
-        rater=get_or_create_rater(person, evaluation),
+        rater=get_or_create_rater(reviewer, evaluation),
         picked_by=SelectionMethod.CALIBRATION,
         state=AssignmentState.NAMED,
     )
@@ -171,7 +172,7 @@ def test_a_choice_derived_from_scores_says_so_where_it_is_revealed(browser: Clie
     comparison = make_comparison(evaluation)
     for response, score in ((comparison.response_a, 4), (comparison.response_b, 2)):
         make_judge_score(scorer, response, score, aspect="clarity", rationale="Because.")
-    html = post_first_choices(browser, comparison, follow=True).content.decode()
+    html = html_of(post_first_choices(browser, comparison, follow=True))
     assert "derived from scores, margin 0.0" in html
     assert "Rationale on A" in html
     assert "asked in one order" not in html
@@ -186,16 +187,16 @@ def test_where_both_bad_is_offered_a_torn_judge_is_not_said_to_find_both_good(
     )
     change_evaluation(evaluation, {"review_rubric": version}, user=None)
     comparison = make_judged_comparison(evaluation)
-    html = browser.post(review_url("review_save", comparison), build_choices("both_bad"), follow=True).content.decode()
+    html = html_of(browser.post(review_url("review_save", comparison), build_choices("both_bad"), follow=True))
     assert "Both good" in html
     assert "Judge <b>Tie</b>" in html
     assert set(Review.objects.get().verdicts.values_list("choice", flat=True)) == {"both_bad"}
 
 
-def test_someone_who_saw_verdicts_before_is_not_blind(browser: Client, person: User, evaluation: Evaluation) -> None:
+def test_someone_who_saw_verdicts_before_is_not_blind(browser: Client, reviewer: User, evaluation: Evaluation) -> None:
     comparison = make_judged_comparison(evaluation)
     Event.objects.create(
-        user=person, evaluation=evaluation, verb="saw verdicts", object_type="comparison", object_id=comparison.pk
+        user=reviewer, evaluation=evaluation, verb="saw verdicts", object_type="comparison", object_id=comparison.pk
     )
     post_first_choices(browser, comparison)
     assert not Review.objects.get().blind

@@ -24,8 +24,9 @@ from tests.factories.review_page import (
     review_url,
 )
 from tests.factories.verdicts import SIX_ASPECT_KEYS
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("judge_shown"), pytest.mark.any_database]
 
 
 def test_review_leads_to_the_next_comparison(browser: Client, evaluation: Evaluation) -> None:
@@ -36,7 +37,7 @@ def test_review_leads_to_the_next_comparison(browser: Client, evaluation: Evalua
 
 def test_an_evaluation_without_comparisons_says_how_to_get_some(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.OWNER))
-    html = client.get(reverse("review", args=[evaluation.slug])).content.decode()
+    html = html_of(client.get(reverse("review", args=[evaluation.slug])))
     assert "There are no comparisons yet" in html
     assert reverse("import_new", args=[evaluation.slug]) in html
 
@@ -45,13 +46,13 @@ def test_an_evaluation_without_a_rubric_says_so(browser: Client, evaluation: Eva
     comparison = make_comparison(evaluation)
     change_evaluation(evaluation, {"review_rubric": None}, user=None)
     assert browser.get(review_url("review_comparison", comparison)).status_code == 302
-    assert "no rubric for reviews yet" in browser.get(reverse("review", args=[evaluation.slug])).content.decode()
+    assert "no rubric for reviews yet" in html_of(browser.get(reverse("review", args=[evaluation.slug])))
 
 
 def test_when_all_is_reviewed_the_page_says_so_and_leads_to_the_report(browser: Client, evaluation: Evaluation) -> None:
     post_first_choices(browser, make_comparison(evaluation))
     post_first_choices(browser, make_comparison(evaluation))
-    html = browser.get(reverse("review", args=[evaluation.slug])).content.decode()
+    html = html_of(browser.get(reverse("review", args=[evaluation.slug])))
     assert "You have reviewed all 2" in html
     assert reverse("report", args=[evaluation.slug]) in html
 
@@ -87,7 +88,7 @@ def test_who_is_done_before_the_others_is_told_so(browser: Client, evaluation: E
     client.force_login(make_member(evaluation, Role.REVIEWER))
     post_first_choices(client, first)
     post_first_choices(browser, second)
-    html = browser.get(reverse("review", args=[evaluation.slug])).content.decode()
+    html = html_of(browser.get(reverse("review", args=[evaluation.slug])))
     assert "You have reviewed 1 of 2" in html
 
 
@@ -95,7 +96,7 @@ def test_the_whole_way_works_with_plain_forms(browser: Client, evaluation: Evalu
     comparison = make_judged_comparison(evaluation)
     after_save = post_first_choices(browser, comparison, follow=True)
     assert after_save.redirect_chain == [(review_url("review_comparison", comparison), 302)]
-    html = after_save.content.decode()
+    html = html_of(after_save)
     assert "longest wins" in html
     assert "baseline, not an LLM" in html
     assert "both orders agree" in html
@@ -103,7 +104,7 @@ def test_the_whole_way_works_with_plain_forms(browser: Client, evaluation: Evalu
     assert "Judge thinks so" in html
     final = {**build_choices(depth="tie"), "version": "1", "note_depth": "Really equal.", "note": "Fine."}
     done = browser.post(review_url("review_confirm", comparison), final, follow=True)
-    assert 'data-stage="done"' in done.content.decode()
+    assert 'data-stage="done"' in html_of(done)
     review = Review.objects.get()
     assert (review.state, review.note, review.active_ms) == (ReviewState.FINAL, "Fine.", 2400)
     depth = review.verdicts.get(stage=Stage.FINAL, aspect__key="depth")
@@ -136,7 +137,7 @@ def test_undo_leads_back_with_what_was_chosen(browser: Client, evaluation: Evalu
     comparison, _ = make_comparison(evaluation), make_comparison(evaluation)
     browser.post(review_url("review_save", comparison), build_choices("A", depth="tie"))
     response = browser.post(review_url("review_undo", comparison), {"version": "1"}, follow=True)
-    html = response.content.decode()
+    html = html_of(response)
     assert response.redirect_chain == [(review_url("review_comparison", comparison), 302)]
     assert re.search(r'name="choice_depth" value="tie" required checked', html)
     assert re.search(r'name="choice_clarity" value="A" required checked', html)
@@ -147,7 +148,7 @@ def test_undo_after_the_reveal_touches_the_final_choices_only(browser: Client, e
     comparison = make_judged_comparison(evaluation)
     post_first_choices(browser, comparison)
     browser.post(review_url("review_confirm", comparison), {**build_choices("tie"), "version": "1"})
-    html = browser.post(review_url("review_undo", comparison), {"version": "2"}, follow=True).content.decode()
+    html = html_of(browser.post(review_url("review_undo", comparison), {"version": "2"}, follow=True))
     assert 'data-stage="confirm"' in html
     assert re.search(r'name="choice_depth" value="tie" required checked', html)
     assert Review.objects.get().verdicts.filter(stage=Stage.FIRST).count() == len(SIX_ASPECT_KEYS)

@@ -13,7 +13,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.calibration import create_calibration
-from tests.factories.evaluations import make_comparison, make_evaluation, make_user
+from tests.factories.evaluations import make_comparison, make_user
 from tests.factories.review_page import review_url
 from tests.factories.verdicts import SIX_ASPECT_KEYS, make_imported_votes
 
@@ -23,14 +23,9 @@ SAVED = {"version": "0", "active_ms": "0", "then": "ahead", **{f"choice_{key}": 
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
-
-
-@pytest.fixture
-def browser(person: User) -> Client:
+def browser(reviewer: User) -> Client:
     client = Client(headers={"HX-Request": "true"})
-    client.force_login(person)
+    client.force_login(reviewer)
     return client
 
 
@@ -117,8 +112,8 @@ def test_what_was_entered_on_another_persons_page_is_not_stored_as_mine(
     assert not Review.objects.exists()
 
 
-def test_what_was_entered_on_my_own_page_is_stored(browser: Client, evaluation: Evaluation, person: User) -> None:
+def test_what_was_entered_on_my_own_page_is_stored(browser: Client, evaluation: Evaluation, reviewer: User) -> None:
     comparison = make_comparison(evaluation)
-    answer = browser.post(review_url("review_save", comparison), SAVED, headers={"X-Person": str(person.pk)})
+    answer = browser.post(review_url("review_save", comparison), SAVED, headers={"X-Person": str(reviewer.pk)})
     assert answer.status_code == 204
     assert Review.objects.exists()

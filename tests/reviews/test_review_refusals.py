@@ -24,8 +24,9 @@ from tests.factories.review_page import (
     review_url,
 )
 from tests.factories.verdicts import SIX_ASPECT_KEYS
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("judge_shown"), pytest.mark.any_database]
 
 
 def versions(html: str) -> dict[str, tuple[str, str]]:
@@ -38,7 +39,7 @@ def versions(html: str) -> dict[str, tuple[str, str]]:
 def test_a_missing_choice_is_named_and_the_others_stay_in_their_fields(browser: Client, evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation)
     response = browser.post(review_url("review_save", comparison), {**build_choices("B", depth=""), "note": "So far"})
-    html = response.content.decode()
+    html = html_of(response)
     assert response.status_code == 422
     assert "Choose for Depth too" in html
     assert html.count(" checked") == 5
@@ -52,7 +53,7 @@ def test_what_no_page_of_ours_sends_is_refused_in_words(
 ) -> None:
     response = browser.post(review_url("review_save", make_comparison(evaluation)), {**build_choices(), **field})
     assert response.status_code == 422
-    assert "Nothing was stored" in response.content.decode()
+    assert "Nothing was stored" in html_of(response)
     assert not Review.objects.exists()
 
 
@@ -60,7 +61,7 @@ def test_a_second_tab_is_told_what_is_stored_and_what_is_not(browser: Client, ev
     comparison = make_judged_comparison(evaluation)
     post_first_choices(browser, comparison)
     response = browser.post(review_url("review_save", comparison), build_choices("B"))
-    html = response.content.decode()
+    html = html_of(response)
     assert response.status_code == 422
     assert "those are shown" in html.lower()
     assert versions(html)["Helpfulness"] == ("A", "B ≠not stored")
@@ -81,7 +82,7 @@ def test_what_was_entered_in_a_second_tab_can_be_stored_as_final_choices(
 ) -> None:
     comparison = make_judged_comparison(evaluation)
     post_first_choices(browser, comparison)
-    html = browser.post(review_url("review_save", comparison), {**build_choices("B"), "note": "Mine"}).content.decode()
+    html = html_of(browser.post(review_url("review_save", comparison), {**build_choices("B"), "note": "Mine"}))
     assert "Store what you entered as your final choices" in html
     browser.post(review_url("review_confirm", comparison), read_hidden_fields(html, "apply"))
     review = Review.objects.get()
@@ -94,12 +95,12 @@ def test_what_was_entered_after_the_review_was_finished_comes_back_to_the_fields
 ) -> None:
     comparison = make_comparison(evaluation)
     post_first_choices(browser, comparison)
-    html = browser.post(review_url("review_save", comparison), build_choices("tie")).content.decode()
+    html = html_of(browser.post(review_url("review_save", comparison), build_choices("tie")))
     assert versions(html)["Depth"] == ("A", "Tie ≠not stored")
     assert "Take the stored ones back and enter yours" in html
-    reopened = browser.post(
-        review_url("review_undo", comparison), read_hidden_fields(html, "apply"), follow=True
-    ).content.decode()
+    reopened = html_of(
+        browser.post(review_url("review_undo", comparison), read_hidden_fields(html, "apply"), follow=True)
+    )
     assert 'data-stage="choose"' in reopened
     assert reopened.count('value="tie" required checked') == len(SIX_ASPECT_KEYS)
 
@@ -109,7 +110,7 @@ def test_after_a_skip_in_another_tab_what_was_entered_stays_in_its_fields(
 ) -> None:
     comparison = make_comparison(evaluation)
     browser.post(review_url("review_skip", comparison), {"version": "0"})
-    html = browser.post(review_url("review_save", comparison), build_choices("B")).content.decode()
+    html = html_of(browser.post(review_url("review_save", comparison), build_choices("B")))
     assert "changed elsewhere" in html
     assert html.count('value="B" required checked') == len(SIX_ASPECT_KEYS)
     assert read_hidden_fields(html, "choices")["version"] == "1"
@@ -139,7 +140,7 @@ def test_answers_to_an_older_wording_are_not_stored_as_answers_to_the_new(
     fields = {**page_fields(browser, comparison), "active_ms": "1200"}
     asks_otherwise(evaluation)
     answer = browser.post(review_url("review_save", comparison), {**build_choices("B"), **fields, "note": "So far"})
-    html = answer.content.decode()
+    html = html_of(answer)
     assert answer.status_code == 422
     assert "The rubric was changed while this page was open" in html
     assert html.count('value="B" required checked') == len(SIX_ASPECT_KEYS)
@@ -159,7 +160,7 @@ def test_no_other_step_is_taken_by_an_older_wording(step: str, browser: Client, 
     sent = {"version": "0", "number": "0", "rubric": fields["rubric"]}
     answer = browser.post(review_url(f"review_{step}", comparison), sent)
     assert answer.status_code == 422
-    assert "The rubric was changed while this page was open" in answer.content.decode()
+    assert "The rubric was changed while this page was open" in html_of(answer)
     assert not Review.objects.exists()
 
 
@@ -175,7 +176,7 @@ def test_final_words_by_an_older_wording_stay_in_view(browser: Client, evaluatio
         "note_depth": "Both are shallow",
         "reason_depth": "position",
     }
-    html = browser.post(review_url("review_confirm", comparison), sent).content.decode()
+    html = html_of(browser.post(review_url("review_confirm", comparison), sent))
     assert 'data-stage="choose"' in html
     assert versions(html)["Depth, note"] == ("–", "Both are shallow ≠not stored")
     assert 'form="apply"' not in html
@@ -210,8 +211,8 @@ def test_where_nothing_can_be_reviewed_any_more_a_step_is_refused_in_words(
     for headers, words in (({}, "Nothing can be reviewed here now"), (HTMX, '{"message": ')):
         answer = browser.post(review_url(f"review_{step}", comparison), build_choices(), headers=headers)
         assert answer.status_code == 422
-        assert words in answer.content.decode()
-        assert "Nothing was stored." in answer.content.decode()
+        assert words in html_of(answer)
+        assert "Nothing was stored." in html_of(answer)
     assert not Review.objects.exists()
 
 
@@ -239,8 +240,8 @@ def test_a_note_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Clie
     post_first_choices(browser, comparison)
     answer = browser.post(review_url("review_save", comparison), {**build_choices(), "note": "Important"})
     assert answer.status_code == 422
-    assert versions(answer.content.decode())["Note"] == ("–", "Important ≠not stored")
-    browser.post(review_url("review_undo", comparison), read_hidden_fields(answer.content.decode(), "apply"))
+    assert versions(html_of(answer))["Note"] == ("–", "Important ≠not stored")
+    browser.post(review_url("review_undo", comparison), read_hidden_fields(html_of(answer), "apply"))
     assert "Important</textarea>" in get_review_page(browser, comparison)
 
 
@@ -253,7 +254,7 @@ def test_a_reason_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Cl
     answer = browser.post(
         review_url("review_confirm", comparison), {**final, "note_clarity": "Second", "reason_clarity": "position"}
     )
-    said = versions(answer.content.decode())
+    said = versions(html_of(answer))
     assert answer.status_code == 422
     assert said["Clarity, note"] == ("First", "Second ≠not stored")
     assert said["Clarity, reason"][0] == "–"
@@ -261,7 +262,9 @@ def test_a_reason_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Cl
 
 
 def test_a_refusal_names_the_aspect_as_the_page_does(browser: Client, evaluation: Evaluation) -> None:
-    html = browser.post(
-        review_url("review_save", make_comparison(evaluation)), {**build_choices(), "choice_helpfulness": "C"}
-    ).content.decode()
+    html = html_of(
+        browser.post(
+            review_url("review_save", make_comparison(evaluation)), {**build_choices(), "choice_helpfulness": "C"}
+        )
+    )
     assert "Nothing was stored: Helpfulness: Select a valid choice." in html

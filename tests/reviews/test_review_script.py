@@ -19,7 +19,7 @@ from tests.factories.review_page import (
     review_url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("judge_shown"), pytest.mark.any_database]
 
 
 def test_saving_swaps_the_panel_alone(browser: Client, evaluation: Evaluation) -> None:

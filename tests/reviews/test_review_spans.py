@@ -15,17 +15,12 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.reviews.services import get_or_create_review
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member
+from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.review_page import get_review_page, review_url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 def of_span(name: str, span: Span) -> str:
@@ -38,7 +33,7 @@ def mark(browser: Client, comparison: Comparison, quote: str, side: str = "a", *
 
 
 def test_marking_works_with_a_plain_form_and_begins_a_draft(
-    browser: Client, person: User, evaluation: Evaluation
+    browser: Client, reviewer: User, evaluation: Evaluation
 ) -> None:
     comparison = make_comparison(evaluation, response_a="same words", response_b="same words")
     answer = mark(browser, comparison, "same", follow=True)
@@ -50,9 +45,9 @@ def test_marking_works_with_a_plain_form_and_begins_a_draft(
     assert (review.state, review.version) == (ReviewState.DRAFT, 0)
 
 
-def test_the_side_is_the_one_that_the_person_sees(browser: Client, person: User, evaluation: Evaluation) -> None:
+def test_the_side_is_the_one_that_the_person_sees(browser: Client, reviewer: User, evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation, response_a="stored first", response_b="stored second")
-    swapped = get_order_shown(person, comparison) == ShownOrder.SWAPPED
+    swapped = get_order_shown(reviewer, comparison) == ShownOrder.SWAPPED
     mark(browser, comparison, "stored", side="b")
     assert Span.objects.get().response == (comparison.response_a if swapped else comparison.response_b)
 
@@ -107,10 +102,10 @@ def test_those_of_others_can_be_neither_seen_nor_touched(browser: Client, evalua
     assert span.comment == "Because of this."
 
 
-def test_they_stay_with_the_review_when_it_is_saved(browser: Client, person: User, evaluation: Evaluation) -> None:
+def test_they_stay_with_the_review_when_it_is_saved(browser: Client, reviewer: User, evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation, response_a="same words", response_b="same words")
     mark(browser, comparison, "same")
-    review = get_or_create_review(person, comparison)
+    review = get_or_create_review(reviewer, comparison)
     fields = {f"choice_{aspect.key}": "A" for aspect in review.rubric_version.spec().aspects}
     browser.post(review_url("review_save", comparison), {"version": "0", **fields})
     assert Span.objects.get().review == review

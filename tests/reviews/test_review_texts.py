@@ -6,15 +6,10 @@ from django.test import Client
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.reviews.texts import LONG_RESPONSE_CHARACTERS, count_shared_turns, is_long_response
-from tests.factories.evaluations import make_comparison, make_evaluation, make_user
+from tests.factories.evaluations import make_comparison
 from tests.factories.review_page import get_review_page
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user("me"))
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

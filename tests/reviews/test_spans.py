@@ -14,19 +14,14 @@ from evaluations.reviews.services import get_or_create_review
 from evaluations.reviews.spans import MAX_QUOTE_LENGTH, change_span, create_span, delete_span, get_own_spans
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 TEXT = "Paris is **the capital** of France.\n\nParis is large."
 
 
 @pytest.fixture
-def person() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def review(person: User) -> Review:
-    return get_or_create_review(person, make_comparison(make_evaluation(person), response_a=TEXT))
+def review(owner: User) -> Review:
+    return get_or_create_review(owner, make_comparison(make_evaluation(owner), response_a=TEXT))
 
 
 def marked(review: Review, quote: str, **how: Any) -> Span:
@@ -59,9 +54,9 @@ def test_of_several_places_the_one_nearest_to_where_it_was_selected_is_taken(rev
     assert marked(review, "Paris is", turn=0, start=30, end=38).start == 32
 
 
-def test_characters_outside_the_first_plane_are_one_each(person: User) -> None:
-    comparison = make_comparison(make_evaluation(person), response_a="👍👍 good")
-    span = marked(get_or_create_review(person, comparison), "good", turn=0, start=3, end=7)
+def test_characters_outside_the_first_plane_are_one_each(owner: User) -> None:
+    comparison = make_comparison(make_evaluation(owner), response_a="👍👍 good")
+    span = marked(get_or_create_review(owner, comparison), "good", turn=0, start=3, end=7)
     assert (span.start, span.quote) == (3, "good")
 
 
@@ -97,13 +92,13 @@ def test_a_response_of_another_comparison_is_refused(review: Review) -> None:
 
 
 def test_a_comment_can_be_changed_and_the_passage_removed_and_the_record_keeps_both(review: Review) -> None:
-    person = review.rater.user
-    assert person is not None
+    owner = review.rater.user
+    assert owner is not None
     span = marked(review, "Paris", comment="Why?")
-    change_span(span, "Because.", "depth", person)
+    change_span(span, "Because.", "depth", owner)
     span.refresh_from_db()
     assert (span.comment, span.aspect and span.aspect.key) == ("Because.", "depth")
-    delete_span(span, person)
+    delete_span(span, owner)
     assert not Span.objects.exists()
     events = Event.objects.filter(object_type="span").order_by("pk")
     assert [event.verb for event in events] == [
@@ -115,25 +110,25 @@ def test_a_comment_can_be_changed_and_the_passage_removed_and_the_record_keeps_b
     assert events[2].before["quote"] == "Paris"
 
 
-def test_everybody_finds_their_own_in_the_order_of_the_text(person: User, review: Review) -> None:
+def test_everybody_finds_their_own_in_the_order_of_the_text(owner: User, review: Review) -> None:
     other = get_or_create_review(make_user(), review.comparison)
     marked(review, "large")
     marked(review, "capital")
     marked(other, "France")
-    rater = find_rater_of_user(person, review.comparison.evaluation)
+    rater = find_rater_of_user(owner, review.comparison.evaluation)
     assert [span.quote for span in get_own_spans(review.comparison, rater)] == ["capital", "large"]
     assert get_own_spans(review.comparison, None) == []
 
 
-def test_a_comparison_that_nobody_marked_has_none(person: User) -> None:
-    comparison: Comparison = make_comparison(make_evaluation(person))
-    assert get_own_spans(comparison, find_rater_of_user(person, comparison.evaluation)) == []
+def test_a_comparison_that_nobody_marked_has_none(owner: User) -> None:
+    comparison: Comparison = make_comparison(make_evaluation(owner))
+    assert get_own_spans(comparison, find_rater_of_user(owner, comparison.evaluation)) == []
 
 
-def test_what_is_marked_in_both_responses_is_told_in_an_order_that_says_nothing_of_a_and_b(person: User) -> None:
+def test_what_is_marked_in_both_responses_is_told_in_an_order_that_says_nothing_of_a_and_b(owner: User) -> None:
     review = get_or_create_review(
-        person, make_comparison(make_evaluation(person), response_a="Not so.", response_b="Not at all.")
+        owner, make_comparison(make_evaluation(owner), response_a="Not so.", response_b="Not at all.")
     )
     second = marked(review, "Not", response=review.comparison.response_b)
     first = marked(review, "Not", response=review.comparison.response_a)
-    assert get_own_spans(review.comparison, find_rater_of_user(person, review.comparison.evaluation)) == [second, first]
+    assert get_own_spans(review.comparison, find_rater_of_user(owner, review.comparison.evaluation)) == [second, first]

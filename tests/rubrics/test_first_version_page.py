@@ -8,22 +8,10 @@ from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import RubricKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric, RubricVersion
-from evaluations.models.users import User
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.rubrics.test_next_version_page import Values, form_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -7,23 +7,10 @@ from django.urls import reverse
 from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric
-from evaluations.models.users import User
 from evaluations.rubrics.forms import BUILTIN_CHOICES
-from tests.factories.evaluations import make_evaluation, make_user
 from tests.rubrics.test_next_version_page import Values
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec
 from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS, SIX_ASPECT
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric, RubricVersion
-from evaluations.models.users import User
 from evaluations.rubrics.services import create_builtin_rubric
-from tests.factories.evaluations import make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_member
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 Values = dict[str, str]
 
@@ -62,17 +61,6 @@ def form_of(page: bytes) -> Values:
     reader = FormReader()
     reader.feed(page.decode())
     return reader.values
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
 
 
 @pytest.fixture

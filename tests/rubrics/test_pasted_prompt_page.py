@@ -11,26 +11,15 @@ from evaluations.judge_prompts.placeholders import FIELDS
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
-from evaluations.models.users import User
 from evaluations.rubrics.forms import PLACEHOLDER_CHOICES
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_llm_judge
+from tests.helpers.page_text import html_of
 from tests.rubrics.test_next_version_page import Values, form_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 PASTED = "Query: {question}\r\nOne: {answer_a}\r\nTwo: {answer_b}\r\nBe {tone}. Say [[A]] or [[B]]."
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
 
 
 @pytest.fixture
@@ -55,7 +44,7 @@ def test_every_field_can_be_chosen() -> None:
 
 def test_placeholders_are_guessed_and_unknown_ones_named_in_one_sentence(client: Client, address: str) -> None:
     answer = client.post(address, {"text": PASTED})
-    page = answer.content.decode()
+    page = html_of(answer)
     assert answer.status_code == 200
     assert "Nothing here tells what <code>{tone}</code> stands for" in page
     values = form_of(answer.content)
@@ -90,9 +79,7 @@ def test_an_unresolved_placeholder_is_refused_by_the_editor(client: Client, addr
         sent = {**editor, "name": "open", "placeholders": placeholders}
         answer = client.post(reverse("rubric_write", args=["study"]), sent)
         assert answer.status_code == 422
-        assert (
-            "{{ answer_a }}, {{ answer_b }}: map each placeholder to one of query, context" in answer.content.decode()
-        )
+        assert "{{ answer_a }}, {{ answer_b }}: map each placeholder to one of query, context" in html_of(answer)
     assert RubricVersion.objects.count() == before
 
 
@@ -103,7 +90,7 @@ def test_lines_of_the_page_round_a_prompt_are_shown_and_stay_until_they_are_remo
     client: Client, address: str
 ) -> None:
     first = client.post(address, {"text": PAGE})
-    page = first.content.decode()
+    page = html_of(first)
     assert "3 lines look like" in page
     assert [f"<del>{line}</del>" in page for line in ("Skip to content", "Copy", "Edit this page")] == [True] * 3
     values = form_of(first.content) | {"placeholder_3": "literal"}
@@ -111,7 +98,7 @@ def test_lines_of_the_page_round_a_prompt_are_shown_and_stay_until_they_are_remo
     assert kept["instructions"] == PAGE
     second = client.post(address, values | {"clean": "1"})
     assert second.status_code == 200
-    assert "look like" not in second.content.decode()
+    assert "look like" not in html_of(second)
     values = form_of(second.content)
     assert values["placeholder_3"] == "literal"  # what was chosen before stays
     assert form_of(client.post(address, values).content)["instructions"] == PASTED
@@ -123,7 +110,7 @@ def test_a_page_of_nothing_else_leaves_nothing_to_paste(client: Client, address:
 
 
 def test_the_prompts_of_python_code_need_no_cleaning(client: Client, address: str) -> None:
-    page = client.post(address, {"text": f'Skip to content\nMY_PROMPT = """{PASTED}"""\nCopy'}).content.decode()
+    page = html_of(client.post(address, {"text": f'Skip to content\nMY_PROMPT = """{PASTED}"""\nCopy'}))
     assert "look like" not in page
 
 
@@ -133,23 +120,23 @@ def test_a_prompt_without_a_place_for_what_the_data_has_is_warned_of_on_every_pa
     make_comparison(evaluation, context="Light.")
     words = "The prompt has no placeholder for the context."
     first = client.post(address, {"text": PASTED})
-    assert words in first.content.decode()
+    assert words in html_of(first)
     values = form_of(first.content) | {"placeholder_3": "literal"}
     second = client.post(address, values)
-    assert words in second.content.decode()
+    assert words in html_of(second)
     written = client.post(
         reverse("rubric_write", args=["study"]), form_of(second.content) | {"name": "mine"}, follow=True
     )
-    assert words in written.content.decode()
+    assert words in html_of(written)
     without = values | {"placeholder_3": "context"}
-    assert words not in client.post(address, without).content.decode()
+    assert words not in html_of(client.post(address, without))
 
 
 def test_what_is_not_said_is_asked_again(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": PASTED}).content)
     answer = client.post(address, values)
     assert answer.status_code == 422
-    assert "Say what {tone} stands for." in answer.content.decode()
+    assert "Say what {tone} stands for." in html_of(answer)
 
 
 def test_a_literal_stays_and_the_editor_is_filled_in_with_everything(client: Client, address: str) -> None:
@@ -175,13 +162,13 @@ def test_what_a_person_says_of_the_placeholders_decides_the_kind(client: Client,
 
 def test_a_place_that_is_missing_is_said_above_the_editor(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": "Only {response_a}"}).content)
-    page = client.post(address, values).content.decode()
+    page = html_of(client.post(address, values))
     assert "has no place for response_b" in page[: page.index('id="id_instructions"')]
 
 
 def test_a_text_without_placeholders_becomes_instructions(client: Client, address: str) -> None:
     answer = client.post(address, {"text": "Be fair."})
-    assert "names no placeholder" in answer.content.decode()
+    assert "names no placeholder" in html_of(answer)
     editor = form_of(client.post(address, form_of(answer.content)).content)
     assert (editor["instructions"], editor["placeholders"], editor["kind"]) == ("Be fair.", "", "pairwise")
 
@@ -195,7 +182,7 @@ def test_a_text_that_cannot_be_taken_comes_back_with_the_reason(
 ) -> None:
     answer = client.post(address, {"text": text})
     assert answer.status_code == 422
-    assert words in answer.content.decode()
+    assert words in html_of(answer)
 
 
 # ---- the documents that the product was asked for, as they are
@@ -211,12 +198,12 @@ def pasted(client: Client, address: str, text: str, **chosen: str) -> Values:
 def judge_of(client: Client, evaluation: Evaluation, editor: Values) -> Judge:
     """The rubric is written as the editor stands, a judge is made of it, and its page shows what it is sent."""
     answer = client.post(reverse("rubric_write", args=["study"]), editor | {"name": "pasted"})
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, html_of(answer)
     make_comparison(evaluation, query="Why is the sky blue?", response_a="Rayleigh.", response_b="The sea.")
     judge = make_llm_judge(
         evaluation, "http://127.0.0.1:9/v1", version=RubricVersion.objects.get(rubric__name="pasted")
     )
-    page = client.get(reverse("judge", args=["study", judge.pk])).content.decode()
+    page = html_of(client.get(reverse("judge", args=["study", judge.pk])))
     assert "Why is the sky blue?" in page
     assert "Rayleigh." in page
     return judge
@@ -252,7 +239,7 @@ def test_each_prompt_of_the_notes_becomes_a_judge(
     client: Client, evaluation: Evaluation, address: str, seeds: Path, place: str, kind: str, answer: str
 ) -> None:
     (path,) = seeds.glob("004_*")
-    first = client.post(address, {"text": path.read_text()}).content.decode()
+    first = html_of(client.post(address, {"text": path.read_text()}))
     assert "This document holds 2 prompts" in first
     judge = judge_of(client, evaluation, pasted(client, address, path.read_text(), prompt=place))
     assert judge.rubric_version is not None

@@ -13,22 +13,10 @@ from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import Rubric
-from evaluations.models.users import User
 from evaluations.rubrics.services import add_rubric, create_builtin_rubric, create_next_version
 from tests.factories.evaluations import make_evaluation, make_user
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from judgeweb.settings import made_once, networks, ollama_url, read_env_file, si
 from tests.helpers import running_product
 from tests.helpers.running_product import environment_for
 
+pytestmark = pytest.mark.any_database
+
 ROOT = running_product.ROOT
 # Only while developing or testing, and for other people's programs.
 NOT_OURS = {"OPENAI_API_KEY"}

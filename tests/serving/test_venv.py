@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.running_product import ROOT
 
+pytestmark = pytest.mark.any_database
+
 TOOLS = ("sh", "uname", "cat", "cmp", "rm", "mkdir", "touch")
 
 

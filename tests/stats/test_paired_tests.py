@@ -10,6 +10,8 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from evaluations.stats.coding import IntArray
 from evaluations.stats.judge_comparison import FLIPS, ONE_BY_ONE, mcnemar_p, sign_flip_p
 
+pytestmark = pytest.mark.any_database
+
 counts = st.integers(0, 400)
 
 

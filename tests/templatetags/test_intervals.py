@@ -7,13 +7,14 @@ from django.template import engines
 
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.intervals import scale
+from tests.helpers.page_text import laid_out
 
 PEOPLE = Estimate(0.75, 40).within(0.5, 1.0, "by cluster")
 JUDGE = Estimate(0.25, 40)
 
 
 def rendered(template: str, **context: object) -> str:
-    return engines["django"].from_string("{% load intervals %}" + template).render(context)
+    return laid_out(engines["django"].from_string("{% load intervals %}" + template).render(context))
 
 
 def cell(scale_of: str = "0 1", **numbers: Estimate | None) -> str:

@@ -7,13 +7,14 @@ from django.template import engines
 
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.remarks import Remarks, letter
+from tests.helpers.page_text import laid_out
 
 HALF = Estimate(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
 
 
 def rendered(template: str, **context: object) -> str:
     head = "{% load report %}{% notes as reasons %}"
-    return engines["django"].from_string(head + template).render(context)
+    return laid_out(engines["django"].from_string(head + template).render(context))
 
 
 def words(html: str) -> str:
@@ -85,3 +86,15 @@ def test_counts_of_one_reason_are_gathered_each_in_its_own_place() -> None:
 
 def test_letters_go_on_after_z_as_in_a_list() -> None:
     assert [letter(place) for place in (0, 25, 26, 27, 51, 52)] == ["a", "z", "aa", "ab", "az", "ba"]
+
+
+def test_a_rule_written_over_several_lines_of_a_template_stands_in_one_before_the_notes() -> None:
+    below = rendered(
+        """{% figure number "percent" reasons as shown %}{% table_notes %}
+             A tie counts
+             as half a win.
+           {% endtable_notes %}""",
+        number=HALF,
+    )
+    assert words(below).startswith("A tie counts as half a win. In brackets: pointwise 95% CIs, t over 1,040 clusters.")
+    assert "A tie counts as half a win." in below

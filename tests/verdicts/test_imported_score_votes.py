@@ -17,18 +17,15 @@ from evaluations.reports.cells.selectors import find_comparisons_in_cell
 from evaluations.reports.selectors import build_report
 from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.full_report import Report
-from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
+@pytest.fixture(autouse=True)
+def four_comparisons(evaluation: Evaluation) -> None:
     """Comparisons of alpha and beta on q1 to q4."""
-    made = make_evaluation(slug="study")
-    import_rows(made, *(comparison_row(f"q{number}") for number in range(1, 5)))
-    return made
+    import_rows(evaluation, *(comparison_row(f"q{number}") for number in range(1, 5)))
 
 
 def report(evaluation: Evaluation, **rules: Any) -> Report:

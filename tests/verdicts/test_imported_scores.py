@@ -24,25 +24,23 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, Rubric, RubricVersion
 from evaluations.reviews.sheet import get_judge_answer
 from evaluations.verdicts.judge_verdicts import load_judge_choices
-from evaluations.verdicts.label_counts import count_import_labels
 from evaluations.verdicts.labels import decide_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
 from evaluations.verdicts.vote_counts import count_votes
 from evaluations.verdicts.vote_table import ScoredSides, build_vote_table
 from evaluations.visibility import find_judged_by_others
-from tests.factories.evaluations import make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_member, make_user
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
+from tests.helpers.job_work import work_all
 
 pytestmark = pytest.mark.django_db
 LOSS = {"rater": "loss", "rater_kind": "judge"}
 
 
-@pytest.fixture
-def evaluation() -> Evaluation:
+@pytest.fixture(autouse=True)
+def two_comparisons(evaluation: Evaluation) -> None:
     """Comparisons of alpha and beta on q1 and q2."""
-    made = make_evaluation()
-    import_rows(made, comparison_row("q1"), comparison_row("q2"))
-    return made
+    import_rows(evaluation, comparison_row("q1"), comparison_row("q2"))
 
 
 def one(key: str = "q1") -> Comparison:
@@ -54,7 +52,7 @@ def scored(a: float, b: float, key: str = "q1", **columns: Any) -> list[dict[str
 
 
 def counted(importing: Import) -> None:
-    count_import_labels(importing)
+    work_all("count_labels")
 
 
 def judge_rater() -> Rater:

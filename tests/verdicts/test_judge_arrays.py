@@ -10,17 +10,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evaluations.models.column_arrays import ComparisonIndex
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.verdicts import judge_arrays
-from evaluations.verdicts.judge_arrays import JudgeArrays, read_judge_arrays
-from tests.factories.evaluations import make_comparison, make_evaluation
+from evaluations.verdicts.judge_arrays import ComparisonPositions, JudgeArrays, read_judge_arrays
+from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import ALL_A, ALL_B, make_judge_verdicts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 LONG_AGO = timezone.now() - timedelta(hours=1)
 
@@ -29,12 +28,7 @@ LONG_AGO = timezone.now() - timedelta(hours=1)
 def keeps(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder of the test's own, however few comparisons there are."""
     settings.CACHE_DIR = tmp_path
-    monkeypatch.setattr(judge_arrays, "MAX_LOOKED_UP", 0)
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
+    monkeypatch.setattr(judge_arrays, "MAX_LOOKUPS", 0)
 
 
 @pytest.fixture
@@ -53,7 +47,7 @@ def said_at(rater: Rater, moment: Any) -> Rater:
 
 def read(judge: Rater) -> tuple[JudgeArrays, bool]:
     """What it said, and whether its ballots were read from the database."""
-    places = ComparisonIndex(np.array(sorted(Comparison.objects.values_list("pk", flat=True))))
+    places = ComparisonPositions(np.array(sorted(Comparison.objects.values_list("pk", flat=True))))
     with CaptureQueriesContext(connection) as queries:
         found = read_judge_arrays([Rater.objects.get(pk=judge.pk)], places)[judge.pk]
     return found, any('SELECT "evaluations_ballot"."comparison_id"' in query["sql"] for query in queries)

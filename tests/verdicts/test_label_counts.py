@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from pytest_django import DjangoAssertNumQueries
 
-from evaluations import tasks
 from evaluations.disagreements.services import resolve_aspect, withdraw_resolution
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.jobs import JobState
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
@@ -37,14 +37,10 @@ from evaluations.models.verdicts import Adjudication, Label, Review, Verdict
 from evaluations.reviews.answers import Answers, ScorePair
 from evaluations.reviews.services import reopen_for_judge, save_final_choices, save_first_choices, undo_last_step
 from evaluations.rubrics.services import add_rubric
-from evaluations.tasks import store_import, sweep
-from evaluations.verdicts import label_counts
-from evaluations.verdicts.label_counts import (
-    compute_label_rows,
-    count_import_labels,
-    find_uncounted_imports,
-    update_labels,
-)
+from evaluations.tasks import sweep
+from evaluations.verdicts import label_updates
+from evaluations.verdicts.label_counts import compute_label_rows, update_labels
+from evaluations.verdicts.label_updates import are_votes_left, recount_labels_later
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, verdict_row
 from tests.factories.verdicts import (
@@ -58,6 +54,7 @@ from tests.factories.verdicts import (
     make_review,
     make_scored_review,
 )
+from tests.helpers.job_work import job_about, kill_worker_at, work_all, work_once
 
 pytestmark = pytest.mark.django_db
 
@@ -71,11 +68,6 @@ def kept() -> dict[tuple[int, int], tuple[str, str, int, bool]]:
 
 def label_of(one: Comparison, aspect: str = "clarity") -> tuple[str, str, int, bool] | None:
     return kept().get((one.pk, get_or_make_aspect(one.evaluation, aspect).pk))
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 # ---- by hand ----------------------------------------------------------------------------------
@@ -295,7 +287,7 @@ class Story:
     def bring(self, one: Comparison, user: User, choice: Choice) -> None:
         importing = self.file(one, user, choice)
         continue_storing(importing)
-        store_import(importing.pk)
+        work_all("count_labels")
 
     def cancel(self, one: Comparison, user: User, choice: Choice) -> None:
         """Stored, but cancelled before its last step."""
@@ -304,7 +296,7 @@ class Story:
         assert Verdict.all_rows.filter(source_import=importing).exists()
         discard_import(importing, user=None)
         clean_up_import(importing)
-        store_import(importing.pk)
+        work_all("count_labels")
 
     def file(self, one: Comparison, user: User, choice: Choice) -> Import:
         self.files += 1
@@ -401,48 +393,47 @@ def bring_votes(evaluation: Evaluation, comparisons: int) -> Import:
 def test_the_votes_of_an_import_are_counted_in_pieces_where_the_last_one_stopped(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(label_counts, "get_comparisons_per_batch", lambda _: 2)
+    monkeypatch.setattr(label_updates, "get_comparisons_per_batch", lambda _: 2)
     importing = bring_votes(evaluation, 5)
     assert kept() == {}
-    assert count_import_labels(importing, seconds=0)
+    assert work_once("count_labels", importing.pk, seconds=0)
     assert len(kept()) == 2
-    assert count_import_labels(Import.objects.get(pk=importing.pk), seconds=0)
-    assert not count_import_labels(Import.objects.get(pk=importing.pk), seconds=0)
+    kill_worker_at("count_labels", importing.pk)
+    assert are_votes_left(evaluation)
+    assert work_once("count_labels", importing.pk, seconds=0)
+    assert not work_once("count_labels", importing.pk, seconds=0)
     assert kept() == counted_by_hand(evaluation)
-    importing.refresh_from_db()
-    assert importing.tallied
+    assert job_about("count_labels", importing.pk).state == JobState.DONE
 
 
-def test_the_sweep_goes_on_with_what_was_left_off_and_leaves_alone_what_is_worked_at(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+def test_the_sweep_tells_workers_of_votes_that_are_not_counted(
+    evaluation: Evaluation, job_messages: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
-    comparisons, votes = (
+    imports = (
         import_rows(evaluation, comparison_row("q1")),
         import_rows(evaluation, verdict_row("q1", aspect="clarity")),
     )
-    assert find_uncounted_imports() == []
-    Import.objects.update(seen_at="2020-01-01T00:00Z")
-    nudged: list[int] = []
-    monkeypatch.setattr(tasks, "send_task", lambda task, *ids, **_: nudged.extend(ids))
-    sweep()
-    assert nudged == [comparisons.pk, votes.pk]
-    for pk in list(nudged):  # what these nudge in their turn is not the sweep's
-        store_import(pk)
+    with django_capture_on_commit_callbacks(execute=True):
+        sweep()
+    assert {job_about("count_labels", one.pk).pk for one in imports} <= set(job_messages)
+    work_all("count_labels")
     assert label_of(Comparison.objects.get()) == ("A", "single", 1, True)
-    assert find_uncounted_imports() == []
+    assert not are_votes_left(evaluation)
 
 
 def test_an_import_that_is_not_done_leaves_no_label(evaluation: Evaluation) -> None:
     one = make_comparison(evaluation)
     make_imported_votes(one, "ann", {"clarity": B})
     for state in (ImportState.STORING, ImportState.FAILED, ImportState.CANCELLED):
+        Import.objects.update(state=ImportState.DONE)
+        recount_labels_later([Import.objects.get().pk])
         Import.objects.update(state=state)
-        assert not count_import_labels(Import.objects.get())
+        work_all("count_labels")
     assert kept() == {}
 
 
 def test_gold_that_was_imported_makes_no_label(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row("q1"))
-    importing = import_rows(evaluation, verdict_row("q1", aspect="clarity", rater_kind="gold"))
-    assert not count_import_labels(importing)
+    import_rows(evaluation, verdict_row("q1", aspect="clarity", rater_kind="gold"))
+    work_all("count_labels")
     assert kept() == {}

@@ -2,28 +2,25 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from evaluations.comparisons.services import ManualComparison, add_comparison
+from evaluations.domain.jobs import JobState
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.verdicts import Label, Score
-from evaluations.verdicts import label_counts
-from evaluations.verdicts.label_counts import count_import_labels, find_uncounted_imports
-from evaluations.verdicts.recounts import find_imports_of_scores, schedule_recount
-from tests.factories.evaluations import make_evaluation
+from evaluations.verdicts import label_updates
+from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.label_updates import are_votes_left, find_score_imports, recount_labels_later
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
+from tests.helpers.job_work import job_about, work_all, work_once
 
 pytestmark = pytest.mark.django_db
 NAMES = ("alpha", "beta", "gamma")
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 def responses(*keys: str, names: tuple[str, ...] = NAMES) -> list[dict[str, Any]]:
@@ -32,8 +29,7 @@ def responses(*keys: str, names: tuple[str, ...] = NAMES) -> list[dict[str, Any]
 
 def settled(importing: Import) -> None:
     """Count what came with it, and whatever it made count anew, as a worker does."""
-    for pk in (importing.pk, *find_uncounted_imports()):
-        count_import_labels(Import.objects.get(pk=pk))
+    work_all("count_labels")
 
 
 def labels() -> dict[tuple[str, str, str], tuple[str, str, int]]:
@@ -78,8 +74,7 @@ def test_a_comparison_that_is_written_by_hand_is_labelled_too(evaluation: Evalua
     settled(import_rows(evaluation, score_row(candidate="alpha", value=1), score_row(candidate="beta", value=2)))
     add_comparison(evaluation, ManualComparison("q1", "alpha", "alpha", "beta", "beta"), user=None)
     assert Comparison.objects.count() == 3
-    for pk in find_uncounted_imports(evaluation):
-        count_import_labels(Import.objects.get(pk=pk))
+    work_all("count_labels")
     assert labels() == {("alpha", "beta", "overall"): ("B", "single", 1)}
 
 
@@ -98,18 +93,18 @@ def test_a_recount_that_is_called_for_while_another_goes_on_is_not_lost(
 ) -> None:
     import_rows(evaluation, comparison_row())
     importing = import_rows(evaluation, score_row(candidate="alpha", value=1), score_row(candidate="beta", value=3))
-    done = label_counts.mark_import_counted
+    done = update_labels
 
-    def called_for_meanwhile(*args: Any) -> bool:
-        schedule_recount(find_imports_of_scores(Score.objects.all()))
-        return done(*args)
+    def called_for_meanwhile(ids: Sequence[int]) -> None:
+        done(ids)
+        recount_labels_later(find_score_imports(Score.objects.all()))
 
-    monkeypatch.setattr(label_counts, "mark_import_counted", called_for_meanwhile)
-    assert count_import_labels(importing)
-    assert importing.pk in find_uncounted_imports()
+    monkeypatch.setattr(label_updates, "update_labels", called_for_meanwhile)
+    assert not work_once("count_labels", importing.pk)
+    assert are_votes_left(evaluation)
     monkeypatch.undo()
-    assert not count_import_labels(importing)
-    assert importing.pk not in find_uncounted_imports()
+    assert not work_once("count_labels", importing.pk)
+    assert job_about("count_labels", importing.pk).state == JobState.DONE
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -14,7 +14,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.runs import Run
 from evaluations.verdicts.labels import DecidedLabel, decide_labels
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
+from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import (
     get_or_make_aspect,
     make_imported_votes,
@@ -28,11 +28,6 @@ from tests.factories.verdicts import (
 pytestmark = pytest.mark.django_db
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from evaluations.models.runs import Run
 from evaluations.reports.cells.selectors import find_comparisons_in_cell
 from evaluations.reports.selectors import build_report
 from evaluations.stats.judge_report import JudgeReport
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_response
+from tests.factories.evaluations import make_comparison, make_human, make_response
 from tests.factories.verdicts import (
     make_imported_votes,
     make_judge_score,
@@ -27,11 +27,6 @@ from tests.factories.verdicts import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def judges(evaluation: Evaluation, rules: ReportRules | None = None, aspect: str = "overall") -> dict[str, JudgeReport]:

@@ -26,8 +26,9 @@ from evaluations.rubrics.services import create_next_version
 from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
 from evaluations.verdicts.vote_table import build_vote_table
-from evaluations.verdicts.votes import count_human_votes
+from evaluations.verdicts.votes import count_votes
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human
+from tests.factories.imports import import_rows
 from tests.factories.verdicts import (
     get_or_make_aspect,
     get_or_make_run,
@@ -45,11 +46,6 @@ pytestmark = pytest.mark.django_db
 
 A, B, TIE = Choice.A, Choice.B, Choice.TIE
 FACTUALITY = "factuality"
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(slug="study")
 
 
 def without(evaluation: Evaluation, key: str) -> None:
@@ -95,7 +91,7 @@ def every_door(evaluation: Evaluation, aspect: str) -> dict[str, Any]:
     choices = found.human_human.majority_choices.choices
     return {
         "label": [label.choice] * label.votes,
-        "votes": list(count_human_votes([comparison.pk])[comparison.pk, about.pk].elements()),  # type: ignore[attr-defined]
+        "votes": list(count_votes([comparison.pk])[comparison.pk, about.pk].elements()),  # type: ignore[attr-defined]
         "discussion": [
             voice.said.choice
             for voice in get_reviewer_choices(comparison)[about]
@@ -244,3 +240,20 @@ def another_version_of(evaluation: Evaluation, version: Any) -> Any:
     spec = version.spec()
     changed = tuple(replace(one, definition=f"{one.definition} again") for one in spec.aspects)
     return create_next_version(version.rubric, replace(spec, aspects=changed), user=None)
+
+
+def test_a_blind_vote_stays_beside_that_of_a_review_which_saw_the_judge(evaluation: Evaluation) -> None:
+    """Statistics are about the blind one, the label about the newer. Read again, both are samples of one reviewer."""
+    ann, comparison = make_human(evaluation, "ann"), make_comparison(evaluation, key="q1")
+    make_review(ann, comparison, {FACTUALITY: A})
+    make_next_rubric_version(evaluation)
+    make_review(ann, Comparison.objects.get(), {FACTUALITY: B}, blind=False, judge_first=True)
+    content, excluded = exported(evaluation, "verdicts", "")
+    rows = [json.loads(line) for line in content.splitlines()]
+    told = [(row["sample"], row["choice"], row["final_choice"], row["blind"]) for row in rows]
+    assert (told, excluded) == ([(0, "B", "B", False), (1, "A", "A", True)], {})
+    votes = get_full_report(evaluation, ReportRules()).aspects[FACTUALITY].human_votes
+    assert (votes.blind, votes.saw_judge_first) == (1, 1)
+    other = make_evaluation(slug="other")
+    make_comparison(other, key="q1")
+    assert import_rows(other, *rows).rows_stored == len(rows)

@@ -18,11 +18,13 @@ from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
+from evaluations.models.users import User
 from tests.factories.evaluations import make_member, make_user
 from tests.factories.full_evaluation import FullEvaluation, every_row, make_full_evaluation
 from tests.factories.verdicts import make_review
+from tests.helpers.browser_client import sign_in_client
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health", "api_openapi"}
 FOR_EVERYONE_SIGNED_IN = {
@@ -122,12 +124,6 @@ def marked() -> FullEvaluation:
     return make_full_evaluation(NUMBER)
 
 
-@pytest.fixture
-def stranger(client: Client) -> Client:
-    client.force_login(make_user("stranger"))
-    return client
-
-
 # ---- that the walk goes where it says
 
 
@@ -172,15 +168,16 @@ def test_who_is_not_signed_in_is_asked_to(client: Client, marked: FullEvaluation
 # ---- signed in, but no part of it
 
 
-def test_a_stranger_cannot_tell_that_an_evaluation_exists(stranger: Client, marked: FullEvaluation) -> None:
+def test_a_stranger_cannot_tell_that_an_evaluation_exists(stranger: User, marked: FullEvaluation) -> None:
     """404 and word for word what an address says that belongs to no evaluation; 405 where the method is none."""
+    client = sign_in_client(stranger)
     before = list(every_row())
     wrong: list[tuple[object, ...]] = []
     for door in INTO_AN_EVALUATION:
         answers = []
         for method in METHODS:
-            real = ask(stranger, method, door.address(marked.evaluation.slug))
-            unreal = ask(stranger, method, door.address("no-such-evaluation"))
+            real = ask(client, method, door.address(marked.evaluation.slug))
+            unreal = ask(client, method, door.address("no-such-evaluation"))
             answers.append(real.status_code)
             if body(real) != body(unreal):
                 wrong.append((method, door.name, "differs from an address that is none"))
@@ -190,11 +187,11 @@ def test_a_stranger_cannot_tell_that_an_evaluation_exists(stranger: Client, mark
     assert list(every_row()) == before
 
 
-def test_pages_of_the_site_tell_a_stranger_nothing(stranger: Client, marked: FullEvaluation) -> None:
-    wrong = []
+def test_pages_of_the_site_tell_a_stranger_nothing(stranger: User, marked: FullEvaluation) -> None:
+    client, wrong = sign_in_client(stranger), []
     for door in OF_THE_SITE:
         for method in METHODS:
-            answer = ask(stranger, method, door.address())
+            answer = ask(client, method, door.address())
             closed = answer.status_code in (404, 405)
             if found(marked.outside, answer) or (door.name in FOR_ADMINISTRATORS and not closed):
                 wrong.append((method, door.name, answer.status_code))

@@ -10,6 +10,7 @@ from django.test import Client
 
 ROOT = Path(settings.BASE_DIR) / "templates"
 TEMPLATES = sorted(ROOT.rglob("*.html"))
+LONGEST_LINE = 160
 FORBIDDEN = {
     "a style attribute": r"<[^>]*\sstyle\s*=",
     "a style element": r"<style\b",
@@ -32,6 +33,11 @@ def test_a_template_holds_nothing_that_the_policy_forbids(path: Path) -> None:
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_template_can_be_read(path: Path) -> None:
     engines["django"].get_template(str(path.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_template_can_be_read_without_scrolling_sideways(path: Path) -> None:
+    assert [line for line in path.read_text().splitlines() if len(line) > LONGEST_LINE] == []
 
 
 def test_each_forbidden_thing_would_be_found() -> None:

@@ -11,7 +11,7 @@ from evaluations.webhooks.messages import create_due_messages
 from tests.factories.evaluations import make_member
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 HOOKS = "/evaluations/study/webhooks"
 NEW = {"url": "https://example.org/hook", "kinds": ["run.finished", "disagreement.opened"]}

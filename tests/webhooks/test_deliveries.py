@@ -16,8 +16,12 @@ from evaluations.domain.events import DeliveryState
 from evaluations.domain.judges import RunState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, SelectionMethod
 from evaluations.domain.roles import Role
+from evaluations.jobs.claims import claim_job
+from evaluations.jobs.runner import work_claimed
+from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.judges.runs.run_states import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.jobs import Job
 from evaluations.models.queues import Round
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Review
@@ -26,7 +30,7 @@ from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage
 from evaluations.reviews.queues.services import create_queue
 from evaluations.reviews.services import save_first_choices
 from evaluations.webhooks import deliveries, messages
-from evaluations.webhooks.deliveries import claim_delivery, delete_old_deliveries, send_due_deliveries
+from evaluations.webhooks.deliveries import build_due_condition, delete_old_deliveries, enqueue_due_deliveries
 from evaluations.webhooks.messages import create_due_messages
 from evaluations.webhooks.services import (
     create_webhook,
@@ -38,14 +42,10 @@ from evaluations.webhooks.services import (
 )
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.verdicts import ALL_A, ALL_TIE, make_judge_rater
+from tests.helpers.job_work import job_about, work_all, work_once
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = ["run.finished", "run.stopped", "round.reviewed", "disagreement.opened"]
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
 
 
 @pytest.fixture
@@ -69,6 +69,12 @@ class Receiver:
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Receiver:
     return Receiver(monkeypatch)
+
+
+def deliver_due() -> None:
+    """As a worker does with what the sweep finds due."""
+    enqueue_due_deliveries()
+    work_all("deliver")
 
 
 def bodies() -> list[dict[str, Any]]:
@@ -232,7 +238,8 @@ def test_a_change_that_is_taken_back_is_not_told(evaluation: Evaluation, webhook
 
 def test_a_message_that_is_taken_is_delivered_and_logged(webhook: Webhook, receiver: Receiver) -> None:
     delivery = message_of(webhook)
-    assert send_due_deliveries(seconds=5) is False
+    deliver_due()
+    assert not Delivery.objects.filter(build_due_condition()).exists()
     delivery.refresh_from_db()
     assert (delivery.state, delivery.not_before) == ("delivered", None)
     [one] = DeliveryTry.objects.all()
@@ -248,7 +255,7 @@ def test_what_did_not_come_through_is_tried_again_with_the_same_id(webhook: Webh
     ]
     delivery = message_of(webhook)
     for _ in range(3):
-        send_due_deliveries(seconds=5)
+        deliver_due()
         due_now()
     delivery.refresh_from_db()
     webhook.refresh_from_db()
@@ -265,7 +272,7 @@ def test_the_tries_lie_further_and_further_apart_and_end(webhook: Webhook, recei
     waits = []
     while delivery.state == DeliveryState.WAITING:
         began = timezone.now()
-        send_due_deliveries(seconds=5)
+        deliver_due()
         delivery.refresh_from_db()
         if delivery.not_before:
             waits.append(round((delivery.not_before - began).total_seconds()))
@@ -282,7 +289,7 @@ def test_a_receiver_that_fails_is_left_alone_and_does_not_hold_up_another(
     receiver.answers = [WebhookAnswer(500, "", "", 1)]
     for one in (webhook, webhook, webhook, other):
         message_of(one)
-    send_due_deliveries(seconds=5)
+    deliver_due()
     assert [message.url for message in receiver.messages] == [webhook.url, other.url]
     webhook.refresh_from_db()
     assert webhook.paused_until is not None
@@ -290,17 +297,38 @@ def test_a_receiver_that_fails_is_left_alone_and_does_not_hold_up_another(
 
 def test_a_try_that_was_cut_off_is_made_again_after_a_minute(webhook: Webhook, receiver: Receiver) -> None:
     delivery = message_of(webhook)
-    claimed = claim_delivery()
-    assert claimed == delivery
-    assert claim_delivery() is None  # the process that has it was killed
-    due_now()
-    assert claim_delivery() == delivery
+    enqueue_due_deliveries()
+    claimed = claim_job(job_about("deliver", webhook.pk).pk)
+    assert claimed is not None
+    deliver_due()
+    assert receiver.messages == []  # the process that has it was killed
+    Job.objects.update(lease_until="2020-01-01T00:00Z")
+    put_back_lost_jobs()
+    deliver_due()
+    assert [message.key for message in receiver.messages] == [str(delivery.key)]
+
+
+def test_one_process_sends_to_one_webhook_at_a_time(
+    evaluation: Evaluation, webhook: Webhook, receiver: Receiver
+) -> None:
+    """Receivers that hang must not take all threads of a worker."""
+    other = create_webhook(evaluation, url="https://example.org/b", kinds=EVERYTHING, user=None)
+    for one in (webhook, other):
+        message_of(one)
+    enqueue_due_deliveries()
+    first = claim_job(job_about("deliver", webhook.pk).pk)
+    assert first is not None
+    assert not work_once("deliver", other.pk)
+    assert receiver.messages == []
+    assert not work_claimed(first)
+    assert not work_once("deliver", other.pk)
+    assert [message.url for message in receiver.messages] == [webhook.url, other.url]
 
 
 def test_a_receiver_that_is_gone_is_told_nothing_more(webhook: Webhook, receiver: Receiver) -> None:
     receiver.answers = [WebhookAnswer(410, "", "", 1)]
     message_of(webhook)
-    send_due_deliveries(seconds=5)
+    deliver_due()
     webhook.refresh_from_db()
     assert webhook.stopped_at is not None
     assert webhook.stop_reason == "The receiver answered 410 Gone: it wants no more messages."
@@ -311,7 +339,8 @@ def test_a_receiver_that_is_gone_is_told_nothing_more(webhook: Webhook, receiver
 def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Webhook, receiver: Receiver) -> None:
     delivery = message_of(webhook)
     stop_deliveries(webhook, user=None)
-    assert send_due_deliveries(seconds=5) is False
+    deliver_due()
+    assert not Delivery.objects.filter(build_due_condition()).exists()
     assert receiver.messages == []
     delivery.refresh_from_db()
     with pytest.raises(InputRefused, match="is stopped: start it first"):
@@ -319,14 +348,14 @@ def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Web
     start_deliveries(webhook, user=None)
     delivery.refresh_from_db()
     resend_delivery(Delivery.objects.get(pk=delivery.pk), user=None)
-    send_due_deliveries(seconds=5)
+    deliver_due()
     delivery.refresh_from_db()
     assert delivery.state == "delivered"
 
 
 def test_the_log_is_kept_for_a_month(webhook: Webhook, receiver: Receiver) -> None:
     old, new = message_of(webhook), message_of(webhook)
-    send_due_deliveries(seconds=5)
+    deliver_due()
     Delivery.objects.filter(pk=old.pk).update(finished_at=timezone.now() - timedelta(days=31))
     delete_old_deliveries()
     assert [one.pk for one in Delivery.objects.all()] == [new.pk]
@@ -355,5 +384,5 @@ def test_a_new_secret_signs_from_then_on(webhook: Webhook, receiver: Receiver) -
     before = webhook.secret
     rotate_secret(webhook, user=None)
     message_of(webhook)
-    send_due_deliveries(seconds=5)
+    deliver_due()
     assert receiver.messages[0].secret == webhook.secret != before

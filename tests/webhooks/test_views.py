@@ -10,12 +10,7 @@ from evaluations.webhooks.messages import create_due_messages
 from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation, make_member
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation()
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def signed_in(evaluation: Evaluation, role: Role) -> Client:
@@ -24,27 +19,22 @@ def signed_in(evaluation: Evaluation, role: Role) -> Client:
     return client
 
 
-@pytest.fixture
-def manager(evaluation: Evaluation) -> Client:
-    return signed_in(evaluation, Role.MANAGER)
-
-
 def pages(evaluation: Evaluation) -> str:
     return f"/e/{evaluation.slug}/webhooks"
 
 
-def test_the_secret_is_shown_once_after_it_was_made(evaluation: Evaluation, manager: Client) -> None:
+def test_the_secret_is_shown_once_after_it_was_made(evaluation: Evaluation, manager_signed_in: Client) -> None:
     sent = {"url": "https://example.org/hook", "kinds": ["run.finished"]}
-    answer = manager.post(f"{pages(evaluation)}/new", sent, follow=True)
+    answer = manager_signed_in.post(f"{pages(evaluation)}/new", sent, follow=True)
     webhook = Webhook.objects.get()
     assert webhook.secret in answer.content.decode()
-    assert webhook.secret not in manager.get(f"{pages(evaluation)}/{webhook.pk}").content.decode()
-    assert "https://example.org/hook" in manager.get(pages(evaluation)).content.decode()
+    assert webhook.secret not in manager_signed_in.get(f"{pages(evaluation)}/{webhook.pk}").content.decode()
+    assert "https://example.org/hook" in manager_signed_in.get(pages(evaluation)).content.decode()
 
 
-def test_a_new_secret_is_shown_once_too(evaluation: Evaluation, manager: Client) -> None:
+def test_a_new_secret_is_shown_once_too(evaluation: Evaluation, manager_signed_in: Client) -> None:
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
-    answer = manager.post(f"{pages(evaluation)}/{webhook.pk}/secret", follow=True)
+    answer = manager_signed_in.post(f"{pages(evaluation)}/{webhook.pk}/secret", follow=True)
     before = webhook.secret
     webhook.refresh_from_db()
     assert before != webhook.secret
@@ -60,47 +50,47 @@ def test_a_new_secret_is_shown_once_too(evaluation: Evaluation, manager: Client)
     ],
 )
 def test_what_cannot_be_told_is_refused_in_words(
-    evaluation: Evaluation, manager: Client, sent: dict[str, object], said: str
+    evaluation: Evaluation, manager_signed_in: Client, sent: dict[str, object], said: str
 ) -> None:
-    answer = manager.post(f"{pages(evaluation)}/new", sent)
+    answer = manager_signed_in.post(f"{pages(evaluation)}/new", sent)
     assert answer.status_code == 422
     assert said in answer.content.decode()
     assert Webhook.objects.count() == 0
 
 
-def test_a_test_message_and_its_repetition_stand_in_the_log(evaluation: Evaluation, manager: Client) -> None:
+def test_a_test_message_and_its_repetition_stand_in_the_log(evaluation: Evaluation, manager_signed_in: Client) -> None:
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
     page = f"{pages(evaluation)}/{webhook.pk}"
-    manager.post(f"{page}/test")
+    manager_signed_in.post(f"{page}/test")
     assert Announcement.objects.count() == 1
     create_due_messages()
     delivery = Delivery.objects.get()
-    shown = manager.get(page).content.decode()
+    shown = manager_signed_in.get(page).content.decode()
     assert str(delivery.key) in shown
     assert "waiting" in shown
-    again = manager.post(f"{page}/{delivery.pk}/again", follow=True).content.decode()
+    again = manager_signed_in.post(f"{page}/{delivery.pk}/again", follow=True).content.decode()
     assert "on its way already" in again
 
 
-def test_stopping_and_starting(evaluation: Evaluation, manager: Client) -> None:
+def test_stopping_and_starting(evaluation: Evaluation, manager_signed_in: Client) -> None:
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
     page = f"{pages(evaluation)}/{webhook.pk}"
-    assert "nothing is sent to it" in manager.post(f"{page}/stop", follow=True).content.decode()
-    assert "Start it first" in manager.post(f"{page}/test", follow=True).content.decode().replace(
+    assert "nothing is sent to it" in manager_signed_in.post(f"{page}/stop", follow=True).content.decode()
+    assert "Start it first" in manager_signed_in.post(f"{page}/test", follow=True).content.decode().replace(
         "start it", "Start it"
     )
-    manager.post(f"{page}/start")
+    manager_signed_in.post(f"{page}/start")
     webhook.refresh_from_db()
     assert webhook.stopped_at is None
 
 
-def test_what_it_is_told_can_be_changed(evaluation: Evaluation, manager: Client) -> None:
+def test_what_it_is_told_can_be_changed(evaluation: Evaluation, manager_signed_in: Client) -> None:
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
     page = f"{pages(evaluation)}/{webhook.pk}"
-    manager.post(f"{page}/kinds", {"kinds": ["disagreement.opened", "run.stopped"]})
+    manager_signed_in.post(f"{page}/kinds", {"kinds": ["disagreement.opened", "run.stopped"]})
     webhook.refresh_from_db()
     assert webhook.kinds == "run.stopped,disagreement.opened"
-    assert manager.post(f"{page}/kinds", {"kinds": []}).status_code == 422
+    assert manager_signed_in.post(f"{page}/kinds", {"kinds": []}).status_code == 422
 
 
 def test_only_who_runs_the_evaluation_sees_webhooks(evaluation: Evaluation) -> None:
@@ -114,7 +104,7 @@ def test_only_who_runs_the_evaluation_sees_webhooks(evaluation: Evaluation) -> N
     assert [stranger.get(one).status_code for one in (pages(evaluation), page)] == [404, 404]
 
 
-def test_a_webhook_of_another_evaluation_is_not_found(evaluation: Evaluation, manager: Client) -> None:
+def test_a_webhook_of_another_evaluation_is_not_found(evaluation: Evaluation, manager_signed_in: Client) -> None:
     other = create_webhook(make_evaluation(), url="https://example.org", kinds=["run.finished"], user=None)
-    assert manager.get(f"{pages(evaluation)}/{other.pk}").status_code == 404
-    assert manager.post(f"{pages(evaluation)}/{other.pk}/secret").status_code == 404
+    assert manager_signed_in.get(f"{pages(evaluation)}/{other.pk}").status_code == 404
+    assert manager_signed_in.post(f"{pages(evaluation)}/{other.pk}/secret").status_code == 404

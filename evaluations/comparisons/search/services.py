@@ -1,29 +1,29 @@
 """The texts of comparisons are indexed for the search."""
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from evaluations.audit.events import record_event
 from evaluations.domain.files import ImportState
+from evaluations.domain.jobs import INDEX_IMPORT
 from evaluations.domain.search import CHARACTERS_SEARCHED, split_words
 from evaluations.domain.texts import Message, messages_to_text
+from evaluations.jobs.claims import end_claim
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.queue import enqueue_job
+from evaluations.jobs.runner import work_to_the_end
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.models.search_index import (
-    Indexing,
-    find_indexed_ids,
-    index_words,
-    refresh_search_statistics,
-    unindex_words,
-)
+from evaluations.models.jobs import Job
+from evaluations.models.search_index import find_indexed_ids, index_words, refresh_search_statistics, unindex_words
 from evaluations.models.transactions import is_time_up, pause_after_transaction
 
 COMPARISONS_PER_BLOCK: Final = {"sqlite": 128, "postgresql": 500}
+INDEX_EVALUATION: Final = "index_evaluation"
 REFRESH_AFTER_ROWS: Final = 1_000  # rows of an import, after which it is worth to look anew how common words are
 # A word between texts that nobody can type, so that no phrase reaches from one into the next.
 TEXT_SEPARATOR: Final = "\ue000"
@@ -31,10 +31,6 @@ TEXT_COLUMNS: Final = (
     *("pk", "query__text", "query__context", "query__reference"),
     *("response_a_id", "response_a__messages", "response_b_id", "response_b__messages"),
 )
-
-
-class IndexedByOther(Exception):
-    """Another worker indexes the same comparisons."""
 
 
 def add_to_search_index(comparisons: Sequence[Comparison]) -> None:
@@ -71,61 +67,76 @@ def list_search_words(text: str) -> list[str]:
 # ---- catching up ---------------------------------------------------------------------------
 
 
-def list_open_indexing(evaluation: Evaluation | None = None) -> list[Indexing]:
-    """The imports and ranges that still have to be indexed, oldest first."""
-    finished = Indexing.objects.filter(source_import=OuterRef("pk"))
-    fresh = Import.objects.filter(~Exists(finished), state=ImportState.DONE)
-    begun = Indexing.objects.filter(done=False).select_related("source_import", "evaluation")
-    if evaluation is not None:
-        fresh, begun = fresh.filter(evaluation=evaluation), begun.filter(evaluation=evaluation)
-    new = [Indexing(evaluation_id=one.evaluation_id, source_import=one) for one in fresh.order_by("pk")]
-    return [*begun.order_by("pk"), *new]
-
-
-def is_index_behind(evaluation: Evaluation) -> bool:
-    """Whether a search may miss stored comparisons."""
-    return bool(list_open_indexing(evaluation))
+def index_later(importing: Import) -> None:
+    """Have the texts that an import brought read. Called inside the transaction that shows them."""
+    enqueue_job(INDEX_IMPORT, importing.pk, evaluation=importing.evaluation)
 
 
 def schedule_indexing(evaluation: Evaluation) -> None:
     """Schedule the indexing of comparisons that no import brought, such as those of a backup."""
-    last = Comparison.all_rows.filter(evaluation=evaluation, source_import=None).aggregate(last=Max("pk"))["last"]
+    last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"]
     if last:
-        Indexing.objects.create(evaluation=evaluation, up_to=last)
+        enqueue_job(INDEX_EVALUATION, evaluation.pk, evaluation=evaluation, total=last)
 
 
-def continue_indexing(evaluation: Evaluation | None = None, *, seconds: float | None = None) -> bool:
+def is_index_behind(evaluation: Evaluation) -> bool:
+    """Whether a search may miss stored comparisons."""
+    return Job.objects.unfinished().filter(kind__in=INDEX_JOBS, evaluation=evaluation).exists()
+
+
+def continue_indexing(evaluation: Evaluation | None = None) -> bool:
     """Index for at most this many seconds. Returns whether comparisons are left."""
-    until = None if seconds is None else time.monotonic() + seconds
-    for one in list_open_indexing(evaluation):
-        if one.pk is None:
-            one, _ = Indexing.objects.get_or_create(
-                source_import=one.source_import, defaults={"evaluation_id": one.evaluation_id}
-            )
-        try:
-            while not one.done:
-                if is_time_up(until):
-                    return True
-                index_next_block(one)
-        except IndexedByOther:
-            continue
-        if one.source_import is None or one.source_import.rows_stored >= REFRESH_AFTER_ROWS:
-            refresh_search_statistics()
-    return False
+    jobs = Job.objects.open().filter(kind__in=INDEX_JOBS)
+    if evaluation is not None:
+        jobs = jobs.filter(evaluation=evaluation)
+    for kind, subject in jobs.order_by("pk").values_list("kind", "subject"):
+        work_to_the_end(kind, subject)
+    return jobs.exists()
 
 
-def index_next_block(one: Indexing) -> None:
-    rows = Comparison.all_rows.filter(source_import=one.source_import, pk__gt=one.reached)
-    if one.source_import_id is None:
-        rows = rows.filter(evaluation=one.evaluation_id, pk__lte=one.up_to)
-    ids = list(rows.order_by("pk").values_list("pk", flat=True)[: COMPARISONS_PER_BLOCK[connection.vendor]])
+def index_import(claim: JobClaim) -> bool:
+    """Read texts of an import for a while; the job's position is the last comparison that can be found."""
+    importing = Import.objects.get(pk=claim.job.subject)
+    is_done = read_texts(claim, Comparison.all_rows.filter(source_import=importing))
+    if is_done and importing.rows_stored >= REFRESH_AFTER_ROWS:
+        refresh_search_statistics()
+    return is_done
+
+
+def index_evaluation(claim: JobClaim) -> bool:
+    """The same for all comparisons of an evaluation up to the job's total."""
+    is_shown = Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE)
+    rows = Comparison.all_rows.filter(is_shown, evaluation=claim.job.subject, pk__lte=claim.job.total)
+    is_done = read_texts(claim, rows)
+    if is_done:
+        refresh_search_statistics()
+    return is_done
+
+
+def read_texts(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
+    while index_next_block(claim, comparisons):
+        if is_time_up(claim.until):
+            return False
+    return True
+
+
+def index_next_block(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
+    """One block; False after the last."""
+    left = comparisons.filter(pk__gt=claim.job.position).order_by("pk")
+    ids = list(left.values_list("pk", flat=True)[: COMPARISONS_PER_BLOCK[connection.vendor]])
     documents = build_documents(Comparison.all_rows.filter(pk__in=ids))
-    last, is_last = (ids[-1], False) if ids else (one.reached, True)
     with pause_after_transaction(), transaction.atomic():
-        mine = Indexing.objects.filter(pk=one.pk, reached=one.reached, done=False)
-        if not mine.update(reached=last, done=is_last):
-            raise IndexedByOther
+        claim.heartbeat(ids[-1] if ids else None)
         index_words(documents)
-        if is_last:  # a report on a slice by its texts is another one from now on
-            record_event("made searchable", one, user=None, evaluation=one.evaluation)
-    one.reached, one.done = last, is_last
+        if not ids:  # a report on a slice by its texts is another one from now on
+            end_claim(claim)
+            evaluation = claim.job.evaluation
+            assert evaluation is not None
+            record_event("made searchable", evaluation, user=None, evaluation=evaluation)
+    return bool(ids)
+
+
+INDEX_JOBS: Final = tuple(
+    register_job_kind(JobKind(name, step)).name
+    for name, step in ((INDEX_IMPORT, index_import), (INDEX_EVALUATION, index_evaluation))
+)

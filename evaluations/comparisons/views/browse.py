@@ -136,6 +136,7 @@ def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
             record_disclosure(user, evaluation, list_if_small_report(counted, evaluation, cell.rules()) or page.rows)
         elif any(one.tells_what_others_chose for one in wanted):
             record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or page.rows)
+    people = list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else []
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
@@ -146,12 +147,14 @@ def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": build_list_rows(user, evaluation, page, get_search_of_form(form)),
         "sees_judges": can_see_judges(user, evaluation),
         "is_filtered": bool(cell or wanted or form.errors),
+        "can_save_slice": bool(wanted and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
         "excluding": find_excluding_filters(evaluation, wanted)
         if wanted and not page.rows and page.is_first and is_whole
         else [],
         "is_behind": bool(form.wanted().text) and is_index_behind(evaluation),
         "known_tags": form.tags,
-        "people": list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else [],
+        "people": people,
+        "can_act": bool(people) or is_allowed(user, Action.TAG, evaluation),
         "asked": pop_refused_action(request, slug),
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
@@ -255,6 +258,7 @@ def build_list_rows(
             "comparison": comparison,
             "progress": told[comparison.pk],
             "is_named": comparison.pk in named,
+            "shows_labels": comparison.pk in named and told[comparison.pk].has_labels,
             "excerpt": excerpts.get(comparison.pk),
             "tags": tags.get(comparison.pk, ()),
         }

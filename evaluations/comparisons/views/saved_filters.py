@@ -20,9 +20,10 @@ from evaluations.comparisons.services import (
     delete_unused_tag,
     rename_saved_filter,
     undo_tagging,
+    works_of,
 )
 from evaluations.domain.errors import InputRefused
-from evaluations.models.comparisons import Slice, Tag, TagWork
+from evaluations.models.comparisons import Slice, Tag
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.web.refusals import show_refusal
@@ -35,14 +36,13 @@ MAX_FILTERS_SHOWN = 500
 def saved_filter_list(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
     those = Slice.objects.filter(evaluation=evaluation).select_related("user").order_by("name")[:MAX_FILTERS_SHOWN]
-    works = TagWork.objects.filter(tag__evaluation=evaluation).select_related("tag", "user").order_by("-pk")
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
         "slices": those,
         "tags": list_tags_with_counts(evaluation),
         "steps": list_undoable_steps(evaluation),
-        "works": works[:MAX_STEPS_SHOWN],
+        "works": works_of(evaluation, MAX_STEPS_SHOWN),
     }
     return render(request, "slices/slices.html", context)
 

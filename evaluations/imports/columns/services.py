@@ -20,10 +20,12 @@ from evaluations.imports.columns.column_memory import (
     reading_of_mapping,
     remember_mapping,
 )
+from evaluations.imports.lifecycle import IMPORT_JOB
 from evaluations.imports.options import reading_option, refuse_archived_evaluation
 from evaluations.imports.preview import check_kept_file, is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
+from evaluations.jobs.queue import enqueue_job
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
 
@@ -138,11 +140,11 @@ def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | N
             rows_bad=0,
             rows_skipped=0,
             reason="",
-            seen_at=None,
             **told,
         )
         if not begun:
             raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+        enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         record_event("mapped", importing, user=user, evaluation=importing.evaluation, after={**told, **said})
     importing.refresh_from_db()
 

@@ -21,8 +21,9 @@ from evaluations.comparisons.pairing.selectors import (
 )
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, ImportState
-from evaluations.imports.lifecycle import BEGAN_STORING, refuse_concurrent_import
+from evaluations.imports.lifecycle import BEGAN_STORING, IMPORT_JOB, refuse_concurrent_import
 from evaluations.imports.options import refuse_archived_evaluation
+from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -95,6 +96,7 @@ def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: Us
             },
             rows_read=Query.objects.filter(evaluation=evaluation).count(),
         )
+        enqueue_job(IMPORT_JOB, importing.pk, evaluation=evaluation)
         record_event(
             BEGAN_STORING, importing, user=user, evaluation=evaluation, after=summarize_pair_count(counted, pairing)
         )

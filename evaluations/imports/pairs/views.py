@@ -14,7 +14,6 @@ from evaluations.imports.pairs.forms import PairsForm
 from evaluations.imports.pairs.services import count_pairing_options, start_pairing
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 
 
 @never_cache
@@ -32,7 +31,6 @@ def pair_new(request: HttpRequest, slug: str) -> HttpResponse:
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:
-            send_task(store_import, importing.pk)
             return redirect("import", slug, importing.pk)
     return render_pairs(request, evaluation, form, status=422 if wants else 200)
 

@@ -4,7 +4,6 @@ A batch carries a mark made before it is sent, so a killed worker's successor fi
 
 import logging
 import tempfile
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -14,12 +13,15 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.judges import OPEN_BATCH_STATES, BatchState, CallState, RunState
+from evaluations.jobs.claims import end_claim, held_claim, release_claim
+from evaluations.jobs.kinds import JobClaim
+from evaluations.jobs.queue import forget_job, start_claimed_job
+from evaluations.judges.calls.batch_jobs import POLL_BATCH, register_batch_jobs
 from evaluations.judges.calls.claims import claim_batch_calls, load_batch_calls, release_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.verdict_requests import (
@@ -48,7 +50,6 @@ logger = logging.getLogger(__name__)
 # Servers take 50,000 requests and 200 MB; smaller batches come back sooner, and lose less where one expires.
 MAX_BATCH_CALLS: Final = 10_000
 MAX_BATCH_BYTES: Final = 90_000_000
-BATCH_LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, its repetitions included
 CALL_ID_PREFIX: Final = "call-"
 
 
@@ -71,13 +72,16 @@ def send_next_batch(bout: WorkSession) -> bool:
         with file.open("wb") as out:
             batch.calls_sent = sum(len(held) for held in fill_batch(bout, batch, out.write))
         if not batch.calls_sent:
+            forget_job(POLL_BATCH, [batch.pk])
             batch.delete()
             return False
         return upload_batch(bout, batch, file)
 
 
+@transaction.atomic
 def create_batch(run: Run) -> Batch:
-    batch = Batch.objects.create(run=run, lease=uuid.uuid4(), lease_until=Now() + BATCH_LEASE)
+    batch = Batch.objects.create(run=run)
+    start_claimed_job(POLL_BATCH, batch.pk, evaluation=run.evaluation)
     batch.refresh_from_db()
     return batch
 
@@ -107,6 +111,7 @@ def upload_batch(bout: WorkSession, batch: Batch, file: Path) -> bool:
     try:
         with connect_batches(session_server(bout)) as server:
             mark_batch_submitted(batch, server.send(file, batch_mark(batch)))
+        postpone_batch(batch)
     except StopRun as error:
         fail_batch(batch, str(error))
         return False
@@ -126,44 +131,42 @@ def mark_batch_submitted(batch: Batch, remote: RemoteBatch) -> None:
         calls_sent=batch.calls_sent or batch.calls.count(),
         error="",
     )
-    postpone_batch(batch)
 
 
 # ---- looking after what was sent -----------------------------------------------------------
 
 
-def poll_batch(batch_id: int, patience: RetryPolicy | None = None) -> None:
+def poll_batch(claim: JobClaim) -> bool:
     """Check the state of a batch, and store its answers once it has ended."""
-    batch = lease_batch(batch_id)
-    if batch is None:
-        return
-    bout = make_work_session(batch.run, patience or RetryPolicy())
+    batch = Batch.objects.select_related("run").get(pk=claim.job.subject)
+    if batch.state not in OPEN_BATCH_STATES:
+        return True
+    bout = make_work_session(batch.run, RetryPolicy())
+    error = ""
     try:
         with connect_batches(session_server(bout)) as server:
-            check_batch(bout, batch, server)
-    except StopRun as error:
-        stop_run(bout.run, str(error))
-        postpone_batch(batch, str(error))
-    except LLMError as error:
-        postpone_batch(batch, str(error))
+            check_batch(bout, batch, server, claim)
+    except StopRun as stopped:
+        stop_run(bout.run, str(stopped))
+        error = str(stopped)
+    except LLMError as failed:
+        error = str(failed)
+    if not Batch.objects.filter(pk=batch.pk, state__in=OPEN_BATCH_STATES).update(error=error):
+        return True
+    claim.pause = timedelta(seconds=settings.BATCH_POLL_SECONDS)
+    return False
 
 
-def lease_batch(batch_id: int) -> Batch | None:
-    """The batch under a lease of ours; None where somebody else is at it, or it is done."""
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    lease = uuid.uuid4()
-    Batch.objects.filter(free, pk=batch_id, state__in=OPEN_BATCH_STATES).update(
-        lease=lease, lease_until=Now() + BATCH_LEASE
-    )
-    return Batch.objects.select_related("run").filter(pk=batch_id, lease=lease).first()
+register_batch_jobs(poll_batch)
 
 
-def postpone_batch(batch: Batch, error: str = "") -> None:
-    later = Now() + timedelta(seconds=settings.BATCH_POLL_SECONDS)
-    Batch.objects.filter(pk=batch.pk).update(error=error, lease=None, lease_until=None, not_before=later)
+def postpone_batch(batch: Batch) -> None:
+    """It was sent by this process, and is looked at after a while."""
+    if claim := held_claim(POLL_BATCH, batch.pk):
+        release_claim(claim, pause=timedelta(seconds=settings.BATCH_POLL_SECONDS))
 
 
-def check_batch(bout: WorkSession, batch: Batch, server: BatchServer) -> None:
+def check_batch(bout: WorkSession, batch: Batch, server: BatchServer, claim: JobClaim) -> None:
     if batch.state == BatchState.SENDING:
         recover_batch(batch, server)
         return
@@ -172,9 +175,7 @@ def check_batch(bout: WorkSession, batch: Batch, server: BatchServer) -> None:
         remote = server.cancel(batch.remote_id)
     Batch.objects.filter(pk=batch.pk).update(remote_state=remote.state, calls_answered=remote.answered)
     if remote.has_ended:
-        collect_batch(bout, batch, remote, server)
-    else:
-        postpone_batch(batch)
+        collect_batch(bout, batch, remote, server, claim)
 
 
 def recover_batch(batch: Batch, server: BatchServer) -> None:
@@ -189,7 +190,7 @@ def recover_batch(batch: Batch, server: BatchServer) -> None:
 # ---- collecting ----------------------------------------------------------------------------
 
 
-def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer) -> None:
+def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer, claim: JobClaim) -> None:
     """Store every answer; what the batch did not get to waits again, and was not charged."""
     Batch.objects.filter(pk=batch.pk).update(
         state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
@@ -197,7 +198,7 @@ def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: 
     for file_id in filter(None, (remote.output_file, remote.error_file)):
         lines = server.lines(file_id)
         while some := list(islice(lines, SHORT_TRANSACTION_ROWS)):
-            store_batch_lines(bout, batch, some, server)
+            store_batch_lines(bout, batch, some, server, claim)
     return_batch_calls(batch)
     answered = batch.attempts.count()
     Batch.objects.filter(pk=batch.pk).update(calls_answered=answered)
@@ -213,11 +214,13 @@ def unanswered_reason(remote: RemoteBatch) -> str:
     return f"The server answered nothing of the batch ({remote.state}): go on later, or ask each call by itself."
 
 
-def store_batch_lines(bout: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer) -> None:
+def store_batch_lines(
+    bout: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer, claim: JobClaim
+) -> None:
     """Take these answers, those whose calls still wait for this batch."""
     by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
     with pause_after_transaction(), transaction.atomic():
-        Batch.objects.filter(pk=batch.pk).update(lease_until=Now() + BATCH_LEASE)
+        claim.heartbeat()
         held = load_batch_calls(batch, bout, list(by_call))
         said = [(one, by_call[one.call_id]) for one in held]
         if said:
@@ -262,9 +265,9 @@ def fail_batch(batch: Batch, reason: str) -> None:
 
 
 def end_batch(batch: Batch, state: BatchState, error: str) -> None:
-    Batch.objects.filter(pk=batch.pk).update(
-        state=state, error=error, lease=None, lease_until=None, not_before=None, finished_at=Now()
-    )
+    Batch.objects.filter(pk=batch.pk).update(state=state, error=error, finished_at=Now())
+    if claim := held_claim(POLL_BATCH, batch.pk):
+        end_claim(claim)
     batch.refresh_from_db()
     after = {"sent": batch.calls_sent, "answered": batch.calls_answered, "state": batch.state, "error": error}
     record_event("ended batch", batch, user=None, evaluation=batch.run.evaluation, after=after)

@@ -8,18 +8,11 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from evaluations.domain.judges import (
-    OPEN_BATCH_STATES,
-    OPEN_CALL_STATES,
-    AttemptOutcome,
-    CallState,
-    JudgeKind,
-    RunState,
-)
+from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.judges.calls.outcome_store import last_attempt_numbers
 from evaluations.judges.runs.run_states import finish_run, touch_raters
 from evaluations.judges.sql import book_spending
-from evaluations.models.runs import Attempt, Batch, Call, Run
+from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
 MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # calls that wait
@@ -103,12 +96,3 @@ def find_runs_to_join() -> list[int]:
     paused = Q(judge__endpoint__paused_until__gt=Now())
     large = Exists(calls[MIN_CALLS_TO_JOIN : MIN_CALLS_TO_JOIN + 1])
     return list(Run.objects.filter(large, ~paused, state=RunState.RUNNING).order_by("pk").values_list("pk", flat=True))
-
-
-def find_due_batches() -> list[int]:
-    """Batches that are due for a check, without a worker. One to be cancelled is due at once."""
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    to_cancel = Q(run__state=RunState.CANCELLED) & ~Q(remote_state__startswith="cancel")
-    due = Q(not_before__isnull=True) | Q(not_before__lte=Now()) | to_cancel
-    waiting = Batch.objects.filter(free, due, state__in=OPEN_BATCH_STATES)
-    return list(waiting.order_by("pk").values_list("pk", flat=True))

@@ -2,17 +2,15 @@
 
 Progress is kept in events, from which the next worker continues."""
 
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
@@ -21,15 +19,17 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, JudgeKind
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import PairTexts, ResponseTexts
+from evaluations.jobs.claims import end_claim
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.queue import enqueue_job, has_open_job
 from evaluations.judges.calls.answer_rows import write_answers
 from evaluations.judges.calls.conversations import join_aspect_replies
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.bulk import update_many
-from evaluations.models.evaluations import Event
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
-from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.runs import Attempt, Call, Reparse, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score, Verdict
@@ -44,15 +44,14 @@ from evaluations.replies.reply_parser import (
 )
 from evaluations.verdicts.packed_votes import delete_packed_calls
 
+# The kind of job.
+REPARSE: Final = "reparse"
 REPARSE_BEGAN: Final = "began to read replies again"
 REPARSE_PROGRESS: Final = "read some replies again"
 REPARSE_ENDED: Final = "read replies again"
 # The states that a reader decides between; the others were decided by the server.
 REPARSABLE_STATES: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 PARSED_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
-# Longer than any stretch of work: what did not move for so long has nobody at it.
-STALLED_AFTER: Final = timedelta(seconds=60)
-MAX_EVENTS_SEARCHED: Final = 10_000  # events
 NO_TEXTS: Final = ResponseTexts((), ())  # nothing is sent
 REPARSE_RELATIONS: Final = (
     *("comparison__query", "comparison__response_a", "comparison__response_b", "response__query"),
@@ -66,65 +65,38 @@ Values = Mapping[str, str | float]  # aspect key → choice or score
 
 
 @transaction.atomic
-def begin_reparse(judge: Judge, *, user: User | None) -> int:
+def begin_reparse(judge: Judge, *, user: User | None) -> Reparse:
     """Begin to parse this judge's stored replies again, for a worker to continue; returns the number of calls."""
     if judge.kind != JudgeKind.LLM:
         raise InputRefused(f"“{judge.name}” has no stored replies: they come from models.")
     Judge.objects.select_for_update().get(pk=judge.pk)
-    if is_reparse_running(judge):
+    latest = latest_reparse(judge)
+    if latest and has_open_job(REPARSE, latest.pk):
         raise InputRefused(f"The replies of “{judge.name}” are being read again already: wait for its end.")
-    calls = reparsable_calls(judge).count()
-    if not calls:
+    found = reparsable_calls(judge).aggregate(calls=Count("pk"), last=Max("pk"))
+    if not found["calls"]:
         raise InputRefused(f"“{judge.name}” has no stored replies yet: run it first.")
-    record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": calls})
-    return calls
+    begun = Reparse.objects.create(judge=judge, user=user, calls=found["calls"])
+    record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": begun.calls})
+    enqueue_job(REPARSE, begun.pk, evaluation=judge.evaluation, total=found["last"])
+    return begun
 
 
-def continue_reparse(judge_id: int, *, seconds: float | None = None) -> bool:
-    """Parse for ``seconds``, or to the end; returns whether more is left."""
-    judge = Judge.objects.select_related("evaluation").get(pk=judge_id)
-    event = last_reparse_event(judge)
-    if event is None or event.verb == REPARSE_ENDED:
-        return False
-    until = None if seconds is None else time.monotonic() + seconds
-    reading = restore_reparse(judge, event)
-    while not is_time_up(until):
+def reparse_for_a_while(claim: JobClaim) -> bool:
+    """Read replies until time is up; whether all are read. The job's position is the last call that was read."""
+    reading = ReplyReparse(claim, Reparse.objects.select_related("judge__evaluation", "user").get(pk=claim.job.subject))
+    while not is_time_up(claim.until):
         with pause_after_transaction():
             if not reading.read_some():
-                return False
-    reading.tell(REPARSE_PROGRESS)
-    return True
+                return True
+    return False
 
 
-def last_reparse_event(judge: Judge) -> Event | None:
-    """The latest event of re-parsing this judge's replies; None before the first."""
-    told = Event.objects.filter(evaluation=judge.evaluation_id, object_type="judge", object_id=judge.pk)
-    return (
-        told.filter(verb__in=(REPARSE_BEGAN, REPARSE_PROGRESS, REPARSE_ENDED))
-        .select_related("user")
-        .order_by("-pk")
-        .first()
-    )
+register_job_kind(JobKind(REPARSE, reparse_for_a_while))
 
 
-def is_reparse_running(judge: Judge) -> bool:
-    event = last_reparse_event(judge)
-    return event is not None and event.verb != REPARSE_ENDED
-
-
-def judges_with_stalled_reparse() -> list[int]:
-    """Judges whose re-parse has not ended, without a worker on it."""
-    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    lately = Event.objects.filter(
-        pk__gt=newest - MAX_EVENTS_SEARCHED,
-        object_type="judge",
-        verb__in=(REPARSE_BEGAN, REPARSE_PROGRESS, REPARSE_ENDED),
-    )
-    last = {
-        judge: (verb, at) for judge, verb, at in lately.order_by("pk").values_list("object_id", "verb", "created_at")
-    }
-    before = timezone.now() - STALLED_AFTER
-    return [judge for judge, (verb, at) in last.items() if judge and verb != REPARSE_ENDED and at < before]
+def latest_reparse(judge: Judge) -> Reparse | None:
+    return Reparse.objects.filter(judge=judge).select_related("user").order_by("-pk").first()
 
 
 def reparsable_calls(judge: Judge) -> "QuerySet[Call]":
@@ -136,41 +108,31 @@ def latest_run_of_judge(judge: Judge) -> Run:
     return Run.objects.select_related(*related).filter(judge=judge).latest("pk")
 
 
-def restore_reparse(judge: Judge, event: Event) -> "ReplyReparse":
-    """The re-reading as its last Event left it."""
-    told = event.after
-    return ReplyReparse(
-        judge=judge,
-        bout=make_work_session(latest_run_of_judge(judge), RetryPolicy()),
-        user=event.user,
-        calls=told["calls"],
-        up_to=told.get("up_to", 0),
-        counts=Counter(told.get("counts", {})),
-        changes=Counter(told.get("changes", {})),
-    )
-
-
 # ---- reading -------------------------------------------------------------------------------
 
 
-@dataclass
 class ReplyReparse:
     """One re-parse of a judge's replies, with its position and what it found so far."""
 
-    judge: Judge
-    bout: WorkSession
-    user: User | None
-    calls: int
-    up_to: int
-    counts: Counter[str]
-    changes: Counter[str]
+    def __init__(self, claim: JobClaim, reparse: Reparse) -> None:
+        self.claim = claim
+        self.reparse = reparse
+        self.judge = reparse.judge
+        self.bout = make_work_session(latest_run_of_judge(self.judge), RetryPolicy())
 
     @transaction.atomic
     def read_some(self) -> bool:
         """Read the next calls once more; False once there are none left."""
-        rest = reparsable_calls(self.judge).filter(pk__gt=self.up_to).select_related(*REPARSE_RELATIONS).order_by("pk")
+        rest = (
+            reparsable_calls(self.judge)
+            .filter(pk__gt=self.claim.job.position)
+            .select_related(*REPARSE_RELATIONS)
+            .order_by("pk")
+        )
         calls = list(rest.select_for_update(of=("self",))[:SHORT_TRANSACTION_ROWS])
+        self.claim.heartbeat(calls[-1].pk if calls else None)
         if not calls:
+            end_claim(self.claim)
             self.tell(REPARSE_ENDED)
             return False
         replies = load_replies([call.copied_from_id or call.pk for call in calls])
@@ -179,7 +141,6 @@ class ReplyReparse:
             reparse_call(self.bout, call, replies.get(call.copied_from_id or call.pk, ()), held.get(call.pk, {}))
             for call in calls
         ]
-        self.up_to = calls[-1].pk
         self.count(found)
         if outcomes := [one.outcome for one in found if one.outcome]:
             correct_answers(self.bout, outcomes)
@@ -187,13 +148,17 @@ class ReplyReparse:
         return True
 
     def count(self, found: Sequence["ReparseResult"]) -> None:
+        counts, changes = Counter(self.reparse.counts), Counter(self.reparse.changes)
         for one in found:
-            self.counts[one.word] += 1
-            self.changes.update(one.changes)
+            counts[one.word] += 1
+            changes.update(one.changes)
+        self.reparse.counts, self.reparse.changes = dict(counts), dict(changes)
+        self.reparse.save(update_fields=["counts", "changes"])
 
     def tell(self, verb: str) -> None:
-        told = {"calls": self.calls, "up_to": self.up_to, "counts": dict(self.counts), "changes": dict(self.changes)}
-        record_event(verb, self.judge, user=self.user, evaluation=self.judge.evaluation, after=told)
+        one = self.reparse
+        told = {"calls": one.calls, "counts": one.counts, "changes": one.changes}
+        record_event(verb, self.judge, user=one.user, evaluation=self.judge.evaluation, after=told)
 
 
 def correct_answers(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> None:

@@ -51,7 +51,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
-from evaluations.tasks import reread_replies, send_task, work_run
+from evaluations.tasks import send_task, work_run
 from evaluations.visibility import record_disclosure
 
 operations = OperationRouter(tags=["runs"])
@@ -192,9 +192,7 @@ def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> Run
 def reread_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Read the stored replies of its judge once more, in the background: no request, no cost."""
     row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
-    calls = begin_reparse(row.judge, user=token_user(request))
-    send_task(reread_replies, row.judge_id)
-    return ReparseOut(calls=calls)
+    return ReparseOut(calls=begin_reparse(row.judge, user=token_user(request)).calls)
 
 
 def change_api_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:

@@ -23,13 +23,19 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
-from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, begin_reparse, last_reparse_event
+from evaluations.jobs.queue import has_open_job
+from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, latest_reparse
 from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
 from evaluations.judges.runs.selection import RETRYABLE_STATES, count_retryable_calls
-from evaluations.judges.runs.selectors import count_calls_of_runs, find_runs_of_unknown_cost, measure_run_progress
+from evaluations.judges.runs.selectors import (
+    RunProgress,
+    count_calls_of_runs,
+    find_runs_of_unknown_cost,
+    measure_run_progress,
+)
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
 from evaluations.models.comparison_filter import filter_evaluation
 from evaluations.models.comparisons import Comparison, Slice
@@ -37,7 +43,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
 from evaluations.models.users import User
-from evaluations.tasks import reread_replies, send_task, work_run
+from evaluations.tasks import send_task, work_run
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 
@@ -122,12 +128,34 @@ def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
         "run": row,
         "progress": told,
         "is_active": is_active,
+        "tiles": tiles_of(told, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A run that was cancelled or stopped still has answers on their way.
         "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": exhausted_quota(row),
     } | reparse_context(row.judge)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How many calls of a run are in one state."""
+
+    state: str
+    words: str
+    count: int
+    is_failure: bool
+
+
+def tiles_of(told: RunProgress, is_active: bool) -> list[Tile]:
+    """Those that hold calls; of an active run those that wait too, and of every run the answers."""
+    always = {CallState.ANSWERED, *([CallState.PENDING] if is_active else [])}
+    words = {CallState.RUNNING: "being asked", CallState.PENDING: "waiting" if is_active else "not asked"}
+    return [
+        Tile(state, words.get(CallState(state), state.replace("_", " ")), count, state in told.failures)
+        for state, count in told.counts.items()
+        if count or state in always
+    ]
 
 
 def exhausted_quota(row: Run) -> Endpoint | None:
@@ -139,8 +167,8 @@ def exhausted_quota(row: Run) -> Endpoint | None:
 
 def reparse_context(judge: Judge) -> dict[str, Any]:
     """How the latest re-reading of this judge's replies stands; nothing before the first."""
-    event = last_reparse_event(judge)
-    return {"reread": event, "is_rereading": event is not None and event.verb != REPARSE_ENDED}
+    latest = latest_reparse(judge)
+    return {"reread": latest, "is_rereading": latest is not None and has_open_job(REPARSE, latest.pk)}
 
 
 @dataclass(frozen=True)
@@ -257,10 +285,9 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
         )
     try:
-        calls = begin_reparse(row.judge, user=cast(User, request.user))
+        calls = begin_reparse(row.judge, user=cast(User, request.user)).calls
     except InputRefused as refused:
         return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
-    send_task(reread_replies, row.judge_id)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
     return redirect("run", slug, pk)
 

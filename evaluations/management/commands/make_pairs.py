@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.comparisons.pairing.selectors import PAIR_ADJACENT, count_pairs, parse_pairing, rank_by_results
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.imports.lifecycle import IMPORT_JOB
 from evaluations.imports.pairs.services import start_pairing
-from evaluations.imports.storage import continue_storing
+from evaluations.jobs.runner import finish_job
 from evaluations.models.evaluations import Evaluation
 
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             importing = start_pairing(evaluation, options["pair"], confirmed=options["yes"], user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        continue_storing(importing)
+        finish_job(IMPORT_JOB, importing.pk)
         importing.refresh_from_db()
         if importing.state != ImportState.DONE:
             raise CommandError(importing.reason)

@@ -7,11 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
-from evaluations.judges.calls.reply_reparse import begin_reparse, continue_reparse, last_reparse_event
+from evaluations.jobs.runner import finish_job
+from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-
-PROGRESS_EVERY_SECONDS = 20
 
 
 class Command(BaseCommand):
@@ -24,15 +23,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         try:
             judge = find_judge_by_name(slug, options["judge"])
-            begin_reparse(judge, user=None)
+            begun = begin_reparse(judge, user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        while continue_reparse(judge.pk, seconds=PROGRESS_EVERY_SECONDS):
-            pass
-        ended = last_reparse_event(judge)
-        self.stdout.write(
-            json.dumps({key: ended.after[key] for key in ("calls", "counts", "changes")} if ended else {})
-        )
+        finish_job(REPARSE, begun.pk)
+        begun.refresh_from_db()
+        self.stdout.write(json.dumps({"calls": begun.calls, "counts": begun.counts, "changes": begun.changes}))
 
 
 def find_judge_by_name(slug: str, name: str) -> Judge:

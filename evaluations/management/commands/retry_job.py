@@ -6,14 +6,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
-from evaluations.jobs.crashes import retry_job
+from evaluations.jobs.sweeper import retry_job
 
 
 class Command(BaseCommand):
     help = "Let a background job that killed its worker twice be worked on again. `doctor` lists such jobs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", help="as doctor names it, such as reread_replies")
+        parser.add_argument("kind", help="as doctor names it, such as reparse")
         parser.add_argument("subject", type=int, help="the number after it")
 
     def handle(self, *args: Any, kind: str, subject: int, **options: Any) -> None:

@@ -12,8 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
-from evaluations.judges.calls.batch_worker import poll_batch
-from evaluations.judges.calls.lease_sweeper import find_due_batches, return_expired_calls
+from evaluations.jobs.runner import work_on_due
+from evaluations.judges.calls.batch_jobs import POLL_BATCH
+from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
 from evaluations.judges.endpoints.prices import parse_budget_usd
@@ -151,8 +152,7 @@ def work_runs_here(runs: Sequence[Run]) -> None:
         return_expired_calls()
         for run in runs:
             work_run_calls(run.pk, hand_over=lambda: None)
-        for batch_id in find_due_batches():
-            poll_batch(batch_id)
+        work_on_due(POLL_BATCH)
 
 
 def reload_runs(runs: Sequence[Run]) -> list[Run]:

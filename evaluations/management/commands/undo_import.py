@@ -7,7 +7,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
-from evaluations.imports.undo import continue_undo, describe_later_duplicates, start_undo
+from evaluations.imports.lifecycle import UNDO_JOB
+from evaluations.imports.undo import describe_later_duplicates, start_undo
+from evaluations.jobs.runner import finish_job
 from evaluations.models.evaluations import Evaluation
 
 
@@ -33,8 +35,7 @@ class Command(BaseCommand):
                 start_undo(importing, user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
-        while continue_undo(importing):
-            pass
+        finish_job(UNDO_JOB, importing.pk)
         importing.refresh_from_db()
         if importing.state == ImportState.DONE:
             raise CommandError(importing.reason)

@@ -13,10 +13,11 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import select_report_comparisons
 from evaluations.stats.judge_verdicts import consolidate_verdicts
 from evaluations.stats.majority import effective_split_rule, majority_of_votes
-from evaluations.verdicts.arrays import list_counted_raters, read_verdict_arrays
+from evaluations.verdicts.arrays import list_counted_raters
 from evaluations.verdicts.asked_aspects import get_offered_choices, read_asked_aspects
 from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
-from evaluations.verdicts.people_arrays import COUNTED_KNOWLEDGE
+from evaluations.verdicts.verdict_arrays import read_verdict_arrays
+from evaluations.verdicts.vote_arrays import KNOWLEDGE_COUNTED
 
 
 def find_comparisons_in_cell(
@@ -41,7 +42,7 @@ def find_comparisons_in_cell(
         index_report_comparisons(get_comparison_table(evaluation), wanted), wanted, raters, rules
     )
     items = len(gathered.comparisons)
-    people = gathered.votes(about).between(rules.since, rules.until).where(*COUNTED_KNOWLEDGE[rules.seen])
+    people = gathered.votes(about).between(rules.since, rules.until).where(*KNOWLEDGE_COUNTED[rules.seen])
     asked = read_asked_aspects(evaluation, wanted, everyone)
     offered = get_offered_choices(asked.about(about.pk), gathered.preferred.has_tie(about.pk))
     human = majority_of_votes(people.item, people.choice, items, effective_split_rule(rules.split_rule, offered)).choice

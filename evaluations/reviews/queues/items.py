@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.files import ImportState
+from evaluations.domain.jobs import FILL_QUEUE
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.bulk import refresh_statistics
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -26,17 +28,28 @@ from evaluations.reviews.queues.sql import (
 ITEMS_PER_TRANSACTION: Final = 1_000
 
 
-def ensure_queue_is_filled(evaluation: Evaluation) -> None:
+def fill_queue(claim: JobClaim) -> bool:
+    """Make places for the comparisons that came in, before the first reviewer waits for it."""
+    evaluation = claim.job.evaluation
+    assert evaluation is not None
+    ensure_queue_is_filled(evaluation, claim)
+    return True
+
+
+register_job_kind(JobKind(FILL_QUEUE, fill_queue))
+
+
+def ensure_queue_is_filled(evaluation: Evaluation, claim: JobClaim | None = None) -> None:
     """Fill the default queue and apply the number of reviews; nearly always one short query."""
     stock = read_queue_stock(evaluation)
     if stock is None or not stock.is_full:
-        fill_default_queue(evaluation)
+        fill_default_queue(evaluation, claim)
         stock = read_queue_stock(evaluation)
     if stock is not None and stock.wanted != evaluation.reviews_wanted:
         apply_reviews_wanted(evaluation)
 
 
-def fill_default_queue(evaluation: Evaluation) -> int:
+def fill_default_queue(evaluation: Evaluation, claim: JobClaim | None = None) -> int:
     """Create the missing items, and assignments for reviews made outside the queue."""
     queue = get_evaluation_queue(evaluation)
     if queue is None:
@@ -48,6 +61,8 @@ def fill_default_queue(evaluation: Evaluation) -> int:
     }
     made = after = 0
     while stretch := list(comparisons.filter(pk__gt=after)[:ITEMS_PER_TRANSACTION]):
+        if claim:
+            claim.heartbeat_if_due(after)
         made += insert_missing_items(queue, evaluation, after, stretch[-1])
         after = stretch[-1]
     placed = assign_past_reviews(queue, evaluation)

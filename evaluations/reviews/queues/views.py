@@ -152,6 +152,7 @@ def queue_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     made = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
     picks = made.picks.select_related("round", "item__comparison__query").only(*PICK_COLUMNS)
     page = paginate(request, picks)
+    is_open = made.closed_at is None and not made.is_outdated
     context = {
         "page": "rounds",
         "evaluation": made.evaluation,
@@ -160,7 +161,9 @@ def queue_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "work": get_queue_work(made),
         "page_of_rows": page,
         "rows": get_pick_statuses(page.rows),
-        "people": list_reviewers(made.evaluation) if is_allowed(user, Action.MANAGE, made.evaluation) else [],
+        "people": list_reviewers(made.evaluation)
+        if is_open and is_allowed(user, Action.MANAGE, made.evaluation)
+        else [],
     }
     return render(request, "round/round.html", context)
 

@@ -35,7 +35,7 @@ from evaluations.reviews.queues.services import close_queue, create_queue
 from evaluations.reviews.services import save_first_choices, undo_last_step
 from evaluations.rubrics.services import add_rubric
 from evaluations.visibility import visible_comparisons
-from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.queue_state import take_next_comparison
 from tests.factories.verdicts import (
     ALL_A,
@@ -47,16 +47,6 @@ from tests.factories.verdicts import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner, slug="study")
 
 
 def golden(evaluation: Evaluation, choice: Choice = Choice.A) -> Comparison:

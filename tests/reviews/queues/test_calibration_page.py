@@ -11,25 +11,18 @@ from evaluations.models.judges import Rater
 from evaluations.models.queues import Round
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import create_calibration
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.verdicts import ALL_A, SIX_ASPECT_KEYS, make_imported_votes, make_review
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 GOLD = "gold-standard-of-ada"
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    evaluation = make_evaluation(owner, slug="study")
+@pytest.fixture(autouse=True)
+def gold_labels(evaluation: Evaluation) -> None:
     for choice in (Choice.A, Choice.B):
         make_imported_votes(make_comparison(evaluation), GOLD, dict.fromkeys(SIX_ASPECT_KEYS, choice), kind="gold")
     make_comparison(evaluation)
-    return evaluation
 
 
 @pytest.fixture

@@ -14,21 +14,11 @@ from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.services import assign_comparisons, create_queue, release_departed_reservations
 from evaluations.reviews.services import save_first_choices
 from evaluations.tasks import sweep
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
 from tests.factories.verdicts import ALL_A
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User) -> Evaluation:
-    return make_evaluation(owner)
 
 
 @pytest.fixture

@@ -19,21 +19,11 @@ from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.raters import find_rater_of_user
 from evaluations.reviews.selectors import ReviewProgress, get_earlier_review, get_review_progress
 from evaluations.reviews.services import get_or_create_review, save_first_choices, skip_comparison, undo_last_step
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.queue_state import take_next_comparison
 from tests.factories.verdicts import ALL_A, make_import, make_imported_votes, make_judge_rater, make_judge_verdicts
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def person() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def evaluation(person: User) -> Evaluation:
-    return make_evaluation(person)
 
 
 def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
@@ -43,67 +33,67 @@ def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
     return made
 
 
-def save(person: User, comparison: Comparison) -> None:
-    save_first_choices(person, comparison, choices=ALL_A, version=0)
+def save(owner: User, comparison: Comparison) -> None:
+    save_first_choices(owner, comparison, choices=ALL_A, version=0)
 
 
-def save_next(person: User, evaluation: Evaluation) -> None:
-    pk = take_next_comparison(person, evaluation)
+def save_next(owner: User, evaluation: Evaluation) -> None:
+    pk = take_next_comparison(owner, evaluation)
     assert pk is not None
-    save(person, Comparison.objects.get(pk=pk))
+    save(owner, Comparison.objects.get(pk=pk))
 
 
-def test_comparisons_come_in_the_order_of_the_shuffle_until_none_is_left(person: User, evaluation: Evaluation) -> None:
+def test_comparisons_come_in_the_order_of_the_shuffle_until_none_is_left(owner: User, evaluation: Evaluation) -> None:
     third, first, second = comparisons(evaluation, 30, 10, 20)
     for expected in (first, second, third):
-        assert take_next_comparison(person, evaluation) == expected.pk
-        save(person, expected)
-    assert take_next_comparison(person, evaluation) is None
+        assert take_next_comparison(owner, evaluation) == expected.pk
+        save(owner, expected)
+    assert take_next_comparison(owner, evaluation) is None
 
 
-def test_people_meet_them_in_the_same_order_each_on_their_own(person: User, evaluation: Evaluation) -> None:
-    change_evaluation(evaluation, {"reviews_wanted": 2}, user=person)
+def test_people_meet_them_in_the_same_order_each_on_their_own(owner: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"reviews_wanted": 2}, user=owner)
     first, second = comparisons(evaluation, 1, 2)
     other = make_member(evaluation, Role.REVIEWER)
-    save(person, first)
-    assert (take_next_comparison(person, evaluation), take_next_comparison(other, evaluation)) == (second.pk, first.pk)
+    save(owner, first)
+    assert (take_next_comparison(owner, evaluation), take_next_comparison(other, evaluation)) == (second.pk, first.pk)
 
 
-def test_what_enough_others_have_reviewed_is_nobodys_turn_any_more(person: User, evaluation: Evaluation) -> None:
+def test_what_enough_others_have_reviewed_is_nobodys_turn_any_more(owner: User, evaluation: Evaluation) -> None:
     first, second = comparisons(evaluation, 1, 2)
     other = make_member(evaluation, Role.REVIEWER)
     save(other, first)
-    assert take_next_comparison(person, evaluation) == second.pk
-    save(person, second)
-    assert take_next_comparison(person, evaluation) is None
+    assert take_next_comparison(owner, evaluation) == second.pk
+    save(owner, second)
+    assert take_next_comparison(owner, evaluation) is None
 
 
-def test_two_reviews_wanted_are_two(person: User, evaluation: Evaluation) -> None:
-    change_evaluation(evaluation, {"reviews_wanted": 2}, user=person)
+def test_two_reviews_wanted_are_two(owner: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"reviews_wanted": 2}, user=owner)
     first, second = comparisons(evaluation, 1, 2)
     others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
     save(others[0], first)
-    assert take_next_comparison(person, evaluation) == first.pk
+    assert take_next_comparison(owner, evaluation) == first.pk
     assert take_next_comparison(others[1], evaluation) == second.pk  # of the first one place is done and one is held
 
 
-def test_skipped_ones_come_back_at_the_end_the_longest_skipped_first(person: User, evaluation: Evaluation) -> None:
+def test_skipped_ones_come_back_at_the_end_the_longest_skipped_first(owner: User, evaluation: Evaluation) -> None:
     first, second, third = comparisons(evaluation, 1, 2, 3)
-    skip_comparison(person, first, reason="", version=0)
-    skip_comparison(person, second, reason="", version=0)
-    assert take_next_comparison(person, evaluation) == third.pk
-    save(person, third)
-    assert take_next_comparison(person, evaluation) == first.pk
-    skip_comparison(person, first, reason="", version=1)
-    assert take_next_comparison(person, evaluation) == second.pk
+    skip_comparison(owner, first, reason="", version=0)
+    skip_comparison(owner, second, reason="", version=0)
+    assert take_next_comparison(owner, evaluation) == third.pk
+    save(owner, third)
+    assert take_next_comparison(owner, evaluation) == first.pk
+    skip_comparison(owner, first, reason="", version=1)
+    assert take_next_comparison(owner, evaluation) == second.pk
 
 
-def test_what_was_begun_comes_first(person: User, evaluation: Evaluation) -> None:
-    change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation).judge}, user=person)
+def test_what_was_begun_comes_first(owner: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation).judge}, user=owner)
     first, _ = comparisons(evaluation, 1, 2)
     make_judge_verdicts(first, as_stored=ALL_A, swapped=ALL_A)
-    save(person, first)
-    assert take_next_comparison(person, evaluation) == first.pk
+    save(owner, first)
+    assert take_next_comparison(owner, evaluation) == first.pk
 
 
 def calibrate(evaluation: Evaluation, *known: Comparison) -> None:
@@ -113,80 +103,80 @@ def calibrate(evaluation: Evaluation, *known: Comparison) -> None:
 
 
 def test_calibration_comes_before_what_is_merely_held_and_after_what_was_begun(
-    person: User, evaluation: Evaluation
+    owner: User, evaluation: Evaluation
 ) -> None:
     held, begun, known = comparisons(evaluation, 1, 2, 3)
-    assert take_next_comparison(person, evaluation) == held.pk
+    assert take_next_comparison(owner, evaluation) == held.pk
     calibrate(evaluation, known)
-    assert take_next_comparison(person, evaluation) == known.pk
-    assert take_next_comparison(person, evaluation) == known.pk
-    save_draft(get_or_create_review(person, begun), version=0, fields={"note": "long"}, number=0, tab="one")
-    assert take_next_comparison(person, evaluation) == begun.pk
-    save(person, begun)
-    assert take_next_comparison(person, evaluation) == known.pk
-    save(person, known)
-    assert take_next_comparison(person, evaluation) == held.pk
+    assert take_next_comparison(owner, evaluation) == known.pk
+    assert take_next_comparison(owner, evaluation) == known.pk
+    save_draft(get_or_create_review(owner, begun), version=0, fields={"note": "long"}, number=0, tab="one")
+    assert take_next_comparison(owner, evaluation) == begun.pk
+    save(owner, begun)
+    assert take_next_comparison(owner, evaluation) == known.pk
+    save(owner, known)
+    assert take_next_comparison(owner, evaluation) == held.pk
 
 
-def test_calibration_that_was_held_too_long_still_comes_first(person: User, evaluation: Evaluation) -> None:
+def test_calibration_that_was_held_too_long_still_comes_first(owner: User, evaluation: Evaluation) -> None:
     _, known = comparisons(evaluation, 1, 2)
     calibrate(evaluation, known)
-    assert take_next_comparison(person, evaluation) == known.pk
+    assert take_next_comparison(owner, evaluation) == known.pk
     Assignment.objects.update(held_until=timezone.now() - timedelta(minutes=1))
     assert release_expired_reservations(10) == 1
-    assert take_next_comparison(person, evaluation) == known.pk
+    assert take_next_comparison(owner, evaluation) == known.pk
     assert Assignment.objects.get().state == "held"
 
 
-def test_a_held_comparison_that_becomes_calibration_is_part_of_it(person: User, evaluation: Evaluation) -> None:
+def test_a_held_comparison_that_becomes_calibration_is_part_of_it(owner: User, evaluation: Evaluation) -> None:
     held, known = comparisons(evaluation, 1, 2)
-    assert take_next_comparison(person, evaluation) == held.pk
+    assert take_next_comparison(owner, evaluation) == held.pk
     calibrate(evaluation, held, known)
     for expected in (held, known):
-        assert take_next_comparison(person, evaluation) == expected.pk
-        save(person, expected)
+        assert take_next_comparison(owner, evaluation) == expected.pk
+        save(owner, expected)
 
 
-def test_what_was_undone_comes_next(person: User, evaluation: Evaluation) -> None:
+def test_what_was_undone_comes_next(owner: User, evaluation: Evaluation) -> None:
     first, second = comparisons(evaluation, 1, 2)
-    save(person, first)
-    rater = find_rater_of_user(person, evaluation)
+    save(owner, first)
+    rater = find_rater_of_user(owner, evaluation)
     review = get_earlier_review(evaluation, rater, None)
     assert review is not None
-    undo_last_step(person, review, version=review.version)
-    assert take_next_comparison(person, evaluation) == first.pk
+    undo_last_step(owner, review, version=review.version)
+    assert take_next_comparison(owner, evaluation) == first.pk
     assert second.pk != first.pk
 
 
-def test_what_was_opened_by_hand_leaves_the_order_as_it_is(person: User, evaluation: Evaluation) -> None:
+def test_what_was_opened_by_hand_leaves_the_order_as_it_is(owner: User, evaluation: Evaluation) -> None:
     first, second, third = comparisons(evaluation, 1, 2, 3)
-    save(person, second)
-    assert take_next_comparison(person, evaluation) == first.pk
-    save(person, first)
-    assert take_next_comparison(person, evaluation) == third.pk
+    save(owner, second)
+    assert take_next_comparison(owner, evaluation) == first.pk
+    save(owner, first)
+    assert take_next_comparison(owner, evaluation) == third.pk
 
 
-def test_comparisons_of_an_unfinished_import_are_nobodys_turn(person: User, evaluation: Evaluation) -> None:
+def test_comparisons_of_an_unfinished_import_are_nobodys_turn(owner: User, evaluation: Evaluation) -> None:
     (hidden,) = comparisons(evaluation, 1)
     Comparison.objects.filter(pk=hidden.pk).update(source_import=make_import(evaluation, "storing"))
-    assert take_next_comparison(person, evaluation) is None
+    assert take_next_comparison(owner, evaluation) is None
     assert get_review_progress(evaluation, None) == ReviewProgress(total=0, done=0, skipped=0)
 
 
-def test_progress_counts_what_was_saved_and_what_was_skipped(person: User, evaluation: Evaluation) -> None:
+def test_progress_counts_what_was_saved_and_what_was_skipped(owner: User, evaluation: Evaluation) -> None:
     first, second, _ = comparisons(evaluation, 1, 2, 3)
-    save(person, first)
-    skip_comparison(person, second, reason="", version=0)
-    assert get_review_progress(evaluation, find_rater_of_user(person, evaluation)) == ReviewProgress(
+    save(owner, first)
+    skip_comparison(owner, second, reason="", version=0)
+    assert get_review_progress(evaluation, find_rater_of_user(owner, evaluation)) == ReviewProgress(
         total=3, done=1, skipped=1
     )
 
 
-def test_the_way_back_leads_over_every_earlier_review(person: User, evaluation: Evaluation) -> None:
+def test_the_way_back_leads_over_every_earlier_review(owner: User, evaluation: Evaluation) -> None:
     first, second, _ = comparisons(evaluation, 1, 2, 3)
-    save(person, first)
-    skip_comparison(person, second, reason="", version=0)
-    rater = find_rater_of_user(person, evaluation)
+    save(owner, first)
+    skip_comparison(owner, second, reason="", version=0)
+    rater = find_rater_of_user(owner, evaluation)
     last = get_earlier_review(evaluation, rater, None)
     assert last is not None
     assert last.comparison_id == second.pk
@@ -196,20 +186,20 @@ def test_the_way_back_leads_over_every_earlier_review(person: User, evaluation: 
     assert get_earlier_review(evaluation, rater, before) is None
 
 
-def queries_for_a_turn(person: User, evaluation: Evaluation) -> int:
+def queries_for_a_turn(owner: User, evaluation: Evaluation) -> int:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        take_next_comparison(person, evaluation)
+        take_next_comparison(owner, evaluation)
     return len(queries)
 
 
-def test_the_number_of_queries_does_not_grow_with_the_comparisons(person: User, evaluation: Evaluation) -> None:
-    save(person, comparisons(evaluation, *range(3))[0])
-    assert take_next_comparison(person, evaluation)
-    save_next(person, evaluation)
-    few = queries_for_a_turn(person, evaluation)
+def test_the_number_of_queries_does_not_grow_with_the_comparisons(owner: User, evaluation: Evaluation) -> None:
+    save(owner, comparisons(evaluation, *range(3))[0])
+    assert take_next_comparison(owner, evaluation)
+    save_next(owner, evaluation)
+    few = queries_for_a_turn(owner, evaluation)
     for comparison in comparisons(evaluation, *range(3, 20))[:10]:
-        save(person, comparison)
-    save_next(person, evaluation)
-    assert queries_for_a_turn(person, evaluation) == few
+        save(owner, comparison)
+    save_next(owner, evaluation)
+    assert queries_for_a_turn(owner, evaluation) == few

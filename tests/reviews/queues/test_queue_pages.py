@@ -18,21 +18,11 @@ from evaluations.models.queues import Assignment, Round
 from evaluations.models.users import User
 from evaluations.reviews.services import save_first_choices
 from evaluations.rubrics.services import create_next_version
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.verdicts import ALL_A
+from tests.helpers.page_text import html_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner() -> User:
-    return make_user("olive")
-
-
-@pytest.fixture
-def evaluation(owner: User, client: Client) -> Evaluation:
-    client.force_login(owner)
-    return make_evaluation(owner, slug="study")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in")]
 
 
 @pytest.fixture
@@ -44,8 +34,8 @@ def filled(evaluation: Evaluation) -> Evaluation:
 
 def page(client: Client, name: str, *args: object, **query: object) -> str:
     answer = client.get(reverse(name, args=["study", *args], query=query))
-    assert answer.status_code == 200, answer.content.decode()
-    return answer.content.decode()
+    assert answer.status_code == 200, html_of(answer)
+    return html_of(answer)
 
 
 def form(**changed: object) -> dict[str, object]:
@@ -63,7 +53,7 @@ def form(**changed: object) -> dict[str, object]:
 
 def make(client: Client, **changed: object) -> Round:
     answer = client.post(reverse("round_new", args=["study"]), form(**changed))
-    assert answer.status_code == 302, re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', answer.content.decode())
+    assert answer.status_code == 302, re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', html_of(answer))
     return Round.objects.latest("pk")
 
 
@@ -139,7 +129,7 @@ def test_what_cannot_be_made_comes_back_with_the_reason(
         changed = {**changed, "people": [make_member(filled, Role.REVIEWER).pk]}
     answer = client.post(reverse("round_new", args=["study"]), form(**changed))
     assert answer.status_code == 422
-    said = " ".join(re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', answer.content.decode()))
+    said = " ".join(re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', html_of(answer)))
     assert words in said
     assert not Round.objects.exists()
 
@@ -151,13 +141,13 @@ def test_a_name_is_taken_once(client: Client, filled: Evaluation) -> None:
 
 def test_the_preview_says_what_a_round_would_hold_and_makes_nothing(client: Client, filled: Evaluation) -> None:
     address = reverse("round_new", args=["study"], query=form(size=7))
-    whole = client.get(address).content.decode()
-    part = client.get(address, headers={"HX-Request": "true"}).content.decode()
+    whole = html_of(client.get(address))
+    part = html_of(client.get(address, headers={"HX-Request": "true"}))
     for text in (whole, part):
         assert "7 comparisons" in text
     assert "<form" not in part
     everything = reverse("round_new", args=["study"], query=form(size=""))
-    assert "12 comparisons" in client.get(everything).content.decode()
+    assert "12 comparisons" in html_of(client.get(everything))
     assert not Round.objects.exists()
 
 
@@ -210,7 +200,7 @@ def test_its_comparisons_are_paged_and_its_queries_do_not_grow(client: Client, e
     assert queries(few) == queries(many)
     following = re.search(r'rel="next" href="\?([^"]+)"', page(client, "round", many.pk))
     assert following
-    second = client.get(f"{reverse('round', args=['study', many.pk])}?{following[1]}").content.decode()
+    second = html_of(client.get(f"{reverse('round', args=['study', many.pk])}?{following[1]}"))
     assert re.findall(r'data-label="Place">(\d+)<', second) == ["51", "52", "53", "54", "55"]
 
 
@@ -248,7 +238,7 @@ def test_with_another_version_of_the_rubric_a_round_is_over(client: Client, fill
     assert "Made for version 1 of" in text
     assert reverse("round_people", args=["study", made.pk]) not in text
     for name, given in (("round_people", {"people": [ann.pk]}), ("round_close", {}), ("round_open", {})):
-        said = client.post(reverse(name, args=["study", made.pk]), given, follow=True).content.decode()
+        said = html_of(client.post(reverse(name, args=["study", made.pk]), given, follow=True))
         assert ("was made for another version" in said) == (name != "round_close")
     assert reverse("round_open", args=["study", made.pk]) not in page(client, "round", made.pk)
 
@@ -286,9 +276,9 @@ def test_people_are_given_a_round_afterwards(client: Client, filled: Evaluation)
 def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, filled: Evaluation) -> None:
     made = make(client)
     address = reverse("round_people", args=["study", made.pk])
-    assert "Choose at least one person" in client.post(address, follow=True).content.decode()
+    assert "Choose at least one person" in html_of(client.post(address, follow=True))
     stranger = make_user("stranger")
-    assert "does not review here" in client.post(address, {"people": [stranger.pk]}, follow=True).content.decode()
+    assert "does not review here" in html_of(client.post(address, {"people": [stranger.pk]}, follow=True))
 
 
 # ---- from the list of comparisons
@@ -301,13 +291,11 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
     client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "give"})
     named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.NAMED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
-    assert (
-        "Choose at least one comparison"
-        in client.post(address, {"people": [ann.pk], "act": "give"}, follow=True).content.decode()
+    assert "Choose at least one comparison" in html_of(
+        client.post(address, {"people": [ann.pk], "act": "give"}, follow=True)
     )
-    assert (
-        "Choose at least one person"
-        in client.post(address, {"comparison": chosen, "act": "give"}, follow=True).content.decode()
+    assert "Choose at least one person" in html_of(
+        client.post(address, {"comparison": chosen, "act": "give"}, follow=True)
     )
 
 
@@ -318,7 +306,7 @@ def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: E
 
     def give(*chosen: Comparison) -> str:
         given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "give"}
-        return client.post(address, given, follow=True).content.decode()
+        return html_of(client.post(address, given, follow=True))
 
     assert "1 comparison given to ann" in give(one)
     assert "Nothing was given: ann has been given these already." in give(one)

@@ -32,7 +32,7 @@ from evaluations.reviews.queues.services import (
     preview_queue,
 )
 from evaluations.reviews.services import save_first_choices, skip_comparison
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
 from tests.factories.verdicts import (
     ALL_A,
@@ -47,25 +47,15 @@ from tests.factories.verdicts import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def person() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def evaluation(person: User) -> Evaluation:
-    return make_evaluation(person)
-
-
 def comparisons(evaluation: Evaluation, number: int, **columns: Any) -> list[Comparison]:
     """In the random order they stand as they are made."""
     return [make_comparison(evaluation, **columns) for _ in range(number)]
 
 
-def save_next(person: User, evaluation: Evaluation) -> Review:
-    pk = take_next_comparison(person, evaluation)
+def save_next(owner: User, evaluation: Evaluation) -> Review:
+    pk = take_next_comparison(owner, evaluation)
     assert pk is not None
-    return save_first_choices(person, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
+    return save_first_choices(owner, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
 
 
 def picks_of(made: Round) -> list[tuple[int, str, float | None]]:
@@ -95,13 +85,13 @@ def test_a_random_round_takes_the_next_in_the_random_order_with_the_share_that_i
     assert (first.population, first.random_percent) == (10, 100)
 
 
-def test_a_round_comes_before_the_pool_the_oldest_first(person: User, evaluation: Evaluation) -> None:
-    change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=person)
+def test_a_round_comes_before_the_pool_the_oldest_first(owner: User, evaluation: Evaluation) -> None:
+    change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=owner)
     made = comparisons(evaluation, 6)
     flipping(made[4])
-    create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=1, random_percent=0, user=person)
+    create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=1, random_percent=0, user=owner)
     by_random(evaluation, 1, "random")
-    met = [save_next(person, evaluation) for _ in range(3)]
+    met = [save_next(owner, evaluation) for _ in range(3)]
     assert [one.comparison_id for one in met] == [made[4].pk, made[0].pk, made[1].pk]
     assert [(one.picked_by, one.probability) for one in met] == [("flips", None), ("random", 1 / 6), ("random", 1.0)]
     assert [one.round.name if one.round else None for one in met] == ["flips", "random", None]
@@ -252,26 +242,26 @@ def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
     assert {(pk, probability) for pk, _, probability in picks_of(made)} == {(one.pk, 0.25), (other.pk, 1.0)}
 
 
-def test_a_round_wants_its_own_number_of_reviews_until_it_is_closed(person: User, evaluation: Evaluation) -> None:
+def test_a_round_wants_its_own_number_of_reviews_until_it_is_closed(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 3)
     round_of_two = by_random(evaluation, 1, reviews_wanted=2)
     others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
-    assert [save_next(one, evaluation).comparison_id for one in (person, others[0])] == [made[0].pk] * 2
+    assert [save_next(one, evaluation).comparison_id for one in (owner, others[0])] == [made[0].pk] * 2
     assert take_next_comparison(others[1], evaluation) == made[1].pk
-    close_queue(round_of_two, person)
+    close_queue(round_of_two, owner)
     assert set(QueueItem.objects.values_list("wanted", flat=True)) == {1}
-    change_evaluation(evaluation, {"reviews_wanted": 3}, user=person)
+    change_evaluation(evaluation, {"reviews_wanted": 3}, user=owner)
     assert save_next(others[1], evaluation).comparison_id == made[1].pk
     assert take_next_comparison(others[1], evaluation) == made[0].pk
 
 
-def test_by_name_a_round_is_split_evenly_and_met_by_nobody_else(person: User, evaluation: Evaluation) -> None:
+def test_by_name_a_round_is_split_evenly_and_met_by_nobody_else(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 5)
     ann, ben = (make_member(evaluation, Role.REVIEWER, name) for name in ("ann", "ben"))
     by_random(evaluation, 4, by_name=True, people=[ann, ben])
     given = Assignment.objects.filter(state=AssignmentState.NAMED)
     assert Counter(given.values_list("rater__name", flat=True)) == {"ann": 2, "ben": 2}
-    assert take_next_comparison(person, evaluation) == made[4].pk
+    assert take_next_comparison(owner, evaluation) == made[4].pk
     assert [save_next(ann, evaluation).comparison_id for _ in range(2)] == [made[0].pk, made[2].pk]
     assert take_next_comparison(ann, evaluation) is None
 
@@ -284,69 +274,69 @@ def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Ev
     assert Assignment.objects.count() == 6
 
 
-def test_closing_gives_back_what_was_given_by_name_and_not_begun(person: User, evaluation: Evaluation) -> None:
+def test_closing_gives_back_what_was_given_by_name_and_not_begun(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 2)
     ann = make_member(evaluation, Role.REVIEWER)
     named = by_random(evaluation, 2, by_name=True, people=[ann])
     save_next(ann, evaluation)
-    assert take_next_comparison(person, evaluation) is None
-    close_queue(named, person)
-    assert take_next_comparison(person, evaluation) == made[1].pk
+    assert take_next_comparison(owner, evaluation) is None
+    close_queue(named, owner)
+    assert take_next_comparison(owner, evaluation) == made[1].pk
     with pytest.raises(InputRefused, match="closed already"):
-        close_queue(named, person)
+        close_queue(named, owner)
     assert Event.objects.filter(verb="closed round").count() == 1
 
 
 def test_what_is_given_by_name_comes_before_the_pool_and_counts_as_picked_by_hand(
-    person: User, evaluation: Evaluation
+    owner: User, evaluation: Evaluation
 ) -> None:
     made = comparisons(evaluation, 3)
-    assert assign_comparisons(evaluation, [made[2]], [person], person) == AssignmentCount(1, reviewed=0, waiting=0)
-    assert assign_comparisons(evaluation, [made[2]], [person], person) == AssignmentCount(0, reviewed=0, waiting=1)
-    review = save_next(person, evaluation)
+    assert assign_comparisons(evaluation, [made[2]], [owner], owner) == AssignmentCount(1, reviewed=0, waiting=0)
+    assert assign_comparisons(evaluation, [made[2]], [owner], owner) == AssignmentCount(0, reviewed=0, waiting=1)
+    review = save_next(owner, evaluation)
     assert (review.comparison_id, review.picked_by, review.probability) == (made[2].pk, "by_hand", None)
     assert Event.objects.filter(verb="assigned").count() == 2
 
 
-def test_what_was_named_and_is_skipped_is_open_to_others(person: User, evaluation: Evaluation) -> None:
+def test_what_was_named_and_is_skipped_is_open_to_others(owner: User, evaluation: Evaluation) -> None:
     (only,) = comparisons(evaluation, 1)
     ann = make_member(evaluation, Role.REVIEWER)
-    assign_comparisons(evaluation, [only], [ann], person)
-    assert take_next_comparison(person, evaluation) is None
+    assign_comparisons(evaluation, [only], [ann], owner)
+    assert take_next_comparison(owner, evaluation) is None
     skip_comparison(ann, only, reason="", version=0)
-    assert take_next_comparison(person, evaluation) == only.pk
+    assert take_next_comparison(owner, evaluation) == only.pk
 
 
-def lapse(person: User) -> None:
-    held = Assignment.objects.filter(rater__user=person, state=AssignmentState.HELD)
+def lapse(owner: User) -> None:
+    held = Assignment.objects.filter(rater__user=owner, state=AssignmentState.HELD)
     held.update(held_until=timezone.now() - timedelta(seconds=1))
     release_expired_reservations(10)
 
 
-def test_what_somebody_let_lapse_is_given_to_them_by_name_again(person: User, evaluation: Evaluation) -> None:
+def test_what_somebody_let_lapse_is_given_to_them_by_name_again(owner: User, evaluation: Evaluation) -> None:
     (only,) = comparisons(evaluation, 1)
     ann = make_member(evaluation, Role.REVIEWER)
     assert take_next_comparison(ann, evaluation) == only.pk
     lapse(ann)
-    assert assign_comparisons(evaluation, [only], [ann], person).number == 1
-    assert [take_next_comparison(person, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
+    assert assign_comparisons(evaluation, [only], [ann], owner).number == 1
+    assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
     assert save_next(ann, evaluation).picked_by == SelectionMethod.RANDOM
-    assert assign_comparisons(evaluation, [only], [ann], person) == AssignmentCount(0, reviewed=1, waiting=0)
+    assert assign_comparisons(evaluation, [only], [ann], owner) == AssignmentCount(0, reviewed=1, waiting=0)
     assert_counters_are_right(evaluation)
 
 
-def test_what_somebody_skipped_is_given_to_them_by_name_again(person: User, evaluation: Evaluation) -> None:
+def test_what_somebody_skipped_is_given_to_them_by_name_again(owner: User, evaluation: Evaluation) -> None:
     (only,) = comparisons(evaluation, 1)
     ann = make_member(evaluation, Role.REVIEWER)
     skipped = skip_comparison(ann, only, reason="", version=0)
-    assert assign_comparisons(evaluation, [only], [ann], person).number == 1
-    assert [take_next_comparison(person, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
+    assert assign_comparisons(evaluation, [only], [ann], owner).number == 1
+    assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
     save_first_choices(ann, only, choices=ALL_A, version=skipped.version)
     assert_counters_are_right(evaluation)
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_a_round_by_name_holds_what_its_people_let_lapse(person: User, evaluation: Evaluation, is_later: bool) -> None:
+def test_a_round_by_name_holds_what_its_people_let_lapse(owner: User, evaluation: Evaluation, is_later: bool) -> None:
     """It comes to them through the round then, as it was picked for it."""
     (only,) = comparisons(evaluation, 1)
     ann = make_member(evaluation, Role.REVIEWER)
@@ -355,14 +345,14 @@ def test_a_round_by_name_holds_what_its_people_let_lapse(person: User, evaluatio
     QueueItem.objects.update(drawn=False)
     made = by_random(evaluation, 1, by_name=not is_later, people=[] if is_later else [ann])
     if is_later:
-        assert assign_queue_to_reviewers(made, [ann], person) == 1
-    assert [take_next_comparison(person, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
+        assert assign_queue_to_reviewers(made, [ann], owner) == 1
+    assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
     assert save_next(ann, evaluation).round == made
     assert_counters_are_right(evaluation)
 
 
 def test_the_queue_is_filled_before_anything_is_locked(
-    evaluation: Evaluation, person: User, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may take many short transactions: inside another they would be one long one."""
     depths = []
@@ -376,16 +366,16 @@ def test_the_queue_is_filled_before_anything_is_locked(
     (only,) = comparisons(evaluation, 1)
     make_imported_votes(only, "gold", ALL_A, kind="gold")
     outside = len(connection.savepoint_ids)
-    assign_comparisons(evaluation, [only], [person], person)
+    assign_comparisons(evaluation, [only], [owner], owner)
     by_random(evaluation, 1, reviews_wanted=2)
     create_calibration(evaluation, name="Calibration", size=1, user=None)
     assert depths == [outside] * 3
 
 
-def test_progress_counts_no_more_reviews_than_a_round_wants(person: User, evaluation: Evaluation) -> None:
+def test_progress_counts_no_more_reviews_than_a_round_wants(owner: User, evaluation: Evaluation) -> None:
     comparisons(evaluation, 3)
     by_random(evaluation, 2)
-    save_next(person, evaluation)
+    save_next(owner, evaluation)
     (progress,) = get_queue_progress(Round.objects.all()).values()
     assert (progress.comparisons, progress.reviews, progress.wanted) == (2, 1, 2)
 
@@ -426,9 +416,9 @@ def test_a_round_that_makes_no_sense_is_refused_in_words(
     assert Round.objects.count() == 1
 
 
-def test_nothing_is_made_in_an_archived_evaluation(person: User, evaluation: Evaluation) -> None:
+def test_nothing_is_made_in_an_archived_evaluation(owner: User, evaluation: Evaluation) -> None:
     comparisons(evaluation, 1)
-    move_to_archive(evaluation, user=person)
+    move_to_archive(evaluation, user=owner)
     with pytest.raises(InputRefused, match="archived"):
         by_random(evaluation, 1)
 

@@ -155,11 +155,6 @@ def test_every_counter_equals_a_recount_after_whatever_people_do(
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
-    return make_evaluation(make_user())
-
-
-@pytest.fixture
 def people() -> list[User]:
     return [make_user(), make_user()]
 

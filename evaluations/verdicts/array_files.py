@@ -1,6 +1,5 @@
-"""Arrays kept in files, each named by the state of what it was read from."""
+"""Arrays cached in files that are named by the state of their source."""
 
-import hashlib
 import logging
 import time
 from contextlib import suppress
@@ -13,28 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
-import evaluations
-
-
-def hash_program(folder: Path) -> str:
-    """A hash of all source files under this folder, with the numpy version."""
-    said = hashlib.sha256(np.__version__.encode())
-    for file in sorted(folder.rglob("*.py")):
-        said.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
-    return said.hexdigest()
-
-
-# Read while the program starts, in a few hundredths of a second: what lies there later may be the next version.
-PROGRAM_VERSION: Final = hash_program(Path(evaluations.__file__).parent)
+from evaluations.verdicts.program_version import VERSION
 
 logger = logging.getLogger(__name__)
 
-STALE_PART_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
+HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
 
 
-def get_array_path(name: str, changed: datetime, more: str = "") -> Path:
-    """The path for arrays that last changed at this time. ``more``: whatever else they depend on."""
-    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{PROGRAM_VERSION[:12]}{more}.npy"
+def get_array_file(name: str, changed: datetime, more: str = "") -> Path:
+    """Named by when what it holds last changed and by the version of the program. ``more``: what else it depends on."""
+    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{VERSION[:12]}{more}.npy"
 
 
 def load_arrays(kept: Path, count: int) -> list[npt.NDArray[Any]]:
@@ -57,14 +44,14 @@ def save_arrays(kept: Path, *arrays: npt.NDArray[Any]) -> None:
             for array in arrays:
                 np.save(file, array)
         beside.replace(kept)
-        remove_outdated_arrays(kept)
+        delete_stale_array_files(kept)
     except OSError:
         logger.warning("%s could not be kept, and is read again each time", kept.name, exc_info=True)
         with suppress(OSError):
             beside.unlink(missing_ok=True)
 
 
-def remove_outdated_arrays(kept: Path) -> None:
+def delete_stale_array_files(kept: Path) -> None:
     """Takes away files of earlier states, and what killed processes left half written."""
     *name, changed = kept.name.split("-")[:3]
     for one in kept.parent.glob(f"{'-'.join(name)}-*.npy"):
@@ -72,5 +59,5 @@ def remove_outdated_arrays(kept: Path) -> None:
             one.unlink(missing_ok=True)
     for part in kept.parent.glob("*.part"):
         with suppress(FileNotFoundError):
-            if time.time() - part.stat().st_mtime > STALE_PART_SECONDS:
+            if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:
                 part.unlink()

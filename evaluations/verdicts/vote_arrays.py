@@ -1,4 +1,4 @@
-"""People's votes as arrays, with what each person knew and how the comparison was picked."""
+"""Human votes as arrays, with what each reviewer had seen and how the comparison was picked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,61 +8,48 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from django.db.models import BigIntegerField, Case, Exists, F, IntegerField, OuterRef, Value, When
+from django.db.models import BigIntegerField, Case, F, IntegerField, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK, block_of_slot
 from evaluations.domain.reports import SeenRule
 from evaluations.domain.reviews import Reveal, ReviewState, SelectionMethod
-from evaluations.models.column_arrays import (
-    ORDER_WIDTH,
-    ComparisonIndex,
-    keep_indexed,
-    read_column_arrays,
-    read_column_arrays_in_pieces,
-)
 from evaluations.models.judges import Rater
-from evaluations.models.queues import QueueItem
+from evaluations.models.vote_holders import came_by_chance
 from evaluations.stats.anchoring import ConfirmedChoices
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.votes import Votes
-from evaluations.verdicts.judge_arrays import CODE_MASK, select_packed_votes, unpack_choices
-
-# Each part has this many values.
-MARKS_WIDTH: Final = 72  # what a vote knew and its arm, three of each, how it was picked, four, and whether it is final
+from evaluations.verdicts.array_rows import MARKS_WIDTH, ORDER_WIDTH
+from evaluations.verdicts.judge_arrays import (
+    CHOICE_MASK,
+    ComparisonPositions,
+    packed_votes_of_raters,
+    select_positions,
+    unpack_choices,
+)
+from evaluations.verdicts.sql import read_columns, read_columns_in_pieces
 
 # What a vote of a person knew of the judge: the code is the place.
 SAW_JUDGE, BLIND, UNKNOWN = range(3)
-
 # Whether chance decided what the person saw, and what it decided.
 NO_ARM, BLIND_ARM, SHOWN_ARM = range(3)
-
 # How the comparison came to the person: what estimates may use, what they may not, and practice.
 DRAWN_AT_RANDOM, NOT_DRAWN, CALIBRATION, DRAWN_IN_STRATA = range(4)
-
 # Whose votes count: of imported ones it is not known whether they were blind.
-COUNTED_KNOWLEDGE: Final = {SeenRule.NOTHING: (BLIND, UNKNOWN), SeenRule.BLIND: (BLIND,), SeenRule.JUDGE: (SAW_JUDGE,)}
-
+KNOWLEDGE_COUNTED: Final = {SeenRule.NOTHING: (BLIND, UNKNOWN), SeenRule.BLIND: (BLIND,), SeenRule.JUDGE: (SAW_JUDGE,)}
 KNOWLEDGE_KINDS: Final = 3
-
-SAMPLING_KINDS: Final = 4
-
-FINALITY_STATES: Final = 2  # whether the review is final
-
+PICK_KINDS: Final = 4
+FINALITY: Final = 2  # whether the review is final
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
-
 EPOCH: Final = date(1970, 1, 1)
-
 MILLISECONDS_A_DAY: Final = 86_400_000
-
-DENSE_LIMIT: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
-
-MARK_COLUMNS: Final = ("knew", "arm", "picked", "final", "review", "judge", "day", "active")
+MAX_DENSE_NUMBER: Final = 1 << 26  # numbers below this are marked in an array, else they are sorted
+VOTE_MARKS: Final = ("knew", "arm", "picked", "final", "review", "judge", "day", "active")
 
 
 @dataclass(frozen=True)
-class PeopleVotes:
+class VoteArrays:
     """Votes of one kind of rater on one aspect. ``knew``, ``arm``, ``picked``: the codes above, one for each vote.
 
     ``final``: 1 where the review is final, 0 where only first choices are saved, and of what was imported.
@@ -81,12 +68,12 @@ class PeopleVotes:
     day: IntArray
     active: IntArray
 
-    def between(self, since: date | None, until: date | None) -> "PeopleVotes":
+    def between(self, since: date | None, until: date | None) -> "VoteArrays":
         """Those given from the one day to the other, both included."""
         if since is None and until is None:
             return self
         kept = is_between_days(self.day, since, until)
-        return PeopleVotes(self.votes.where(kept), *(getattr(self, name)[kept] for name in MARK_COLUMNS))
+        return VoteArrays(self.votes.where(kept), *(getattr(self, name)[kept] for name in VOTE_MARKS))
 
     def where(self, *knew: int) -> Votes:
         """Those that estimates may use, of these kinds of knowing."""
@@ -94,17 +81,17 @@ class PeopleVotes:
 
     def counted(self, *knew: int) -> BoolArray:
         """Which those are."""
-        return self.one_of_each_person(np.logical_and(np.isin(self.knew, knew), self.drawn))
+        return self.keep_vote_holders(np.logical_and(np.isin(self.knew, knew), self.drawn))
 
     def in_arm(self, arm: int, judge: int) -> Votes:
         """Those for which chance decided so about this judge."""
-        chosen = self.one_of_each_person((self.arm == arm) & (self.judge == judge) & self.drawn)
+        chosen = self.keep_vote_holders((self.arm == arm) & (self.judge == judge) & self.drawn)
         return self.votes.where(chosen)
 
-    def one_of_each_person(self, kept: BoolArray) -> BoolArray:
-        """Of a person's reviews of a comparison the highest ranked among these, by `review_rank`.
+    def keep_vote_holders(self, kept: BoolArray) -> BoolArray:
+        """Of a person's reviews of a comparison the highest ranked among these, as `find_vote_holder` has it.
 
-        What was imported has no order: all of it counts.
+        Practice is not among them. What was imported has no order: all of it counts.
         """
         if not self.has_second_reviews:
             return kept
@@ -134,7 +121,7 @@ class PeopleVotes:
 
 def has_duplicates(numbers: IntArray) -> bool:
     """Whether any of these whole numbers from 0 stands there twice."""
-    if int(numbers.max(initial=0)) >= DENSE_LIMIT:
+    if int(numbers.max(initial=0)) >= MAX_DENSE_NUMBER:
         return len(np.unique(numbers)) < len(numbers)
     marked = np.zeros(int(numbers.max(initial=0)) + 1, dtype=bool)
     marked[numbers] = True
@@ -151,7 +138,7 @@ def is_between_days(day: IntArray, since: date | None, until: date | None) -> Bo
     return kept
 
 
-def build_marks_expression() -> Combinable:
+def encode_vote_marks() -> Combinable:
     """What a vote knew, its arm, how it was picked and whether its review is final, as one number."""
     knew = Case(
         When(review__isnull=True, then=Value(UNKNOWN)),
@@ -168,32 +155,27 @@ def build_marks_expression() -> Combinable:
     final = Case(
         When(review__state=ReviewState.FINAL.value, then=Value(1)), default=Value(0), output_field=IntegerField()
     )
-    return ((knew * KNOWLEDGE_KINDS + arm) * SAMPLING_KINDS + build_sampling_case()) * FINALITY_STATES + final
+    return ((knew * KNOWLEDGE_KINDS + arm) * PICK_KINDS + encode_pick()) * FINALITY + final
 
 
-def build_sampling_case() -> Case:
+def encode_pick() -> Case:
     """Imported votes are assumed to be of a random sample, which the rules say. What was not picked
 
     at random counts all the same once its turn in the random order has come.
     """
-    came = QueueItem.objects.filter(
-        drawn=True,
-        rubric_version=OuterRef("review__rubric_version"),
-        comparison=OuterRef("review__comparison"),
-    )
     return Case(
         When(review__isnull=True, then=Value(DRAWN_AT_RANDOM)),
         When(review__picked_by=SelectionMethod.RANDOM.value, then=Value(DRAWN_AT_RANDOM)),
         When(review__picked_by=SelectionMethod.STRATIFIED.value, then=Value(DRAWN_IN_STRATA)),
         When(review__picked_by=SelectionMethod.CALIBRATION.value, then=Value(CALIBRATION)),
-        When(Exists(came), then=Value(DRAWN_AT_RANDOM)),
+        When(came_by_chance("review__"), then=Value(DRAWN_AT_RANDOM)),
         default=Value(NOT_DRAWN),
         output_field=IntegerField(),
     )
 
 
 @dataclass(frozen=True)
-class PeopleArrays:
+class PackedVoteArrays:
     """All that raters of one kind chose, in the order in which it was given, one entry for each ballot.
 
     ``rater``: its place among their names. ``first``: the packed first choices of one block.
@@ -220,34 +202,34 @@ class PeopleArrays:
             block * SLOTS_PER_BLOCK + at
             for block in np.unique(self.block).tolist()
             for at in range(SLOTS_PER_BLOCK)
-            if int(np.bitwise_or.reduce(self.first[self.block == block])) >> at * BITS_PER_CHOICE & CODE_MASK
+            if int(np.bitwise_or.reduce(self.first[self.block == block])) >> at * BITS_PER_CHOICE & CHOICE_MASK
         }
 
-    def on(self, place: int) -> PeopleVotes:
+    def on(self, place: int) -> VoteArrays:
         """The votes on one aspect. Where every ballot has one, the arrays are the same for each aspect."""
         choice = unpack_choices(self.first, place)
         given = (choice != MISSING) & (self.block == block_of_slot(place))
-        columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in MARK_COLUMNS))
+        columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in VOTE_MARKS))
         item, rater, shown, choice, *marks_of = columns_of if given.all() else [one[given] for one in columns_of]
-        return PeopleVotes(Votes(item, rater, shown, choice), *marks_of)
+        return VoteArrays(Votes(item, rater, shown, choice), *marks_of)
 
 
-def read_people_arrays(raters: Sequence[Rater], places: ComparisonIndex) -> PeopleArrays:
+def read_packed_vote_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> PackedVoteArrays:
     """Two tables, one query: their ballots, and what is known of the reviews behind them."""
     review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
-    told = (F("block") * MARKS_WIDTH + build_marks_expression()) * ORDER_WIDTH + F("shown")
-    rows = select_packed_votes(raters, places).exclude(first=0)
+    told = (F("block") * MARKS_WIDTH + encode_vote_marks()) * ORDER_WIDTH + F("shown")
+    rows = packed_votes_of_raters(raters, places).exclude(first=0)
     told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "moment", active)
-    found = read_column_arrays_in_pieces(told_of_rows, 9, "comparison", places.ids)
-    item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = keep_indexed(places, *found)
+    found = read_columns_in_pieces(told_of_rows, 9, "comparison", places.ids)
+    item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = select_positions(places, *found)
     order = np.lexsort((pk, moment))
     rest, shown = np.divmod(told_of_each[order], ORDER_WIDTH)
     block, mark = np.divmod(rest, MARKS_WIDTH)
-    return PeopleArrays(
+    return PackedVoteArrays(
         item=item[order],
         rater=number_raters(rater[order], {one.pk: place for place, one in enumerate(raters)}),
         shown=shown,
-        **unpack_marks(mark),
+        **decode_vote_marks(mark),
         review=review_of[order],
         judge=judge_of[order],
         day=moment[order] // MILLISECONDS_A_DAY,
@@ -257,9 +239,9 @@ def read_people_arrays(raters: Sequence[Rater], places: ComparisonIndex) -> Peop
     )
 
 
-def unpack_marks(mark: IntArray) -> dict[str, IntArray]:
-    rest, final = np.divmod(mark, FINALITY_STATES)
-    rest, picked = np.divmod(rest, SAMPLING_KINDS)
+def decode_vote_marks(mark: IntArray) -> dict[str, IntArray]:
+    rest, final = np.divmod(mark, FINALITY)
+    rest, picked = np.divmod(rest, PICK_KINDS)
     knew, arm = np.divmod(rest, KNOWLEDGE_KINDS)
     return {"knew": knew, "arm": arm, "picked": picked, "final": final}
 
@@ -271,13 +253,13 @@ def number_raters(raters: IntArray, place: Mapping[int, int]) -> IntArray:
 
 
 def read_confirmed_choices(
-    raters: Sequence[Rater], places: ComparisonIndex, since: date | None, until: date | None
+    raters: Sequence[Rater], places: ComparisonPositions, since: date | None, until: date | None
 ) -> dict[tuple[int, int], ConfirmedChoices]:
     """First and final choices of reviews that were blind and then saw a judge, by its id and the aspect's place.
 
     Of those saved first from the one day to the other, both included.
     """
-    revealed = select_packed_votes(raters, places).filter(
+    revealed = packed_votes_of_raters(raters, places).filter(
         review__state=ReviewState.FINAL.value,
         review__blind=True,
         review__judge__isnull=False,
@@ -290,7 +272,7 @@ def read_confirmed_choices(
     revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
     revealed = revealed.exclude(review__picked_by=SelectionMethod.CALIBRATION.value)
     rows = revealed.values_list("comparison_id", "review__judge_id", "block", "first", "final")
-    item, judge, block, first, final = keep_indexed(places, *read_column_arrays(rows, 5))
+    item, judge, block, first, final = select_positions(places, *read_columns(rows, 5))
     found = {}
     for one, which in product(np.unique(judge).tolist(), np.unique(block).tolist()):
         here = (judge == one) & (block == which)

@@ -1,0 +1,83 @@
+"""Which of one reviewer's reviews of a comparison holds the vote on an aspect.
+
+The tables below are read as Python here and as SQL in `models.vote_holders`; a property test holds the two equal.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from evaluations.domain.reviews import ReviewState, SelectionMethod
+
+# By state and by whether the review was practice: reviews of a higher tier go before those of a lower one, and within
+# a tier the newest. States that are not here are not saved, and hold nothing.
+TIERS: Final[Mapping[tuple[ReviewState, bool], int]] = {
+    (ReviewState.FINAL, False): 3,
+    (ReviewState.FIRST, False): 2,
+    (ReviewState.FINAL, True): 1,
+    (ReviewState.FIRST, True): 0,
+}
+UNSAVED: Final = -1
+# The same by plain words, whose look-up takes a fraction of an enum's: it is asked for every vote that is exported.
+BY_WORD: Final = {(state.value, is_practice): tier for (state, is_practice), tier in TIERS.items()}
+CALIBRATION: Final = SelectionMethod.CALIBRATION.value
+
+
+@dataclass(frozen=True)
+class VoteRule:
+    """Which reviews may hold a vote for one use.
+
+    ``blind``: whether the first choices were saved before the judge was seen, None for either. ``is_drawn``: whether
+    only comparisons count that chance picked for review.
+    """
+
+    lowest_tier: int
+    blind: bool | None = None
+    is_drawn: bool = False
+
+    def admits(self, review: "ReviewFacts") -> bool:
+        return (
+            get_tier(review.state, review.picked_by) >= self.lowest_tier
+            and self.blind in (None, review.blind)
+            and (review.is_drawn or not self.is_drawn)
+        )
+
+
+LABEL_VOTES: Final = VoteRule(lowest_tier=3)  # final choices
+CURRENT_VOTES: Final = VoteRule(lowest_tier=2)  # the same, and first choices while nothing is confirmed
+BLIND_VOTES: Final = VoteRule(lowest_tier=2, blind=True, is_drawn=True)  # first choices in statistics
+SHOWN_VOTES: Final = VoteRule(lowest_tier=2, blind=False, is_drawn=True)  # the same, in a block of their own
+SHOWN_ON_PAGES: Final = VoteRule(lowest_tier=0)  # practice too, where there is nothing else
+# A choice that holds a vote by none of these counts nowhere. The first that admits a review numbers it.
+COUNTED_SOMEWHERE: Final = (CURRENT_VOTES, BLIND_VOTES, SHOWN_VOTES)
+
+
+class ReviewFacts(NamedTuple):
+    """What decides whether a review holds a vote. ``number`` is its id, or its place among reviews from old to new."""
+
+    number: int
+    state: str
+    picked_by: str
+    blind: bool = True
+    is_drawn: bool = True
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return get_tier(self.state, self.picked_by), self.number
+
+
+def get_tier(state: str, picked_by: str) -> int:
+    """``state`` and ``picked_by`` as the database has them."""
+    return BY_WORD.get((state, picked_by == CALIBRATION), UNSAVED)
+
+
+def find_vote_holder(reviews: Iterable[ReviewFacts], rule: VoteRule) -> ReviewFacts | None:
+    """The review that holds the vote, of one reviewer's on one comparison that have the aspect."""
+    return max((one for one in reviews if rule.admits(one)), key=lambda one: one.rank, default=None)
+
+
+def find_counted_reviews(reviews: Iterable[ReviewFacts]) -> list[int]:
+    """The numbers of the reviews that count somewhere, each once: first the one that the label counts."""
+    given = list(reviews)
+    holders = (find_vote_holder(given, rule) for rule in COUNTED_SOMEWHERE)
+    return list(dict.fromkeys(one.number for one in holders if one is not None))

@@ -1,0 +1,91 @@
+"""Who works on a job: the claim, its lease and its heartbeat, all by the database's clock."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Greatest, Now
+
+from evaluations.domain.jobs import JobState
+from evaluations.jobs.kinds import JobClaim, kind_of
+from evaluations.models.jobs import Job
+
+FAULT_PAUSE: Final = timedelta(seconds=30)
+
+
+def process_name() -> str:
+    """What this process is called among those that work on jobs and calls."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def claim_job(job_id: int, *, until: float | None = None) -> JobClaim | None:
+    """The job for this process alone; None where it is over, not due yet, or somebody else's."""
+    job = Job.objects.due().filter(pk=job_id).first()
+    if job is None:
+        return None  # without a transaction: on SQLite even one that only reads keeps all writers waiting
+    kind, me = kind_of(job), process_name()
+    if kind.per_worker is not None:
+        mine = Job.objects.filter(kind=job.kind, state=JobState.RUNNING, claimed_by=me, lease_until__gt=Now())
+        if mine.count() >= kind.per_worker:
+            return None
+    anew = {"position": 0, "begun_at": Now()} if kind.starts_over else {"begun_at": Coalesce("begun_at", Now())}
+    taken = take_unlocked(
+        job_id,
+        state=JobState.RUNNING,
+        claim=uuid.uuid4(),
+        claimed_by=me,
+        lease_until=Now() + kind.lease,
+        heartbeat_at=Now(),
+        not_before=None,
+        attempts=F("attempts") + 1,
+        **anew,
+    )
+    return JobClaim(Job.objects.select_related("evaluation").get(pk=job_id), until) if taken else None
+
+
+def take_unlocked(job_id: int, **columns: Any) -> bool:
+    """Whether the job was still due. PostgreSQL does not wait for whoever has its row locked.
+
+    The heartbeat of whoever holds it may stand in a longer transaction.
+    """
+    if not connection.features.has_select_for_update_skip_locked:
+        return bool(Job.objects.due().filter(pk=job_id).update(**columns))
+    with transaction.atomic():
+        is_free = Job.objects.due().skipping_locked().filter(pk=job_id).first() is not None
+        return is_free and bool(Job.objects.filter(pk=job_id).update(**columns))
+
+
+def held_claim(kind: str, subject: int) -> JobClaim | None:
+    """The claim of a job that was created in this process's hands."""
+    job = Job.objects.filter(kind=kind, subject=subject, state=JobState.RUNNING, claimed_by=process_name()).first()
+    return JobClaim(job) if job else None
+
+
+def release_claim(
+    claim: JobClaim, *, reason: str = "", pause: timedelta = timedelta(), keeps_attempt: bool = False
+) -> bool:
+    """Give the job back to whoever comes next; whether it was still ours."""
+    mine = Job.objects.filter(pk=claim.job.pk, claim=claim.job.claim, state=JobState.RUNNING)
+    return bool(
+        mine.update(
+            state=JobState.WAITING,
+            claim=None,
+            claimed_by="",
+            lease_until=None,
+            not_before=Now() + pause if pause else None,
+            reason=reason,
+            attempts=F("attempts") if keeps_attempt else Greatest(F("attempts") - 1, 0),
+        )
+    )
+
+
+def end_claim(claim: JobClaim, state: JobState = JobState.DONE, reason: str = "") -> bool:
+    """The job is over; whether it was still ours."""
+    mine = Job.objects.filter(pk=claim.job.pk, claim=claim.job.claim, state=JobState.RUNNING)
+    return bool(mine.update(state=state, claim=None, claimed_by="", lease_until=None, reason=reason, finished_at=Now()))

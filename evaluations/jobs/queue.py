@@ -1,0 +1,122 @@
+"""Jobs are put into the queue, asked for and cancelled; a message tells a worker of each."""
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
+from evaluations.jobs.claims import process_name
+from evaluations.jobs.kinds import KINDS, JobClaim
+from evaluations.jobs.messages import nudge_job
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.jobs import Job
+
+# What a job that is enqueued again says as on its first day.
+FRESH: Final = (
+    *("claim", "claimed_by", "lease_until", "heartbeat_at", "not_before"),
+    *("position", "reason", "begun_at", "finished_at"),
+)
+
+
+def enqueue_job(
+    kind: str, subject: int, *, evaluation: Evaluation | None, total: int | None = None, retry: bool = True
+) -> Job:
+    """Have this worked on, from its beginning; whoever was at it stops at the next heartbeat.
+
+    Without ``retry`` earlier deaths count on: one more, and it is set aside again.
+    """
+    enqueue_jobs([Job(kind=kind, subject=subject, evaluation=evaluation, total=total)], retry=retry)
+    return Job.objects.get(kind=kind, subject=subject)
+
+
+def enqueue_jobs(jobs: Sequence[Job], *, retry: bool = True) -> None:
+    """Many at once, by one statement."""
+    anew = ["state", "total", *FRESH, *(["attempts"] if retry else [])]
+    made = Job.objects.bulk_create(jobs, update_conflicts=True, unique_fields=["kind", "subject"], update_fields=anew)
+    for job in made:
+        nudge_job(job.pk)
+
+
+def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None, total: int | None = None) -> JobClaim:
+    """A new job that this process works on itself: no worker is told of it while the lease lasts."""
+    job = Job.objects.create(
+        kind=kind,
+        subject=subject,
+        evaluation=evaluation,
+        total=total,
+        state=JobState.RUNNING,
+        claim=uuid.uuid4(),
+        claimed_by=process_name(),
+        lease_until=Now() + KINDS[kind].lease,
+        heartbeat_at=Now(),
+        begun_at=Now(),
+        attempts=1,
+    )
+    job.refresh_from_db()
+    return JobClaim(job)
+
+
+def cancel_job(kind: str, subject: int, reason: str = "Cancelled.") -> bool:
+    """Whoever works on it stops at the next heartbeat; whether there was anything to cancel."""
+    jobs = Job.objects.open().filter(kind=kind, subject=subject)
+    return bool(
+        jobs.update(
+            state=JobState.CANCELLED, reason=reason, claim=None, claimed_by="", lease_until=None, finished_at=Now()
+        )
+    )
+
+
+def hasten_jobs(kind: str, subjects: Iterable[int]) -> None:
+    """Let jobs that wait for a later moment be worked on now."""
+    waiting = Job.objects.filter(kind=kind, subject__in=list(subjects), state=JobState.WAITING)
+    if waiting.update(not_before=None):
+        for pk in waiting.values_list("pk", flat=True):
+            nudge_job(pk)
+
+
+def forget_job(kind: str, subjects: Iterable[int]) -> None:
+    """Remove jobs whose rows are removed."""
+    Job.objects.filter(kind=kind, subject__in=list(subjects)).delete()
+
+
+def job_of(kind: str, subject: int) -> Job | None:
+    return Job.objects.filter(kind=kind, subject=subject).first()
+
+
+def jobs_about(kinds: Collection[str], subjects: Collection[int]) -> dict[int, Job]:
+    """Subject → its job, for a page of rows that have one each."""
+    return {job.subject: job for job in Job.objects.filter(kind__in=kinds, subject__in=subjects)}
+
+
+def has_open_job(kind: str, subject: int) -> bool:
+    return Job.objects.open().filter(kind=kind, subject=subject).exists()
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """How far a job is. ``total`` is None while nobody knows; rate and time left are None before the first progress."""
+
+    position: int
+    total: int | None
+    per_second: float | None
+    seconds_left: float | None
+
+
+def job_progress(job: Job | None) -> JobProgress:
+    if job is None:
+        return JobProgress(0, None, None, None)
+    return progress_at(job, job.position, job.total)
+
+
+def progress_at(job: Job, position: int, total: int | None) -> JobProgress:
+    """The same, of a job whose position is counted elsewhere."""
+    end = job.finished_at if job.state not in OPEN_JOB_STATES and job.finished_at else timezone.now()
+    seconds = (end - job.begun_at).total_seconds() if job.begun_at else 0.0
+    if not position or seconds <= 0:
+        return JobProgress(position, total, None, None)
+    left = (total - position) * seconds / position if total is not None else None
+    return JobProgress(position, total, position / seconds, left)

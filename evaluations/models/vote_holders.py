@@ -1,0 +1,65 @@
+"""Which review holds a reviewer's vote on an aspect, as SQL made from the tables of `domain.vote_rules`."""
+
+from typing import Final
+
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
+
+from evaluations.domain.choices import Stage
+from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod
+from evaluations.domain.vote_rules import TIERS, UNSAVED, VoteRule
+from evaluations.models.queues import QueueItem
+from evaluations.models.rubrics import Aspect
+from evaluations.models.verdicts import Review, Score, Verdict
+
+PRACTICE: Final = SelectionMethod.CALIBRATION.value
+
+
+def encode_tier(review: str = "") -> Case:
+    """The tier of a review, or of the one that a row belongs to: ``review__`` then leads to it."""
+    whens = []
+    for (state, is_practice), tier in TIERS.items():
+        of_state = Q(**{f"{review}state": state.value})
+        picked = Q(**{f"{review}picked_by": PRACTICE})
+        whens.append(When(of_state & (picked if is_practice else ~picked), then=Value(tier)))
+    return Case(*whens, default=Value(UNSAVED), output_field=IntegerField())
+
+
+def came_by_chance(review: str = "") -> Exists:
+    """That the comparison's turn in the random order has come, however it was picked for the review."""
+    drawn = QueueItem.objects.filter(drawn=True)
+    return Exists(
+        drawn.filter(rubric_version=OuterRef(f"{review}rubric_version"), comparison=OuterRef(f"{review}comparison"))
+    )
+
+
+def was_drawn(review: str = "") -> Q:
+    return Q(**{f"{review}picked_by__in": [picked.value for picked in RANDOM_SELECTION]}) | Q(came_by_chance(review))
+
+
+def admitted(rule: VoteRule, review: str = "") -> Q:
+    """The equal of `VoteRule.admits`."""
+    found = Q()
+    for (state, is_practice), tier in TIERS.items():
+        if tier >= rule.lowest_tier:
+            picked = Q(**{f"{review}picked_by": PRACTICE})
+            found |= Q(**{f"{review}state": state.value}) & (picked if is_practice else ~picked)
+    if rule.blind is not None:
+        found &= Q(**{f"{review}blind": rule.blind})
+    return found & was_drawn(review) if rule.is_drawn else found
+
+
+def has_aspect(aspect: Aspect, stage: Stage = Stage.FIRST) -> Q:
+    """That the review has a choice on the aspect, or a score of both responses."""
+    about = {"review": OuterRef("pk"), "aspect": aspect, "stage": stage.value}
+    scored = [Score.objects.filter(**about, response=OuterRef(f"comparison__response_{side}")) for side in "ab"]
+    return Q(Exists(Verdict.objects.filter(**about))) | (Q(Exists(scored[0])) & Q(Exists(scored[1])))
+
+
+def holding_votes(reviews: "QuerySet[Review]", aspect: Aspect, rule: VoteRule) -> "QuerySet[Review]":
+    """Those of the reviews that hold a vote on the aspect. The equal of `find_vote_holder`."""
+    candidates = Review.objects.filter(admitted(rule), has_aspect(aspect)).alias(tier=encode_tier())
+    better = candidates.filter(rater=OuterRef("rater"), comparison=OuterRef("comparison")).filter(
+        Q(tier__gt=OuterRef("tier")) | Q(tier=OuterRef("tier"), pk__gt=OuterRef("pk"))
+    )
+    own = reviews.filter(admitted(rule), has_aspect(aspect)).alias(tier=encode_tier())
+    return own.filter(~Exists(better.order_by()))

@@ -1,0 +1,143 @@
+"""How pages name and colour the states of runs, calls, requests and imports, and the order of two responses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django import template
+
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.files import ImportState
+from evaluations.domain.judges import FAILURE_STATES, AttemptOutcome, AttemptStep, CallState, RunOrders, RunState
+from evaluations.domain.reviews import Reveal
+
+register = template.Library()
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What it says, and the CSS class that colours it."""
+
+    words: str
+    tone: str = ""
+
+
+RUN_TONES: Final[Mapping[str, str]] = {
+    RunState.STOPPED: "error",
+    RunState.RUNNING: "accent",
+    RunState.PLANNING: "accent",
+}
+
+CALL_TONES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(FAILURE_STATES, "warn"),
+    CallState.RUNNING: "accent",
+}
+
+# What another try of a call that ended in each state is likely to bring.
+ON_ASKING_AGAIN: Final[Mapping[str, str]] = {
+    CallState.FAILED: "an error came back, or nothing",
+    CallState.CANCELLED: "never asked to the end",
+    CallState.UNREADABLE: "answered and paid for; another answer may read better",
+    CallState.SUSPECT: "the reply repeats a judged text; you can confirm it on the call’s page instead",
+    CallState.REFUSED: "the model refused; it may again",
+    CallState.TRUNCATED: "cut off; a judge with more tokens of a reply is the better cure",
+    CallState.TOO_LONG: "longer than the model takes; it will be again",
+}
+
+ATTEMPTS: Final[Mapping[str, Badge]] = {
+    AttemptOutcome.ANSWERED: Badge("answered"),
+    AttemptOutcome.RETRY: Badge("asked again", "accent"),
+    AttemptOutcome.LOST: Badge("lost in flight", "accent"),
+}
+
+STEPS: Final[Mapping[str, str]] = {
+    AttemptStep.ASK: "Question",
+    AttemptStep.REPAIR: "Repair",
+    AttemptStep.SCORE: "Verdict of two steps",
+}
+
+IMPORTS: Final[Mapping[str, Badge]] = {
+    ImportState.MAPPING: Badge("columns to be said", "accent"),
+    ImportState.PREVIEWED: Badge("checked, not stored", "accent"),
+    ImportState.DONE: Badge("stored"),
+    ImportState.FAILED: Badge("failed", "error"),
+    ImportState.UNDONE: Badge("undone"),
+    ImportState.CANCELLED: Badge("discarded"),
+}
+
+ORDERS: Final[Mapping[str, str]] = {
+    RunOrders.BOTH: "both orders",
+    RunOrders.RANDOM: "one order at random",
+    RunOrders.AS_STORED: "A first",
+    RunOrders.SWAPPED: "B first",
+}
+
+SHOWN: Final[Mapping[str, str]] = {
+    ShownOrder.AS_STORED: "A first",
+    ShownOrder.SWAPPED: "B first",
+    ShownOrder.FOLDED: "both orders",
+}
+
+SHOWN_TO_JUDGE: Final[Mapping[str, str]] = {
+    ShownOrder.AS_STORED: "A shown first",
+    ShownOrder.SWAPPED: "B shown first: its “A” is B here",
+    ShownOrder.FOLDED: "both orders together",
+}
+
+REVEALS: Final[Mapping[str, str]] = {
+    Reveal.BLIND: "after the first save",
+    Reveal.SHOWN: "from the start",
+    Reveal.NEVER: "never",
+    Reveal.RANDOMISED: "at random before or after the first save",
+}
+
+
+@register.filter
+def run_tone(state: str) -> str:
+    return RUN_TONES.get(state, "")
+
+
+@register.filter
+def call_tone(state: str) -> str:
+    return CALL_TONES.get(state, "")
+
+
+@register.filter
+def on_asking_again(state: str) -> str:
+    return ON_ASKING_AGAIN[state]
+
+
+@register.filter
+def attempt_badge(outcome: str) -> Badge:
+    return ATTEMPTS.get(outcome) or Badge(outcome.replace("_", " "), "warn")
+
+
+@register.filter
+def step_name(step: str) -> str:
+    return STEPS[step]
+
+
+@register.filter
+def import_badge(state: str) -> Badge:
+    return IMPORTS.get(state) or Badge(state, "accent")
+
+
+@register.filter
+def orders_in_words(orders: str) -> str:
+    return ORDERS[orders]
+
+
+@register.filter
+def shown_in_words(shown: str) -> str:
+    """The order in which a rater saw the responses; empty where it is not known."""
+    return SHOWN.get(shown, "")
+
+
+@register.filter
+def shown_to_judge(shown: str) -> str:
+    return SHOWN_TO_JUDGE.get(shown, "order unknown")
+
+
+@register.filter
+def reveal_in_words(reveal: str) -> str:
+    return REVEALS[reveal]

@@ -1,0 +1,77 @@
+"""Database columns read as arrays, each in one piece."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import QuerySet
+
+from evaluations.stats.coding import IntArray
+
+ROWS_PER_PIECE: Final = 250_000
+
+
+def read_columns(rows: "QuerySet[Any, Any]", width: int) -> tuple[IntArray, ...]:
+    """The rows of a values_list of ``width`` whole numbers, none of them null, as one array for each column.
+
+    In which order they come is the database's choice, the same for all columns.
+    """
+    try:
+        sql, params = rows.order_by().query.sql_with_params()
+    except EmptyResultSet:
+        return tuple(np.empty(0, dtype=np.int64) for _ in range(width))
+    names = [f"c{place}" for place in range(width)]
+    pieces = ", ".join(aggregate_column(name) for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH told ({', '.join(names)}) AS ({sql}) SELECT {pieces} FROM told", params)
+        found = tuple(parse_column(piece) for piece in cursor.fetchone())
+    if len({len(column) for column in found}) > 1:
+        raise ValueError(f"A column held nulls: {[len(column) for column in found]} values")
+    return found
+
+
+def split_into_pieces(rows: "QuerySet[Any, Any]", column: str, ids: IntArray) -> "Iterator[QuerySet[Any, Any]]":
+    """The same rows in pieces, so that the text of few at a time is in memory, by a column that holds such ids.
+
+    ``ids``: in order; rows with others are in the piece that they stand between.
+    """
+    edges = [None, *ids[ROWS_PER_PIECE::ROWS_PER_PIECE].tolist(), None]
+    for low, high in pairwise(edges):
+        piece = rows if low is None else rows.filter(**{f"{column}__gte": low})
+        yield piece if high is None else piece.filter(**{f"{column}__lt": high})
+
+
+def read_columns_in_pieces(rows: "QuerySet[Any, Any]", width: int, column: str, ids: IntArray) -> tuple[IntArray, ...]:
+    """As `read_columns`, piece by piece: a name and ids as `split_into_pieces` has them."""
+    found = [read_columns(piece, width) for piece in split_into_pieces(rows, column, ids)]
+    return found[0] if len(found) == 1 else tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def read_column_by_word(rows: "QuerySet[Any, Any]") -> dict[str, IntArray]:
+    """The second column of a values_list, whole numbers, by the word in the first."""
+    try:
+        sql, params = rows.order_by().query.sql_with_params()
+    except EmptyResultSet:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH told (word, c) AS ({sql}) SELECT word, {aggregate_column('c')} FROM told GROUP BY word", params
+        )
+        return {word: parse_column(piece) for word, piece in cursor.fetchall()}
+
+
+def aggregate_column(name: str) -> str:
+    if connection.vendor == "postgresql":
+        return f"string_agg(int8send({name}::bigint), ''::bytea)"
+    return f"group_concat({name})"
+
+
+def parse_column(piece: Any) -> IntArray:
+    if piece is None:
+        return np.empty(0, dtype=np.int64)
+    if isinstance(piece, str):
+        return np.fromstring(piece, dtype=np.int64, sep=",")
+    return np.frombuffer(piece, dtype=">i8").astype(np.int64)
