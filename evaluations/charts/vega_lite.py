@@ -147,11 +147,9 @@ def build_legend(names: Sequence[str]) -> Json | None:
     """None where no series has a name: then there is one alone."""
     if not any(names):
         return None
+    narrow, wide = (count_legend_columns(names, width) for width in (NARROW_PIXELS, WIDE_PIXELS))
     return {
-        "columns": {
-            "expr": f"narrow ? {count_legend_columns(names, NARROW_PIXELS)} : "
-            "{count_legend_columns(names, WIDE_PIXELS)}"
-        },
+        "columns": {"expr": f"narrow ? {narrow} : {wide}"},
         # In the middle, as beside rows: two judges, or two pairs of them, often differ at the end of their names only.
         "labelExpr": "truncate(datum.label, narrow ? 28 : 38, 'center')",
     }
