@@ -20,7 +20,6 @@ from evaluations.charts.estimates import (
 from evaluations.charts.themes import MAX_SERIES, SUBTITLE_LETTERS, SUBTITLE_PIXELS, Json
 
 TableCell = str | int | float | None
-
 ESTIMATE_COLUMNS: Final = ("series", "value", "low", "high", "n", "note")
 
 

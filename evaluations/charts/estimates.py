@@ -86,7 +86,6 @@ def filter_with_value(estimates: Sequence[PlottedEstimate]) -> list[PlottedEstim
 
 
 STEPS: Final = (1.0, 2.0, 5.0, 10.0)
-
 TARGET_STEPS: Final = 5
 
 

@@ -34,9 +34,7 @@ from evaluations.charts.vega_lite import (
 from evaluations.stats.ranking import Standing
 
 MAX_ROWS: Final = 60
-
 SERIES_PIXELS: Final = 18
-
 ROW_GAP_PIXELS: Final = 14
 
 
@@ -126,7 +124,6 @@ def build_preference_chart(caption: Caption, estimates: Sequence[PlottedEstimate
 
 
 BRADLEY_TERRY_SCORE: Final = Quantity("Bradley–Terry score (log odds, 0 is the mean)")
-
 # Below the legend, which on a phone reaches over the ranks.
 RANK_HEADING_PIXELS: Final = 18
 

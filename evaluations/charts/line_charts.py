@@ -27,11 +27,8 @@ from evaluations.charts.vega_lite import (
 )
 
 AGREEMENT_SHARE: Final = make_share_quantity("Share that agrees with people")
-
 CONFIDENCE_SHARE: Final = make_share_quantity("Mean confidence of the judge")
-
 CALIBRATION_PIXELS: Final = 320
-
 # Between two judges that are equally sure: this share of the axis, so that one does not hide the other.
 JUDGE_OFFSET: Final = 0.012
 
@@ -86,12 +83,9 @@ def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], med
 
 
 AGREEMENT_QUANTITY: Final = make_share_quantity("Agreement")
-
 TIMELINE_PIXELS: Final = 240
-
 # How much of the time between two numbers the series of one period spread over.
 SERIES_SPREAD: Final = 0.3
-
 HALF_DAY_MILLISECONDS: Final = 43_200_000
 
 

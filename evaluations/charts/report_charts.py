@@ -43,7 +43,6 @@ from evaluations.stats.win_rates import WinRates
 from evaluations.stats.wins import JudgeWins, Wins
 
 JUDGE_SERIES = "judge"
-
 MARKUP_NAMES = {"any": "any Markdown", "emphasis": "bold or italics"}
 
 BIAS_RULE = (
@@ -174,11 +173,8 @@ def iterate_score_estimates(series: str, found: ScoreAgreement) -> Iterator[Plot
 
 
 JUDGE_ALONE = "judge alone"
-
 JUDGE_CORRECTED = "judge corrected by people"
-
 TIES_RULE = "A tie counts as half a win."
-
 RANKING_RULE = "Bradley–Terry, a tie counts as half a win each."
 
 
@@ -237,7 +233,6 @@ CEILING_RULE: Final = (
 )
 
 ALONE_RULE: Final = "With the majority of people, ties kept."
-
 EACH_PERSON_RULE: Final = "Each person with the majority of the others, ties kept."
 
 

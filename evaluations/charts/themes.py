@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Json = dict[str, Any]
-
 PEOPLE_SERIES: Final = "people"
 # Told apart by shape and place first, by colour only as a third. People are always the diamond.
 SHAPES: Final = ("diamond", "circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right")
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2])
 MAX_SERIES: Final = len(SHAPES) - 1  # the first is people's alone
-
 SUBTITLE_LETTERS: Final = 108  # to a line of what an image says of itself
 SUBTITLE_PIXELS: Final = 15
 

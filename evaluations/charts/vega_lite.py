@@ -19,7 +19,6 @@ from evaluations.charts.themes import (
 )
 
 VEGA_LITE_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-
 AXIS_PIXELS: Final = 48
 
 
@@ -130,16 +129,11 @@ def build_measure_axis(quantity: Quantity, domain: Sequence[float], *, upright: 
 
 
 WIDE_PIXELS: Final = 640
-
 # It begins where the plot does, to the right of the names of its rows.
 NARROW_PIXELS: Final = 190
-
 LETTER_PIXELS: Final = 6.8
-
 SYMBOL_PIXELS: Final = 40
-
 LEGEND_LINE_PIXELS: Final = 20
-
 LEGEND_OFFSET_PIXELS: Final = 8
 
 

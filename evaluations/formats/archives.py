@@ -18,24 +18,15 @@ from evaluations.formats.decompression import BorrowedFile, UnpackingMeter, mete
 from evaluations.formats.record_streams import BLOCK_BYTES, MB, file_from_pieces, read_pieces
 
 ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
-
 MAX_ENTRIES: Final = 5_000
-
 MAX_DIRECTORY_BYTES: Final = 8 * MB
-
 MAX_NAME_BYTES: Final = 64 * 1024
-
 DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
-
 PACKED: Final = (".gz", ".zst", ".zstd")
-
 NESTED: Final = (".zip", ".tar", ".tgz", ".7z", ".rar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
-
 # What the library datasets writes beside the rows.
 ABOUT_DATASETS: Final = frozenset({"dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json"})
-
 DICTIONARY: Final = "dataset_dict.json"
-
 OUTSIDE: Final = re.compile(r"[/\\]|[A-Za-z]:|.*(^|[/\\])\.\.([/\\]|$)|.*\x00", re.DOTALL)
 
 OFFICE: Final = {

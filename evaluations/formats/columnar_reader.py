@@ -31,7 +31,6 @@ from evaluations.formats.record_streams import (
 from evaluations.formats.values import approximate_size
 
 ColumnReader = Callable[[pa.Array], list[Any]]
-
 PlainConverter = Callable[[Any], Any]
 
 
@@ -153,7 +152,6 @@ def convert_map(key: PlainConverter | None, part: PlainConverter | None) -> Plai
 
 
 HEADER_BYTES: Final = 32
-
 NUMBER_FOLLOWS: Final = 0x15  # the next field, a 32-bit integer
 
 
@@ -199,16 +197,11 @@ def read_varint(header: bytes, at: int) -> tuple[int, int]:
 
 
 ARROW_FILE: Final = b"ARROW1\x00\x00"
-
 # So many rows are turned into values at once: fewer where they are long, or where one value may stand for many.
 MOST_AT_ONCE: Final = 500
-
 BATCH_BYTES: Final = 8 * MB
-
 LONG_DICTIONARY_BYTES: Final = 2 * MB
-
 REPEATED_BYTES: Final = 128 * MB
-
 T = TypeVar("T")
 
 

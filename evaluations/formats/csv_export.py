@@ -32,10 +32,8 @@ OF_REVIEW: Final = (
 )
 
 QUOTED: Final = re.compile('[",\r\n]')
-
 # All cells of a row are looked at together: few rows have one that a spreadsheet would execute.
 BETWEEN: Final = "\0"
-
 SUSPECTED: Final = re.compile(f"{BETWEEN}(?:{'|'.join(map(re.escape, EXECUTED))})")
 
 

@@ -84,7 +84,6 @@ class ExportTally(ExportCounts):
 
 
 ExportRows = Iterable[ExportRow]
-
 ExportWriter = Callable[[ExportRows, ExportedRaters, ExportOptions, ExportTally], Iterator[bytes]]
 
 
@@ -117,7 +116,6 @@ class ExportFormat:
 
 
 MOST_SHAPES: Final = 50_000
-
 Made = TypeVar("Made")
 
 

@@ -36,9 +36,7 @@ PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
 # What stands beside the material in the comparisons of a data set for the hub, where the query is the prompt.
 ON_THE_HUB: Final = ("choice", "labels", SPLIT)
 NEUTRALISED: Final = "neutralised"
-
 PACKED: Final = '[{"content": '  # how messages begin in a cell
-
 # Where a cell begins like this a spreadsheet takes it for a formula (or drops the blank and then does).
 EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 

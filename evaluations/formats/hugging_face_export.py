@@ -31,9 +31,7 @@ from evaluations.formats.prompt_layouts import Layout, prompt_messages, response
 from evaluations.formats.zip_stream import stream_zip
 
 ROWS_A_GROUP: Final = 2_000
-
 SPLITS: Final = {"train": "train", "dev": "validation", "test": "test"}
-
 TURNS: Final = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 
 SHARED: Final = [

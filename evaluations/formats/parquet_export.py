@@ -28,27 +28,16 @@ from evaluations.formats.preferences import ExportCounts
 from evaluations.formats.prompt_layouts import prompt_messages, response_messages
 
 FIRST_GROUP_ROWS: Final = 200  # so that whoever downloads it sees at once that it comes
-
 GROUP_ROWS: Final = 2_000
-
 GROUP_CHARACTERS: Final = 32_000_000  # of responses in memory; where they are long a group has fewer rows
-
 VOTES: Final = pa.list_(pa.struct({"choice": TEXT, "n": pa.int32()}))
-
 ORDERS: Final = pa.list_(pa.struct({"shown": TEXT, "choices": pa.list_(TEXT)}))
-
 WORDS: Final = pa.list_(pa.struct({"shown": TEXT, "texts": pa.list_(TEXT)}))
-
 SCORES: Final = pa.struct({"A": pa.float64(), "B": pa.float64(), "margin": pa.float64(), "lower_is_better": pa.bool_()})
-
 LABEL: Final = pa.struct({"aspect": TEXT, "choice": TEXT, "source": TEXT, "n": pa.int32(), "votes": VOTES, "by": TEXT})
-
 ADJUDICATIONS: Final = pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT, "reason": TEXT, "by": TEXT, "at": TEXT}))
-
 COMMENTS: Final = pa.list_(pa.struct({"author": TEXT, "aspect": TEXT, "text": TEXT, "at": TEXT}))
-
 SKIPPED: Final = pa.list_(pa.struct({"rater": TEXT, "rubric": TEXT, "reason": TEXT, "at": TEXT}))
-
 GOLD: Final = pa.list_(pa.struct({"rater": TEXT, "choices": pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT}))}))
 
 CHOICE: Final = pa.struct(
@@ -64,7 +53,6 @@ CHOICE: Final = pa.struct(
 )
 
 FAILURES: Final = pa.list_(pa.struct({"state": TEXT, "n": pa.int32()}))
-
 INTRODUCED: Final = ("judge", "kind", "model", "rubric", "remark")
 
 JUDGE: Final = pa.struct(

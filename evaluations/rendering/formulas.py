@@ -15,7 +15,6 @@ from markdown_it.rules_inline import StateInline
 
 # A longer one is shown as it was written: reading costs about a millisecond for each hundred characters.
 LONGEST_FORMULA: Final = 2_000
-
 # A reader of formulas calls itself for each brace within a brace.
 DEEPEST: Final = 40
 
@@ -48,14 +47,10 @@ FORMULA_TAG_NAMES: Final = (
 )
 
 FORMULA_TAGS: Final = frozenset(FORMULA_TAG_NAMES.split())
-
 # What may stand on which, and which values. No colour and no free lengths: neither may hide or cover other words.
 TRUTH: Final = frozenset({"true", "false"})
-
 SIZES: Final = frozenset({"1.2em", "1.623em", "2.047em", "2.470em"})
-
 STRIKES: Final = ("updiagonalstrike", "downdiagonalstrike")
-
 RULED: Final = ("ruled-right", "ruled-below")
 
 VALUES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
@@ -89,17 +84,12 @@ ALIKE: Final[Mapping[str, str]] = {
 }
 
 ENVIRONMENT: Final = re.compile(r"\\(begin|end)\s*\{([A-Za-z]+)(\*?)\}")
-
 COLUMNS: Final = re.compile(r"(\\begin\s*\{align(?:at|edat)\*?\})\s*\{\d+\}")
-
 # They name a formula for others to refer to, or number it; nothing of it is seen here.
 UNSEEN: Final = re.compile(r"\\(?:label|eqref)\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])")
-
 # Words that would define others: a formula of twenty characters could become one of a million.
 DEFINING: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let|DeclareMathOperator|newenvironment)")
-
 NUMBERED: Final = re.compile(r"&#x([0-9A-Fa-f]{1,6});")
-
 COMMAND: Final = re.compile(r"\\[A-Za-z]")
 
 
@@ -217,14 +207,10 @@ ENVIRONMENT_NAMES: Final = (
 )
 
 ENVIRONMENT_OPENER: Final = re.compile(r"\\begin\{((?:" + "|".join(ENVIRONMENT_NAMES.split()) + r")\*?)\}")
-
 # A formula of its own may be followed by the full stop of its sentence.
 AFTER: Final = re.compile(r"[ \t]*[.,;:]?[ \t]*$")
-
 SIGN: Final = re.compile(r"[\\^_={}<>+*/|!′'∈≤≥≠≈×·−→∞√]|\d\s*-|-\s*\d|[A-Za-z]\s*-\s*[A-Za-z]\b")
-
 WORD_OF_PROSE: Final = re.compile(r"[^\W\d_A-Z]{3,}|[^\W\d_]{2,}\s+[^\W\d_]{2,}|^\s*\d.*[^\W\d_]{2,}")
-
 # Beyond doubt a formula, even where a letter follows (“the $n$th”) or a number stands before (“2$x$”).
 CERTAIN: Final = re.compile(r"[A-Za-z]|[^\d\s].*[\\^_].*|[\\^_].*")
 

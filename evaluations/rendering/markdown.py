@@ -17,7 +17,6 @@ from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
 
 # Raise it with every change of what is made of a text: what is kept was made by an older one.
 RENDERER: Final = 3
-
 # The page has its own first and second headings; those of a response stand below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 # Longer text is shown as it was written: some inputs cost the parser more than in proportion.

@@ -23,12 +23,9 @@ MARKS: Final = (
 )
 
 SPACED: Final = f"[^\\W{UNSPACED}]+(?:[{MARKS}]+[^\\W{UNSPACED}]*)*"
-
 # One word: “don’t” and “3.14” are one as well.
 WORD_PATTERN: Final = f"[{UNSPACED}][{MARKS}]*|{SPACED}(?:['’]{SPACED}|[.,][0-9]+)*"
-
 WORD: Final = re.compile(WORD_PATTERN)
-
 # A word, or one sign that is none; what lies between is white space.
 PIECE: Final = re.compile(f"{WORD_PATTERN}|\\S[{MARKS}]*")
 

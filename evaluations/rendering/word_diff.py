@@ -17,10 +17,8 @@ from evaluations.rendering.text_length import PIECE
 
 # The rows of a table are kept, to be walked back through, up to so many bits: 8 MB.
 MOST_BITS_KEPT: Final = 1 << 26
-
 # The bits of a word that stands in fewer places are made anew each time: kept for all, they would take hundreds of MB.
 POSITIONS_WORTH_KEEPING: Final = 8
-
 WordSequence = Sequence[Hashable]
 
 
@@ -128,13 +126,9 @@ def trace_back(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
 # Words of one text times words of the other that are compared one by one: below a second. Above
 # it only lines that are not the same in both are, and where these are too many, nothing is.
 MOST_COMPARED: Final = 2_500_000_000
-
 TOO_LONG: Final = "These texts are too long and too different to be compared word by word: read them side by side."
-
 ELEMENTS: Final = ("del", "ins")
-
 SPOKEN: Final = ("only in A: ", "only in B: ")
-
 Line = tuple[str, ...]
 
 

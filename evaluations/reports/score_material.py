@@ -17,8 +17,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Score
 from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import no_choices
 from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores

@@ -20,8 +20,8 @@ from evaluations.stats.agreement_coefficients import (
     scott_pi,
     weighted_kappa,
 )
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import BoolArray, FloatArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     SHARE_BOUNDS,
@@ -41,7 +41,6 @@ NO_RATERS: Final = (
 TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
 TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."
 MORE_THAN_TWO: Final = "It is defined for two choices: see it without ties."
-
 CELLS: Final = len(PACKED_CHOICES) ** 2
 ALL: Final[BoolArray] = np.ones(CELLS, dtype=bool)
 SAME: Final[BoolArray] = np.eye(len(PACKED_CHOICES), dtype=bool).ravel()
@@ -115,7 +114,6 @@ S2: Final = TieTreatment(
 COEFFICIENTS: Final = ("cohen_kappa", "weighted_kappa", "scott_pi", "gwet_ac1", "gwet_ac2")
 NEED_RATERS: Final = ("cohen_kappa", "weighted_kappa", "bias_index")
 IN_ORDER: Final = ("weighted_kappa", "gwet_ac2")
-
 # The numbers of a block in one row: those of S1, the share dropped, those of S2.
 DROPPED: Final = len(S1.measures)
 ROW: Final = (*S1.measures, "dropped", *S2.measures)

@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, FloatArray, sum_by_cluster
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, sum_by_cluster
+from evaluations.stats.coding import BoolArray, FloatArray
 
 SIDES: Final = 2  # the first categories
-
 # A – tie – B: both bad stands with tie between the sides.
 IN_ORDER: FloatArray = np.array([[1.0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 0]])
 

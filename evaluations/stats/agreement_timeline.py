@@ -17,7 +17,6 @@ FEW: Final = 30
 FEW_VOTES: Final = f"Fewer than {FEW} votes: chance alone moves such a share a long way."
 WEEK: Final = 7
 MONDAY: Final = 3  # days from 1970-01-01, a Thursday, back to the beginning of its week
-
 NO_OTHER_VOTES: Final = "Nobody else voted on these comparisons."
 NO_VERDICT: Final = "The judge has no verdict on these comparisons."
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray, count_choices_by_unit
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray, count_choices_by_unit
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld
 from evaluations.stats.distributions import t_upper_tail
 from evaluations.stats.estimates import Estimate, undefined_estimate
@@ -75,9 +75,7 @@ def advantage_of_scores(value: FloatArray, people: AnnotatorScores, cluster: Int
 
 
 LEAST_VALUES: Final = 10  # below, a t of means of clusters leans on a bell shape that nobody has seen
-
 NO_VARIANCE: Final = 1e-12  # as a share of the sum of squares: what rounding leaves of none
-
 DIFFERENCE_DIGITS: Final = 9
 
 
@@ -130,17 +128,11 @@ def differences_from_values(person: IntArray, value: FloatArray, people: int) ->
 
 # What a person costs beyond a judge, as the advantage that a judge may lack: the paper's rule of thumb.
 EPSILON: Final = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-
 DEFAULT: Final = "crowd"  # the strictest: nobody has said how skilled the people are, and who passes here passes all
-
 FALSE_DISCOVERIES: Final = 0.05
-
 PASSES_FROM: Final = 0.5
-
 LEAST_ITEMS: Final = 30
-
 LEAST_PEOPLE: Final = 3
-
 OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no others."
 
 

@@ -23,7 +23,6 @@ NOT_DRAWN: Final = (
 )
 EMPTY_ARM: Final = "No vote of this kind on a comparison that the judge has a verdict on."
 NOT_REVEALED: Final = "No review was confirmed after the judge was revealed."
-
 # Two cells an arm, votes that differ from the judge and votes that agree: first those drawn blind, then those shown.
 BLIND: Final[BoolArray] = np.array([True, True, False, False])
 AGREEING: Final[BoolArray] = np.array([False, True, False, True])

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.distributions import t_975
 
 SEED: Final = 95

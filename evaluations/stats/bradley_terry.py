@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.comparison_graph import WeightedGraph, reachable_nodes, reaches_all_nodes, solve_laplacian
 
 MOST_STEPS: Final = 40

@@ -9,17 +9,12 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
-
-FloatArray = npt.NDArray[np.float64]
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 
 AT_ONCE: Final = 65_536  # clusters whose totals stand in memory side by side
-
 FEW_ENTRIES: Final = 12  # up to this many in a cluster every two of them are met one by one
-
 # Above, a matrix of cells × cells costs more than another walk through the entries; it also fits sixteen bits.
 FEW_CELLS: Final = 64
 

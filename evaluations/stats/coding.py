@@ -9,16 +9,12 @@ from evaluations.domain.packed_votes import PACKED_CHOICES
 
 # Choices come as bytes, numbers of things as int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]
-
 BoolArray = npt.NDArray[np.bool_]
-
+FloatArray = npt.NDArray[np.float64]
 # The code of a choice or an order is its place in these.
 A, B, TIE, BOTH_BAD = range(4)
-
 AS_STORED, SWAPPED, UNKNOWN, FOLDED = range(4)
-
 MISSING: Final = -1
-
 FLIP: Final[IntArray] = np.array([B, A, TIE, BOTH_BAD])
 
 
@@ -36,7 +32,6 @@ def count_choices_by_unit(unit: IntArray, choice: IntArray, units: int) -> IntAr
 
 
 Sides = npt.NDArray[np.int8]
-
 NO_SIDE: Final = TIE
 
 

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 
 
 def reachable_nodes(tail: IntArray, head: IntArray, places: int, start: int) -> IntArray:
@@ -46,11 +45,8 @@ def reaches_all_nodes(tail: IntArray, head: IntArray, present: BoolArray, places
 
 
 PRECISE: Final = 1e-5  # the residual that conjugate gradients leave, as a share of the right side
-
 MOST_STEPS: Final = 3_000
-
 LEAST_WIDTH: Final = 32  # of a block of levels: below, a block costs what calling numpy costs
-
 MOST_WORK: Final = 1e9  # the sum of widths cubed
 
 

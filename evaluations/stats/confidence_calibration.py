@@ -11,8 +11,8 @@ import numpy as np
 
 from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.stats.bootstrap import RESAMPLES, SEED
-from evaluations.stats.cluster_totals import Clusters, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.cluster_totals import Clusters, number_clusters, sum_by_cluster
+from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
@@ -26,7 +26,6 @@ from evaluations.stats.judge_verdicts import Choices
 
 BINS: Final = 10  # of equal width
 WORTH: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5])  # of each choice, to A
-
 NO_WEIGHTS: Final = "The judge's replies came without probabilities of their labels."
 NOTHING_SHARED: Final = "No comparison has both a majority of people and probabilities of the judge."
 EMPTY_BIN: Final = "No comparison lies here."

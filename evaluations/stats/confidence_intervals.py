@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, bca_accelerations, bca_bounds, resample_totals
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, Contributions, FloatArray
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, Contributions
+from evaluations.stats.coding import BoolArray, FloatArray
 from evaluations.stats.distributions import Z_975, t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 
@@ -51,23 +51,14 @@ def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGrad
 
 
 Bounds = tuple[float, float]
-
 BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
-
 LEAST_CLUSTERS: Final = 40  # effective ones
-
 ROUNDING: Final = 1e-9  # what sums of sizes lose
-
 NOISE: Final = 1e-8  # of a value: what slopes by differences leave behind where nothing varies
-
 LEAST_DISAGREEING: Final = 10
-
 CORRELATION_BOUNDS: Final[Bounds] = (-1.0, 1.0)
-
 SHARE_BOUNDS: Final[Bounds] = (0.0, 1.0)
-
 UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
-
 ONE_CLUSTER: Final = "An interval needs two clusters or more."
 
 

@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, incidence_matrix, win_probabilities
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate

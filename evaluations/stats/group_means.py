@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.matches import UNKNOWN, HalfArray, MatchGroups
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray, number_clusters
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import wilson_from_variance
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.ranks import radix_order

@@ -27,14 +27,8 @@ from evaluations.stats.agreement_coefficients import (
     alpha_ordinal,
     scott_pi,
 )
-from evaluations.stats.cluster_totals import (
-    Contributions,
-    FloatArray,
-    cross_tabulate_by_cluster,
-    number_clusters,
-    sum_by_cluster,
-)
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.cluster_totals import Contributions, cross_tabulate_by_cluster, number_clusters, sum_by_cluster
+from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     LEAST_DISAGREEING,
@@ -48,11 +42,8 @@ from evaluations.stats.majority import Majority, enumerate_tallies
 from evaluations.stats.polls import Poll
 
 TOO_FEW_VOTES: Final = "No comparison has two votes."
-
 NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."
-
 MOST_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
-
 OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
 
 
@@ -196,13 +187,9 @@ def multi_rater_ac1_statistic(q: int) -> Statistic:
 
 
 SharedItems = Mapping[tuple[int, int], tuple[IntArray, IntArray]]
-
 MOST_REVIEWERS: Final = 30  # of more, the numbers of every two would be most of a report
-
 PAIRS_OF_MANY: Final = 20
-
 NO_TWO_VOTES: Final = "No comparison has two votes of people."
-
 NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.stats.agreement_coefficients import ContingencyTables, cohen_kappa_unless_constant, raw_agreement
-from evaluations.stats.cluster_totals import ClusterSums, Contributions, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import MISSING, B, BoolArray, IntArray
+from evaluations.stats.cluster_totals import ClusterSums, Contributions, number_clusters, sum_by_cluster
+from evaluations.stats.coding import MISSING, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     GRADIENT_STEP,
@@ -31,7 +31,6 @@ from evaluations.stats.polls import Poll
 from evaluations.stats.votes import group_places
 
 Measure = Callable[[ContingencyTables], FloatArray]
-
 MEASURE_CELLS: Final = len(PACKED_CHOICES) ** 2
 
 
@@ -101,22 +100,14 @@ def mean_over_raters(of_people: FloatArray) -> FloatArray:
 
 
 NO_OTHER_VOTES: Final = "No comparison that the judge has a verdict on has votes of two people."
-
 NO_SIDES: Final = "No such comparison is left once ties are dropped."
-
 CONSTANT: Final = "No person left out has a kappa beside the judge's: someone always makes the same one choice."
-
 # Cells by who agrees with the majority of those that remain: nobody, the person, the judge, both.
 PERSON: Final[BoolArray] = np.array([False, True, False, True])
-
 JUDGE: Final[BoolArray] = np.array([False, False, True, True])
-
 APART: Final[BoolArray] = PERSON != JUDGE
-
 EITHER: Final[BoolArray] = np.ones(4, dtype=bool)
-
 SHARES: Final[tuple[Bounds, ...]] = (SHARE_BOUNDS, SHARE_BOUNDS, (-1.0, 1.0))
-
 NUMBERS: Final[tuple[Bounds, ...]] = (*SHARES, CORRELATION_BOUNDS, CORRELATION_BOUNDS, (-2.0, 2.0))
 
 

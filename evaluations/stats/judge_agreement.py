@@ -20,9 +20,7 @@ from evaluations.stats.polls import Poll
 from evaluations.stats.shown_coding import NO_ORDER, order_shown_to_judge, recode_by_position
 
 NO_MACRO_INTERVAL: Final = "Macro averages have no interval here."
-
 POSITION_LABELS: Final = {Choice.A: "first", Choice.B: "second"}
-
 DISPLAY_ORDER: Final = (A, TIE, BOTH_BAD, B)  # the sides outside, what lies between them in between
 
 

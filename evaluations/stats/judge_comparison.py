@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     SHARE_BOUNDS,
@@ -21,13 +21,9 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import holm_adjust
 
 FLIP_SEED: Final = 95
-
 FLIPS: Final = 20_000
-
 ONE_BY_ONE: Final = 500  # up to here it is quicker to toss a coin for each cluster than to draw how many are flipped
-
 SIGNS_AT_ONCE: Final = 8  # clusters, whose signs are the bits of one random byte
-
 SIGNS: Final[IntArray] = 1 - 2 * (np.arange(2**SIGNS_AT_ONCE)[:, None] >> np.arange(SIGNS_AT_ONCE) & 1)
 
 
@@ -76,21 +72,13 @@ def sign_flip_sums(size: IntArray, rng: np.random.Generator) -> IntArray:
 
 # What becomes of an item: both judges right, one of them, neither. The code is the place.
 BOTH, ONLY_FIRST, ONLY_SECOND, NEITHER = range(4)
-
 OUTCOMES: Final = 4
-
 ALL: Final[BoolArray] = np.ones(OUTCOMES, dtype=bool)
-
 DISCORDANT: Final[BoolArray] = np.array([False, True, True, False])
-
 FIRST_WRONG: Final[BoolArray] = np.array([False, False, True, True])
-
 SECOND_WRONG: Final[BoolArray] = np.array([False, True, False, True])
-
 NOTHING_SHARED: Final = "On no comparison do both judges have a verdict and people a majority."
-
 EXACT_MCNEMAR_TEST: Final = "exact McNemar"
-
 SIGN_FLIP_TEST: Final = f"sign-flip permutation by cluster, {FLIPS:,} flips"
 
 
@@ -196,7 +184,6 @@ def paired_p_value(counts: list[int], ahead: IntArray) -> tuple[float, str]:
 
 
 ALPHA: Final = 0.05
-
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (

@@ -10,13 +10,12 @@ import numpy.typing as npt
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.packed_votes import PACKED_CHOICES, PACKED_ORDERS
 from evaluations.domain.reports import FailedRule
-from evaluations.stats.coding import AS_STORED, FOLDED, MISSING, SWAPPED, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import AS_STORED, FOLDED, MISSING, SWAPPED, TIE, A, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.estimates import drop_rounding_noise
 
 # The code of a state of a call without a verdict is its place here; those that can still be
 # answered stand last.
 STATES: Final = (*FAILURE_STATES, CallState.PENDING, CallState.RUNNING, CallState.CANCELLED)
-
 Choices = npt.NDArray[np.int8]
 
 
@@ -226,9 +225,6 @@ def why_coverage_too_low(judged: int, selected: int) -> str | None:
     if 100 * judged >= LEAST_COVERED * selected:
         return None
     return PARTLY_JUDGED.format(f"{judged:,}", f"{selected:,}", LEAST_COVERED)
-
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

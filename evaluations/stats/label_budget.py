@@ -10,8 +10,8 @@ import numpy as np
 from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.stats.agreement import Agreement
 from evaluations.stats.agreement_coefficients import ContingencyTables, cohen_kappa, raw_agreement
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate
@@ -19,9 +19,7 @@ from evaluations.stats.items import Items
 from evaluations.stats.win_rates import WinRates
 
 HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)
-
 WORTH_SAYING: Final = 0.005  # a share of reviews that would be printed as 0 %
-
 NO_ERROR: Final = "There is no interval of people alone to hold that with the judge against."
 
 

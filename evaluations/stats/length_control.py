@@ -14,8 +14,7 @@ import numpy as np
 
 from evaluations.stats.bias.length_slope import explain_slope_withheld
 from evaluations.stats.bradley_terry import explain_unconnected, incidence_matrix, win_probabilities
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED, Bounds
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate, undefined_estimate

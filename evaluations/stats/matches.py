@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 
 HalfArray = npt.NDArray[np.uint8]
-
 # What a choice is worth to the candidate on side A, in halves: a win two, a tie and both bad one.
 LOST, TIED, WON, UNKNOWN = range(4)
 TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}

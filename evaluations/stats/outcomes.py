@@ -5,8 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample
 from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_by_side, number_sorted_clusters
 from evaluations.stats.ranking_evidence import RankingEvidence

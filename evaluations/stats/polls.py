@@ -7,8 +7,8 @@ import numpy as np
 
 from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import SplitRule
-from evaluations.stats.cluster_totals import Contributions, FloatArray, narrow_codes
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions, narrow_codes
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.majority import (
     MOST_CODES,

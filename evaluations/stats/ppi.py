@@ -16,8 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample, bessel_factors, quadratic_form, slice_products
 
 NOTHING: Final = 1e-12  # of d_g: all that is left by rounding where everything was reviewed, or the judge never varies

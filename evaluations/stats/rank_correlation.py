@@ -9,18 +9,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import Clusters, Contributions, FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, Contributions
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Influence, Spread, Statistic, fisher_z_interval
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.ranks import RankedValues, radix_order
 
 SMALL_TABLE: Final = 4_096  # cells; a table of as many cells as entries is always used
-
 BLOCKS: Final = 1.2  # times the square root of n: where counting between blocks and inside them cost the same
-
 Places = npt.NDArray[np.int32]
-
 Small = npt.NDArray[np.int32 | np.uint16]
 
 
@@ -122,7 +119,6 @@ def count_pairs_in_block(value: Small, blocks: int) -> IntArray:
 
 
 DRAWN_CELLS: Final = 121  # of a table of the distinct values, 11 × 11; with more its resamples take too long
-
 CONSTANT: Final = "A side gives every response the same score, which tells no response from another."
 
 

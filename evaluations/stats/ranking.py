@@ -17,8 +17,7 @@ from evaluations.stats.bradley_terry import (
     information_matrix,
     win_probabilities,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Spread, why_counts_withhold_interval
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import Estimate, drop_rounding_noise

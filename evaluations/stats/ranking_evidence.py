@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.bradley_terry import WinTable, win_probabilities
-from evaluations.stats.cluster_totals import Contributions, FloatArray, effective_cluster_count
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions, effective_cluster_count
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
 from evaluations.stats.matches import Matches
 

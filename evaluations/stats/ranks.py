@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 
 PARTS: Final = 2_520  # of a whole number: halves to tenths are among them
 STEPS: Final = 65_536

@@ -15,8 +15,8 @@ from evaluations.stats.aspect_report import AspectMaterial, AspectReport, VoteCo
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.paired_sides import human_sides
 from evaluations.stats.bias.traits import ComparisonTraits, comparison_traits
-from evaluations.stats.cluster_totals import FloatArray, cross_tabulate_by_cluster
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import cross_tabulate_by_cluster
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_calibration import ConfidenceCalibration, confidence_calibration, mean_weights
 from evaluations.stats.items import Items
 from evaluations.stats.judge_agreement import recode_like_reference
@@ -55,7 +55,6 @@ class StudyMaterial:
 
 # Which look at the test part a report with these results is.
 LookAt = Callable[[str], HeldOutLook]
-
 PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the longer response, and for its own family
 
 

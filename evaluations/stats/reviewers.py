@@ -11,8 +11,7 @@ from evaluations.domain.reports import SplitRule
 from evaluations.stats.agreement import CONSTANT, CONSTANT_RATER
 from evaluations.stats.agreement_coefficients import ContingencyTables
 from evaluations.stats.agreement_timeline import FEW, FEW_VOTES, NO_OTHER_VOTES, NO_VERDICT
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, TIE, IntArray
+from evaluations.stats.coding import MISSING, TIE, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, why_counts_withhold_interval
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate

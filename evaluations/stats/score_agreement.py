@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.agreement_coefficients import icc_agreement, icc_consistency
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, number_clusters, sum_by_cluster
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     LEAST_CLUSTERS,
@@ -27,9 +27,7 @@ from evaluations.stats.ranks import rank_values
 
 # The cells of two sides x and y. The first five are those of `icc.mean_squares`.
 N, SUMMED_SQUARED, SQUARES, X, Y, SQUARES_OF_X, DIFFERENCE, DIFFERENCE_SQUARED = range(8)
-
 OF_VARIANCE: Final = slice(N, Y + 1)
-
 DIFFERS: Final[BoolArray] = np.arange(DIFFERENCE_SQUARED + 1) == DIFFERENCE
 
 
@@ -71,17 +69,11 @@ def mean_squared_difference(totals: FloatArray) -> FloatArray:
 
 
 OF_TWO_ICC_AGREEMENT: Final = icc_if_scores_vary(icc_agreement)
-
 OF_TWO_ICC_CONSISTENCY: Final = icc_if_scores_vary(icc_consistency)
-
 NOTHING_SHARED: Final = "No response has a score on both sides."
-
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
-
 NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
-
 ANY: Final[Bounds] = (-np.inf, np.inf)
-
 NOT_NEGATIVE: Final[Bounds] = (0.0, np.inf)
 
 

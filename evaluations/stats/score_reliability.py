@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.agreement_coefficients import alpha_ordinal, icc_agreement, icc_consistency, icc_totals
-from evaluations.stats.cluster_totals import Clusters, Contributions, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, Contributions, number_clusters, sum_by_cluster
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     CORRELATION_BOUNDS,
@@ -31,9 +31,7 @@ from evaluations.stats.score_agreement import NO_DENOMINATOR
 from evaluations.stats.votes import vote_pairs
 
 ROUNDING: Final = 1e-9  # a disagreement of scores in standard deviations that is none
-
 TOO_FEW_SCORES: Final = "No response has two scores."
-
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
 
 
@@ -164,7 +162,6 @@ def alpha_influence(found: PairableScores, ranks: RankedValues) -> FloatArray:
 
 
 TWO: Final = 2
-
 TWO_PEOPLE: Final = "It needs scores of two people."
 
 

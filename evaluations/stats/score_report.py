@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count, number_clusters
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import effective_cluster_count, number_clusters
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate

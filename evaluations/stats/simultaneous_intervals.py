@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, SEED, resample_totals
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import effective_cluster_count
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_DISAGREEING, why_counts_withhold_interval
 from evaluations.stats.distributions import t_quantile, t_upper_tail
 from evaluations.stats.estimates import NO_INTERVAL
@@ -25,9 +25,7 @@ LEVEL: Final = 0.05
 AT_ONCE: Final = 65_536  # clusters whose additions stand in memory side by side
 NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: what clusters that add alike leave behind
 LEAST_TESTED: Final = 10  # effective clusters: below, not even a t knows how they vary
-
 NO_COMPANY: Final = "No comparison has the judge's verdict and votes of two reviewers."
-
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -20,10 +20,9 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, IntArray
+from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import (
     STATES,
-    FloatArray,
     JudgeVerdicts,
     UnansweredCalls,
     choices_from_scores,

@@ -185,6 +185,12 @@ def test_an_image_has_room_for_what_it_is_told_of() -> None:
     assert build_win_rate_chart(CAPTION, make_estimates()).told_of("A study.").notes[-1] == "A study."
 
 
+def test_a_legend_has_as_many_columns_as_fit_on_a_narrow_and_on_a_wide_chart() -> None:
+    plot = build_win_rate_chart(CAPTION, [PlottedEstimate("row", name, 0.5, 0.4, 0.6, 9) for name in ("one", "two")])
+    legend = spec_of(plot)["layer"][1]["encoding"]["color"]["legend"]
+    assert legend["columns"] == {"expr": "narrow ? 2 : 2"}
+
+
 def test_series_whose_long_names_differ_at_the_end_are_told_apart_in_the_legend() -> None:
     names = [f"a-judge-of-a-name-that-goes-on-and-on-and-on-2026 less {other}" for other in ("one", "two")]
     plot = build_win_rate_chart(

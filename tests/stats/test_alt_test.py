@@ -22,8 +22,7 @@ from evaluations.stats.alt_test import (
     alt_test,
     one_sided_p,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.votes import Votes
 
 Given = dict[str, dict[int, float]]

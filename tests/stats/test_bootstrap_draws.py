@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from evaluations.stats.bootstrap import poisson_draws, resample_totals
-from evaluations.stats.cluster_totals import FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.cluster_totals import number_clusters, sum_by_cluster
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import Spread, wilson_by_cluster, wilson_from_variance
 from evaluations.stats.estimates import Estimate
 

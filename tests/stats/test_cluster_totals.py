@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.stats.cluster_totals import FEW_CELLS, FEW_ENTRIES, Contributions, FloatArray, join_contributions
+from evaluations.stats.cluster_totals import FEW_CELLS, FEW_ENTRIES, Contributions, join_contributions
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import Spread
 
 CELLS = 5

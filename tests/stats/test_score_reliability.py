@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evaluations.stats.cluster_totals import FloatArray, number_clusters
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread
 from evaluations.stats.ranks import rank_values
 from evaluations.stats.score_reliability import (

@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.score_reliability import TWO_PEOPLE, PersonScores

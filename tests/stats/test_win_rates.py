@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy.stats import norm
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 from evaluations.stats.length_control import LengthDifferences
 from evaluations.stats.matches import Matches

@@ -68,9 +68,7 @@ def break_down_bias(strata: Strata, met: JudgeHumanPairs, judge: Sides, kind: In
 
 
 NO_FAMILY: Final = "The judge's family is not set."
-
 NO_FAMILIES: Final = "No candidate has a family set."
-
 NOT_ONE_OF_BOTH: Final = "No comparison is between a candidate of the judge's family and one of another."
 
 

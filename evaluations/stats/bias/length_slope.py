@@ -7,8 +7,8 @@ import numpy as np
 from evaluations.stats.bias.strata import Strata, number_keys
 from evaluations.stats.bias.stratified_shares import linearised_interval
 from evaluations.stats.bias.traits import LengthTraits
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count
-from evaluations.stats.coding import MISSING, A, BoolArray, IntArray, Sides
+from evaluations.stats.cluster_totals import effective_cluster_count
+from evaluations.stats.coding import MISSING, A, BoolArray, FloatArray, IntArray, Sides
 from evaluations.stats.confidence_intervals import (
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,

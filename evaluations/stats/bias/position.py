@@ -9,8 +9,8 @@ import numpy as np
 from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.stats.bias.strata import Strata
 from evaluations.stats.bias.stratified_shares import balance_shares, stratum_shares
-from evaluations.stats.cluster_totals import Contributions, FloatArray, join_contributions
-from evaluations.stats.coding import FOLDED, MISSING, IntArray, sides_of_choices
+from evaluations.stats.cluster_totals import Contributions, join_contributions
+from evaluations.stats.coding import FOLDED, MISSING, FloatArray, IntArray, sides_of_choices
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld, wilson_by_cluster
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 
 CELLS_AT_ONCE: Final = 16_384  # clusters squared at a time, so that they stay in the processor's cache
@@ -75,13 +74,9 @@ def sum_by_stratum(values: IntArray | BoolArray, starts: IntArray) -> IntArray:
 
 
 MOST_STRATA: Final = 50
-
 SPARSE: Final = 8  # one entry in so many: those are picked first
-
 DENSEST: Final = 1 << 24  # numbers below this are marked in an array, else they are sorted
-
 Name = tuple[str, ...]
-
 Small = npt.NDArray[np.int8]
 
 

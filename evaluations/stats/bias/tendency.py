@@ -22,8 +22,7 @@ from evaluations.stats.bias.stratified_shares import (
     linearised_interval,
     stratum_shares,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, NO_SIDE, BoolArray, IntArray, Sides, has_side
+from evaluations.stats.coding import MISSING, NO_SIDE, BoolArray, FloatArray, IntArray, Sides, has_side
 from evaluations.stats.confidence_intervals import Bounds, why_counts_withhold_interval
 from evaluations.stats.distributions import t_quantile
 from evaluations.stats.estimates import Estimate, undefined_estimate

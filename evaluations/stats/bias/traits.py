@@ -8,8 +8,7 @@ import numpy as np
 
 from evaluations.domain.texts import Markup
 from evaluations.stats.bias.strata import Strata, single_stratum, strata_by_candidate_pair, strata_by_category
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, A, B, IntArray, Sides, exclusive_side
+from evaluations.stats.coding import MISSING, A, B, FloatArray, IntArray, Sides, exclusive_side
 from evaluations.stats.items import Items
 
 ANY: Final = "any"

@@ -17,8 +17,8 @@ from evaluations.stats.bias.stratified_shares import (
     stratum_shares,
 )
 from evaluations.stats.bootstrap import RESAMPLES
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread, why_counts_withhold_interval, wilson_by_cluster
 from evaluations.stats.estimates import Estimate
 
