@@ -103,7 +103,7 @@ def read_aspect_scores(
             found[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
-                late=by_people.late,
+                saw_judge_first=by_people.late,
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
                 judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},

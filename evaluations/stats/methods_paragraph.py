@@ -108,8 +108,8 @@ def methods_paragraph(
         )
     measured = []
     if ReportPart.AGREEMENT in parts:
-        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.together for one in facts.values()) else ''}.")
-        measured += [CEILING] * any(one.beside for one in facts.values())
+        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.voted_by_two for one in facts.values()) else ''}.")
+        measured += [CEILING] * any(one.judged_and_voted for one in facts.values())
     return " ".join(
         [
             describe_study(facts, clusters, rules),
@@ -196,7 +196,7 @@ def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> li
 
 def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     counts = (
-        (max(one.late for one in facts.values()), "of reviews that saw a judge's answer first"),
+        (max(one.saw_judge_first for one in facts.values()), "of reviews that saw a judge's answer first"),
         (max(one.not_drawn for one in facts.values()), "on comparisons that were picked and not drawn at random"),
     )
     said = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
@@ -228,7 +228,7 @@ def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> 
         became = f"{became}, and {without} of agreement on {join_words(dropped)}, where no tie was offered"
         if len(dropped) == voted:
             became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
-    if any(one.together or one.votes > one.voted for one in facts.values()):
+    if any(one.voted_by_two or one.votes > one.voted for one in facts.values()):
         yield (
             f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
         )

@@ -15,18 +15,18 @@ from evaluations.stats.ranking_evidence import RankingEvidence
 class ReviewedMatches:
     """The outcomes that people reviewed on one aspect, shared by all judges.
 
-    ``choice``: the majority of the votes that count on each comparison, MISSING where there is none. ``undrawn``:
-    which comparisons have votes that do not count, for they were not drawn.
+    ``choice``: the majority of the votes that count on each comparison, MISSING where there is none.
+    ``picked_by_hand``: which comparisons have votes that do not count, for they were not drawn.
     """
 
     matches: Matches
     choice: IntArray
-    undrawn: BoolArray | None = None
+    picked_by_hand: BoolArray | None = None
 
-    def among(self, chosen: BoolArray) -> "ReviewedMatches":
+    def restricted_to(self, chosen: BoolArray) -> "ReviewedMatches":
         """What people say of these comparisons alone."""
-        undrawn = None if self.undrawn is None else self.undrawn[chosen]
-        return ReviewedMatches(self.matches.among(chosen), self.choice[chosen], undrawn)
+        undrawn = None if self.picked_by_hand is None else self.picked_by_hand[chosen]
+        return ReviewedMatches(self.matches.restricted_to(chosen), self.choice[chosen], undrawn)
 
     @cached_property
     def counts(self) -> BoolArray:
@@ -55,8 +55,12 @@ class ReviewedMatches:
     @cached_property
     def excluded(self) -> IntArray:
         """How many comparisons of each pair have votes and do not count."""
-        pairs = self.matches.pair[:0] if self.undrawn is None else self.matches.pair[self.undrawn & ~self.counts]
-        return np.bincount(pairs, minlength=len(self.matches.met))
+        pairs = (
+            self.matches.pair[:0]
+            if self.picked_by_hand is None
+            else self.matches.pair[self.picked_by_hand & ~self.counts]
+        )
+        return np.bincount(pairs, minlength=len(self.matches.compared_pairs))
 
     @cached_property
     def halves(self) -> HalfArray:
@@ -114,7 +118,7 @@ class JudgedMatches:
     @cached_property
     def evidence(self) -> RankingEvidence:
         """A comparison without a verdict is no tie here: it says nothing."""
-        matches, order = self.matches, self.matches.order
+        matches, order = self.matches, self.matches.cluster_order
         said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
         return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
 
@@ -124,5 +128,5 @@ def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> t
     judged = judgement.judged
     if judged.all():
         return reviewed, judgement
-    among = reviewed.among(judged)
+    among = reviewed.restricted_to(judged)
     return among, JudgedMatches(among.matches, judgement.choice[judged])

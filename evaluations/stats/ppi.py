@@ -55,7 +55,7 @@ class SampleWithJudge:
             return np.asarray(sample.by_group(sample.weight * self.among_reviewed) / sample.by_group(sample.weight))
 
     @cached_property
-    def lead(self) -> tuple[FloatArray, FloatArray]:
+    def judge_lead(self) -> tuple[FloatArray, FloatArray]:
         """F̄ − Ȳ, judge and people on the same reviewed entries, and its variance: one entry for each group."""
         value, none = self.mean - self.sample.means.value, np.zeros(len(self.mean))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -89,7 +89,7 @@ class SampleWithJudge:
         return slice_products(
             sample.starts,
             self.judged.groups.sizes[sample.cells],
-            self.judged.at_cells(sample),
+            self.judged.sums_at_cells(sample),
             sample.by_cell(w),
             sample.by_cell(w * sample.outcome),
             sample.by_cell(w * self.among_reviewed),

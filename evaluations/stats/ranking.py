@@ -18,7 +18,7 @@ from evaluations.stats.bradley_terry import (
     win_probabilities,
 )
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Spread, why_counts_withhold_interval
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, UNBOUNDED, Spread, why_counts_withhold_interval
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import Estimate, drop_rounding_noise
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
@@ -125,18 +125,18 @@ def withhold_intervals(numbers: Sequence[Estimate], reasons: Sequence[str | None
 
 def score_estimates(evidence: RankingEvidence, at: FloatArray) -> list[Estimate]:
     """The score of each candidate; n is the number of its comparisons."""
-    return [Estimate(float(score), int(n)) for score, n in zip(at, evidence.met, strict=True)]
+    return [Estimate(float(score), int(n)) for score, n in zip(at, evidence.comparison_counts, strict=True)]
 
 
 def bootstrap_scores(fit: FittedScores, numbers: Sequence[Estimate]) -> tuple[list[Estimate], FloatArray]:
     """The scores with intervals from resampled clusters, and all resampled scores that there are."""
     spread = Spread(fit.evidence.contributions)
-    found = bradley_terry_scores(fit.evidence.table(spread.draws), fit.at)
+    found = bradley_terry_scores(fit.evidence.table(spread.resampled_totals), fit.at)
     ordered = np.sort(found.T, axis=1)  # NaN comes last
     moves = incidence_matrix(fit.table) @ np.linalg.inv(information_matrix(fit.table, fit.at))
     influences = spread.influences(np.vstack([-win_probabilities(fit.table, fit.at)[:, None] * moves, moves]))
     parts = zip(numbers, fit.at.tolist(), ordered, bca_accelerations(influences).tolist(), strict=True)
-    within = [spread.within(number, held, row, skewness) for number, held, row, skewness in parts]
+    within = [spread.bca_interval(number, held, row, skewness) for number, held, row, skewness in parts]
     return within, found[np.isfinite(found).all(axis=1)]
 
 
@@ -156,12 +156,8 @@ def sandwich_covariance(table: WinTable, at: FloatArray, products: FloatArray, c
 
 
 def score_intervals(numbers: Sequence[Estimate], covariance: FloatArray, quantile: float, rule: str) -> list[Estimate]:
-    margins = quantile * np.sqrt(np.diag(covariance))
-    found = []
-    for number, margin in zip(numbers, margins, strict=True):
-        assert number.value is not None
-        found.append(number.within(number.value - float(margin), number.value + float(margin), rule))
-    return found
+    margins = (quantile * np.sqrt(np.diag(covariance))).tolist()
+    return [number.with_margin(margin, UNBOUNDED, rule) for number, margin in zip(numbers, margins, strict=True)]
 
 
 def normal_draws(at: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -209,7 +205,9 @@ def win_probability_against_average(score: Estimate) -> Estimate:
     number = Estimate(logistic_probability(score.value), score.n, ci95_why=score.ci95_why)
     if score.ci95 is None or score.ci95_rule is None:
         return number
-    return number.within(logistic_probability(score.ci95[0]), logistic_probability(score.ci95[1]), score.ci95_rule)
+    return number.with_interval(
+        logistic_probability(score.ci95[0]), logistic_probability(score.ci95[1]), score.ci95_rule
+    )
 
 
 def logistic_probability(log_odds: float) -> float:

@@ -86,40 +86,40 @@ class RankingEvidence:
     outcome: FloatArray
 
     @cached_property
-    def said(self) -> BoolArray:
+    def has_choice(self) -> BoolArray:
         return self.weight > 0
 
     @property
     def comparisons(self) -> int:
-        return int(np.count_nonzero(self.said))
+        return int(np.count_nonzero(self.has_choice))
 
     @cached_property
     def clusters(self) -> int:
         """How many have a choice."""
-        if self.said.all():
+        if self.has_choice.all():
             return int(self.cluster[-1]) + 1 if len(self.cluster) else 0
-        return int(np.count_nonzero(np.bincount(self.cluster, self.said)))
+        return int(np.count_nonzero(np.bincount(self.cluster, self.has_choice)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the candidates that are in any comparison."""
-        return tuple(self.matches.items.candidates[candidate] for candidate in self.matches.entrants)
+        return tuple(self.matches.items.candidates[candidate] for candidate in self.matches.compared_candidates)
 
     @cached_property
-    def met(self) -> IntArray:
+    def comparison_counts(self) -> IntArray:
         """In how many comparisons with a choice each of them is."""
-        pairs = np.bincount(self.pair, self.said, len(self.matches.met)).astype(np.int64)
-        return self.matches.over_pairs(pairs)[self.matches.entrants]
+        pairs = np.bincount(self.pair, self.has_choice, len(self.matches.compared_pairs)).astype(np.int64)
+        return self.matches.sum_over_pairs(pairs)[self.matches.compared_candidates]
 
     @cached_property
     def effective_clusters(self) -> float:
         """How many clusters of one size would tell as much, by their comparisons with a choice."""
-        return effective_cluster_count(np.bincount(self.cluster, self.said).astype(np.float64))
+        return effective_cluster_count(np.bincount(self.cluster, self.has_choice).astype(np.float64))
 
     @property
     def varied(self) -> IntArray:
         """How many clusters hold, for each of them, anything but its commonest outcome; or LEAST_DISAGREEING."""
-        said, (first, second) = self.said, pair_positions(self.matches)
+        said, (first, second) = self.has_choice, pair_positions(self.matches)
         pair, outcome = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int64)
         to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
         counts = np.zeros((len(self.names), 3), dtype=np.int64)
@@ -142,17 +142,17 @@ class RankingEvidence:
     def totals(self) -> FloatArray:
         """How often each pair met, and then what the first had of it: 2 × pairs."""
         values = self.weight, self.weight * self.outcome
-        return np.concatenate([np.bincount(self.pair, value, len(self.matches.met)) for value in values])
+        return np.concatenate([np.bincount(self.pair, value, len(self.matches.compared_pairs)) for value in values])
 
     @property
     def contributions(self) -> Contributions:
         """To these totals."""
-        pair, cluster, weight = self.pair[self.said], self.cluster[self.said], self.weight[self.said]
+        pair, cluster, weight = self.pair[self.has_choice], self.cluster[self.has_choice], self.weight[self.has_choice]
         return Contributions(
             cluster=np.concatenate([cluster, cluster]),
-            cell=np.concatenate([pair, pair + len(self.matches.met)]),
-            cells=2 * len(self.matches.met),
-            weight=np.concatenate([weight, weight * self.outcome[self.said]]),
+            cell=np.concatenate([pair, pair + len(self.matches.compared_pairs)]),
+            cells=2 * len(self.matches.compared_pairs),
+            weight=np.concatenate([weight, weight * self.outcome[self.has_choice]]),
         )
 
     def table(self, totals: FloatArray) -> WinTable:
@@ -167,15 +167,17 @@ class RankingEvidence:
 def win_table_of(matches: Matches, met: FloatArray, wins: FloatArray) -> WinTable:
     """The table of wins of the candidates that are in any comparison, in order."""
     first, second = pair_positions(matches)
-    return WinTable(first, second, len(matches.entrants), met, wins)
+    return WinTable(first, second, len(matches.compared_candidates), met, wins)
 
 
 def pair_positions(matches: Matches) -> tuple[IntArray, IntArray]:
     """The positions of the first and of the second candidate of each pair among these candidates."""
-    return np.searchsorted(matches.entrants, matches.first), np.searchsorted(matches.entrants, matches.second)
+    return np.searchsorted(matches.compared_candidates, matches.first), np.searchsorted(
+        matches.compared_candidates, matches.second
+    )
 
 
 def score_residuals(
     matches: Matches, pair: IntArray, cluster: IntArray, residual: FloatArray, extra: FloatArray | None = None
 ) -> ScoreResiduals:
-    return ScoreResiduals(*pair_positions(matches), len(matches.entrants), pair, cluster, residual, extra)
+    return ScoreResiduals(*pair_positions(matches), len(matches.compared_candidates), pair, cluster, residual, extra)

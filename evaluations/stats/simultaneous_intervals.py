@@ -39,7 +39,7 @@ class Claim(StrEnum):
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A mean of differences, −1, 0 or 1, one for each entry: ``added``, what each cluster adds to it, around 0.
+    """A mean of differences, −1, 0 or 1, one for each entry: ``influence``, what each cluster adds to it, around 0.
 
     ``cluster``: the clusters that add to it, by their number in the evaluation, ascending. ``size``: their share of
     all entries. ``differing``: how many of them hold an entry that is not 0.
@@ -47,7 +47,7 @@ class MeanDifference:
 
     value: float
     cluster: IntArray
-    added: FloatArray
+    influence: FloatArray
     size: FloatArray
     differing: int
 
@@ -60,7 +60,7 @@ class MeanDifference:
     def standard_error(self) -> float:
         """√(Σ added² · G ÷ (G − 1)) over clusters (Binder 1983); 0 where nothing but rounding varies."""
         count = len(self.cluster)
-        error = sqrt(float((self.added**2).sum()) * count / (count - 1)) if count > 1 else 0.0
+        error = sqrt(float((self.influence**2).sum()) * count / (count - 1)) if count > 1 else 0.0
         return error if error > NOISE else 0.0
 
     @property
@@ -100,7 +100,7 @@ def average_difference_over_raters(person: IntArray, difference: IntArray, clust
     return MeanDifference(
         value=float(mean[counted].mean()),
         cluster=present,
-        added=np.bincount(cluster, added)[present].astype(np.float64, copy=False),
+        influence=np.bincount(cluster, added)[present].astype(np.float64, copy=False),
         size=size[present] / len(cluster),
         differing=int(np.count_nonzero(np.bincount(cluster[difference != 0], minlength=1))),
     )
@@ -171,7 +171,7 @@ def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
     added, size = np.zeros((2, len(clusters), len(differences)))
     for column, one in enumerate(differences):
         places = np.searchsorted(clusters, one.cluster)
-        added[places, column], size[places, column] = one.added, one.size
+        added[places, column], size[places, column] = one.influence, one.size
     return np.asarray(np.abs(studentise_resamples(added, size)).max(axis=1))
 
 
@@ -212,7 +212,7 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
         part = np.zeros((len(differences), min(AT_ONCE, clusters - first)))
         for row, one in zip(part, differences, strict=True):
             inside = slice(*np.searchsorted(one.cluster, [first, first + AT_ONCE]))
-            row[one.cluster[inside] - first] = one.added[inside]
+            row[one.cluster[inside] - first] = one.influence[inside]
         found += part @ part.T
     return found
 
@@ -240,6 +240,6 @@ def holm_intervals(
 def difference_p_value(one: MeanDifference) -> float:
     """Two-sided, by the t of clusters; where what they add is skewed, by as many draws as have a larger |t|."""
     t = abs(one.value) / one.standard_error
-    drawn = np.abs(studentise_resamples(one.added[:, None], one.size[:, None]))
+    drawn = np.abs(studentise_resamples(one.influence[:, None], one.size[:, None]))
     as_large = (int(np.count_nonzero(drawn >= t)) + 1) / (RESAMPLES + 1)
     return max(2 * t_upper_tail(t, one.degrees), as_large)

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
 from evaluations.stats.majority import majority_of_votes
 
 
@@ -43,23 +42,23 @@ class RatingDesign:
         return pairs_within_items(self.item)
 
     @cached_property
-    def seats(self) -> "RatingDesign":
+    def deduplicated(self) -> "RatingDesign":
         """One entry for each person on an item: who voted there twice has two entries here and one seat."""
         one, other = self.pairs
         if not (self.rater[one] == self.rater[other]).any():
             return self
-        _, first = np.unique(self.person_on_item, return_index=True)
+        _, first = np.unique(self.rater_item_key, return_index=True)
         return RatingDesign(self.order[first], self.item[first], self.rater[first])
 
     @cached_property
-    def seat(self) -> IntArray:
+    def deduplicated_index(self) -> IntArray:
         """The place of each entry's person and item among ``seats``."""
-        if self.seats is self:
+        if self.deduplicated is self:
             return np.arange(len(self.item))
-        return np.unique(self.person_on_item, return_inverse=True)[1]
+        return np.unique(self.rater_item_key, return_inverse=True)[1]
 
     @property
-    def person_on_item(self) -> IntArray:
+    def rater_item_key(self) -> IntArray:
         return self.unit * (int(self.rater.max(initial=0)) + 1) + self.rater
 
     @cached_property
@@ -68,7 +67,7 @@ class RatingDesign:
         return dict(group_places(self.rater))
 
     @cached_property
-    def met(self) -> tuple[IntArray, IntArray, IntArray]:
+    def rater_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Of every two entries of an item that of the rater with the lower number, the other, and a number for both."""
         one, other = self.pairs
         turned = self.rater[one] > self.rater[other]
@@ -80,22 +79,22 @@ class RatingDesign:
         return int(self.rater.max(initial=0)) + 1
 
     @cached_property
-    def meetings(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+    def shared_items(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
         """For each two raters who share an item the entries of the first and of the second, item by item."""
-        first, second, both = self.met
+        first, second, both = self.rater_pairs
         return {divmod(key, self.raters): (first[places], second[places]) for key, places in group_places(both)}
 
     @cached_property
     def pair_sizes(self) -> tuple[IntArray, IntArray]:
         """The numbers of those two raters who share an item, and how many they share."""
-        numbers, sizes = np.unique(self.met[2], return_counts=True)
+        numbers, sizes = np.unique(self.rater_pairs[2], return_counts=True)
         return numbers, sizes
 
-    def largest_meetings(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+    def largest_shared_items(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
         """The same of so many: those who share most items first, of equal ones those with the lower numbers."""
         numbers, sizes = self.pair_sizes
         chosen = numbers[np.argsort(-sizes, kind="stable")[:most]]
-        first, second, both = self.met
+        first, second, both = self.rater_pairs
         kept = np.flatnonzero(np.isin(both, chosen))
         of = {key: (first[kept[places]], second[kept[places]]) for key, places in group_places(both[kept])}
         return {divmod(key, self.raters): of[key] for key in chosen.tolist()}
@@ -154,15 +153,15 @@ def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
 class Votes:
     """Votes on one aspect in the order in which they were cast: comparison, rater, order shown, choice.
 
-    A choice is MISSING where the person said nothing on this aspect. ``known``: the turnout, where another aspect
-    has found it already.
+    A choice is MISSING where the person said nothing on this aspect. ``known_design``: the turnout, where another
+    aspect has found it already.
     """
 
     item: IntArray
     rater: IntArray
     shown: IntArray
     choice: IntArray
-    known: RatingDesign | None = field(default=None, kw_only=True)
+    known_design: RatingDesign | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.choice != MISSING))
@@ -172,13 +171,13 @@ class Votes:
             return self
         return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
 
-    def about(self, choice: IntArray) -> "Votes":
+    def with_choice(self, choice: IntArray) -> "Votes":
         """What the same people said of the same comparisons on another aspect."""
-        return replace(self, choice=choice, known=self.turnout)
+        return replace(self, choice=choice, known_design=self.design)
 
     @cached_property
-    def turnout(self) -> RatingDesign:
-        return self.known or rating_design(self.item, self.rater)
+    def design(self) -> RatingDesign:
+        return self.known_design or rating_design(self.item, self.rater)
 
 
 def with_shared_design(votes: Votes, others: Iterable[Votes]) -> Votes:
@@ -188,13 +187,13 @@ def with_shared_design(votes: Votes, others: Iterable[Votes]) -> Votes:
     """
     for other in others:
         if np.array_equal(votes.item, other.item) and np.array_equal(votes.rater, other.rater):
-            return replace(votes, known=other.turnout)
+            return replace(votes, known_design=other.design)
     return votes
 
 
 def distinct_choices(votes: Votes) -> Votes:
     """One vote for each distinct choice on an item, so that no majority outvotes another choice."""
-    _, first = np.unique(votes.item * len(PACKED_CHOICES) + votes.choice, return_index=True)
+    _, first = np.unique(votes.item * CHOICES + votes.choice, return_index=True)
     kept = np.zeros(len(votes.item), dtype=bool)
     kept[first] = True
     return votes.where(kept & (votes.choice != MISSING))
@@ -202,8 +201,8 @@ def distinct_choices(votes: Votes) -> Votes:
 
 def one_vote_per_person(votes: Votes) -> Votes:
     """A person who voted twice on a comparison counts once, with the choice made more often, else a tie."""
-    seats, order = votes.turnout.seats, votes.turnout.order
-    chosen = majority_of_votes(votes.turnout.seat, votes.choice[order], len(seats.item)).choice
+    seats, order = votes.design.deduplicated, votes.design.order
+    chosen = majority_of_votes(votes.design.deduplicated_index, votes.choice[order], len(seats.item)).choice
     return Votes(seats.item, seats.rater, votes.shown[seats.order], chosen).where(chosen != MISSING)
 
 

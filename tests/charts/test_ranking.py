@@ -52,7 +52,7 @@ def test_several_series_stand_in_the_order_of_the_first_and_each_keeps_its_ranks
 
 
 def test_a_standing_of_the_report_keeps_its_score_and_its_ranks() -> None:
-    score = Estimate(0.4, 50).within(0.1, 0.7, "by cluster")
+    score = Estimate(0.4, 50).with_interval(0.1, 0.7, "by cluster")
     ranked = build_ranked("gpt", "people", Standing(1, (1, 3), score, Estimate(0.6, 50)))
     assert ranked == Ranked(PlottedEstimate("gpt", "people", 0.4, 0.1, 0.7, 50), 1, 1, 3)
     assert build_ranked("gpt", "people", Standing(2, None, score, Estimate(0.6, 50))).ranks == "2"

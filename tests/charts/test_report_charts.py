@@ -9,10 +9,9 @@ from evaluations.charts.report_charts import (
 )
 from evaluations.charts.themes import PAGE_THEME
 from evaluations.stats.agreement_timeline import Timeline, TimelinePoint
-from evaluations.stats.bias.stratified_shares import JudgeVersusPeopleShares
 from evaluations.stats.bias.tendency import BiasTendency, unknown_tendency
 from evaluations.stats.confidence_calibration import undefined_calibration
-from evaluations.stats.estimates import Estimate
+from evaluations.stats.estimates import Estimate, JudgeVersusPeople
 
 
 def point(day: str) -> TimelinePoint:
@@ -31,7 +30,7 @@ def test_one_period_is_no_course_and_two_are() -> None:
 
 
 def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> None:
-    both = JudgeVersusPeopleShares(Estimate(0.6, 20), Estimate(0.5, 20), Estimate(0.1, 20))
+    both = JudgeVersusPeople(Estimate(0.6, 20), Estimate(0.5, 20), Estimate(0.1, 20))
     of = BiasTendency(Estimate(0.7, 900), both, both)
     assert [(one.series, one.value, one.n) for one in iterate_tendency_estimates("Longer", of)] == [
         ("judge", 0.6, 20),

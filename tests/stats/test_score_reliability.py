@@ -59,7 +59,7 @@ def test_a_small_table_is_what_one_works_out_by_hand() -> None:
 @given(some_scores)
 def test_both_equal_the_krippendorff_package(table: FloatArray) -> None:
     found = scored(table)
-    assume(found.why_not() is None)
+    assume(found.why_undefined() is None)
     assume(np.ptp(found.value) > 1e-3)
     theirs = krippendorff.alpha(reliability_data=table, level_of_measurement="interval")
     assert interval_alpha(found).value == pytest.approx(theirs, abs=1e-6)

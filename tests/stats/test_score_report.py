@@ -40,7 +40,14 @@ def report_of(
     counts = VoteCounts(len(people.value), 0, len(late.value), 0, 0)
     of_two = np.arange(len(cluster)) % 2
     return score_report(
-        people, names, judges, cluster, late=late, counts=counts, candidate=of_two, candidates=("alpha", "beta")
+        people,
+        names,
+        judges,
+        cluster,
+        saw_judge_first=late,
+        counts=counts,
+        candidate=of_two,
+        candidates=("alpha", "beta"),
     )
 
 

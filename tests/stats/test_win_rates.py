@@ -415,7 +415,7 @@ def test_a_judge_is_said_to_err_only_where_it_differs_on_the_same_comparisons() 
     reviewed, judgement = ReviewedMatches(matches, people), JudgedMatches(matches, judge)
     found = estimate_win_rates(reviewed, judgement, claims=12).candidates
     assert [rate.claim for rate in found.values()] == [Claim.ABOVE, Claim.BELOW]
-    lead, variance = SampleWithJudge(reviewed.candidates, judgement.candidates).lead
+    lead, variance = SampleWithJudge(reviewed.candidates, judgement.candidates).judge_lead
     difference = (judge[:300] == A).astype(float) - (people[:300] == A)
     assert lead.tolist() == pytest.approx([difference.mean(), -difference.mean()])
     assert variance[0] == pytest.approx(difference.var(ddof=1) / 300)

@@ -8,7 +8,7 @@ from django.template import engines
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.intervals import scale
 
-PEOPLE = Estimate(0.75, 40).within(0.5, 1.0, "by cluster")
+PEOPLE = Estimate(0.75, 40).with_interval(0.5, 1.0, "by cluster")
 JUDGE = Estimate(0.25, 40)
 
 
