@@ -47,7 +47,7 @@ def start_export(
     leaving = get_export_format(written_as)
     wanted = complete_request(evaluation, leaving, wanted)
     assert wanted.policy is not None
-    if leaving.is_whole:
+    if leaving.is_backup:
         refuse_if_busy(evaluation)
     chosen = filter_export_comparisons(evaluation, Comparison.objects.filter(evaluation=evaluation), wanted)
     export = Export.objects.create(
@@ -60,7 +60,7 @@ def start_export(
         options=serialize_options(wanted),
         state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
         in_background=in_background,
-        expected=chosen.count() if in_background and not leaving.is_whole else None,
+        expected=chosen.count() if in_background and not leaving.is_backup else None,
         seen_at=None if in_background else timezone.now(),
     )
     told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
@@ -72,7 +72,7 @@ def needs_background(
     evaluation: Evaluation, written_as: str, comparisons: "QuerySet[Comparison]", wanted: ExportRequest
 ) -> bool:
     """Whether the export is so long that a worker must write it."""
-    if get_export_format(written_as).is_whole:
+    if get_export_format(written_as).is_backup:
         return True
     return filter_export_comparisons(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
 

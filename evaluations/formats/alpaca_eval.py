@@ -48,21 +48,21 @@ KNOWN: Final = frozenset(
 )
 
 
-def alpaca_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
+def alpaca_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
     """The same prompt has the same id in the files of all generators."""
     parts = [optional_text(values, "instruction"), optional_text(values, "input")]
     text = "\n\n".join(one for one in parts if one.strip())
     key = first_candidate_name(values, "query_id")
-    return make_query(user_turn(text), reading, key=key, category=optional_text(values, "dataset"))
+    return make_query(user_turn(text), options, key=key, category=optional_text(values, "dataset"))
 
 
-def alpaca_output_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def alpaca_output_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of_record(record, reading, "generator")
+    name, other = candidate_of_record(record, options, "generator")
     return (
         ResponseRow(
             line=record.line,
-            query=alpaca_query(values, reading),
+            query=alpaca_query(values, options),
             candidate=name,
             overruled=other,
             response=parse_response(values, "output"),
@@ -83,7 +83,7 @@ def is_alpaca_preference(value: object) -> bool:
     return NUMBER.fullmatch(text) is not None and 1 <= float(text) <= 2
 
 
-def alpaca_annotation_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def alpaca_annotation_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and what an annotator preferred. A preference of null is a failure of the annotator."""
     values = record.values
     first, second = parse_response(values, "output_1"), parse_response(values, "output_2")
@@ -91,14 +91,14 @@ def alpaca_annotation_rows(record: Record, reading: ReadOptions) -> tuple[FileRo
     rationale, has_more = annotator_completion(values)
     comparison = ComparisonRow(
         line=record.line,
-        query=alpaca_query(values, reading),
+        query=alpaca_query(values, options),
         candidate_a=names[0],
         response_a=first,
         candidate_b=names[1],
         response_b=second,
         metadata=remaining_metadata(values, KNOWN),
     )
-    rater, kind = alpaca_annotator(values, reading)
+    rater, kind = alpaca_annotator(values, options)
     choice, strength = alpaca_choice(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
@@ -127,15 +127,15 @@ def generator_names(values: Mapping[str, Any], first: Messages, second: Messages
     return names
 
 
-def alpaca_annotator(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+def alpaca_annotator(values: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
     """A judge with its name, or one of the people whom the file counts."""
     place = whole_number(values, "annotator_index", 1_000_000) if "annotator_index" in values else None
     if place is not None and not first_candidate_name(values, "annotator"):
-        return reading.rater or f"annotator {place}", reading.rater_kind or RaterKind.HUMAN
-    name = reading.rater or first_candidate_name(values, "annotator")
+        return options.rater or f"annotator {place}", options.rater_kind or RaterKind.HUMAN
+    name = options.rater or first_candidate_name(values, "annotator")
     if not name:
         raise RowRefused("annotator is missing: name a rater for the whole file")
-    return name, reading.rater_kind or RaterKind.JUDGE
+    return name, options.rater_kind or RaterKind.JUDGE
 
 
 def alpaca_choice(values: Mapping[str, Any]) -> tuple[str, str]:

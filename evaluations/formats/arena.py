@@ -57,7 +57,7 @@ CONVERSATIONS: Final = ("conversation_a", "conversation_b")
 WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
 
 
-def arena_battle_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_battle_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and its vote, with the conversation up to ``turn``."""
     values = record.values
     turn = mt_bench_turn(values) if values.get("turn") not in (None, "") else MAX_TURNS
@@ -70,7 +70,7 @@ def arena_battle_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ..
         require_response(messages[end:], side) for side, messages, end in zip(CONVERSATIONS, both, ends, strict=True)
     ]
     winner = required_text(values, "winner").strip()
-    return arena_comparison_rows(record, reading, question, responses, winner)
+    return arena_comparison_rows(record, options, question, responses, winner)
 
 
 def has_lists_of_turns(sample: FileSample) -> bool:
@@ -100,7 +100,7 @@ def arena_table_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tu
     return arena_turn_rows if has_lists_of_turns(sample) else arena_text_rows
 
 
-def arena_turn_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_turn_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of tables with prompts and answers as lists, and three columns for the winner."""
     values = record.values
     prompts = texts_of_turns(values, "prompt")
@@ -113,15 +113,15 @@ def arena_turn_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]
         for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
             messages += [*user_turn(prompt), *assistant_turn(answer)]
         responses.append(messages)
-    return arena_comparison_rows(record, reading, user_turn(prompts[0]), responses, arena_winner(values))
+    return arena_comparison_rows(record, options, user_turn(prompts[0]), responses, arena_winner(values))
 
 
-def arena_text_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_text_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of a table with one text each for the prompt and the two answers."""
     values = record.values
     responses = [parse_response(values, side) for side in RESPONSES]
     return arena_comparison_rows(
-        record, reading, user_turn(required_text(values, "prompt")), responses, arena_winner(values)
+        record, options, user_turn(required_text(values, "prompt")), responses, arena_winner(values)
     )
 
 
@@ -149,7 +149,7 @@ def texts_of_turns(values: Mapping[str, Any], field: str) -> list[str]:
 
 
 def arena_comparison_rows(
-    record: Record, reading: ReadOptions, question: Messages, responses: Sequence[Messages], winner: str
+    record: Record, options: ReadOptions, question: Messages, responses: Sequence[Messages], winner: str
 ) -> tuple[FileRow, ...]:
     values = record.values
     own = first_candidate_name(values, *IDS)
@@ -158,7 +158,7 @@ def arena_comparison_rows(
     )  # the first of our own files
     comparison = ComparisonRow(
         line=record.line,
-        query=make_query(question, reading, key=key, cluster=own),
+        query=make_query(question, options, key=key, cluster=own),
         candidate_a=required_name(values, "model_a"),
         response_a=responses[0],
         candidate_b=required_name(values, "model_b"),
@@ -167,7 +167,7 @@ def arena_comparison_rows(
     )
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
-    rater, kind = arena_voter(values, reading)
+    rater, kind = arena_voter(values, options)
     choice, strength = arena_choice(winner, comparison)
     moments = {column: iso_timestamp(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
@@ -199,11 +199,11 @@ def arena_choice(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
     return label.choice, label.strength
 
 
-def arena_voter(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+def arena_voter(values: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
     """The rater that the row names; a judge where the name is a model's."""
-    name = mt_bench_judge(values, reading) if values.get("judge") else reading.rater or VOTER
+    name = mt_bench_judge(values, options) if values.get("judge") else options.rater or VOTER
     looks_like = RaterKind.JUDGE if A_MODEL.match(name.lower()) else RaterKind.HUMAN
-    return name, reading.rater_kind or looks_like
+    return name, options.rater_kind or looks_like
 
 
 def arena_order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choice: str) -> ShownOrder:

@@ -22,25 +22,25 @@ NUMBER: Final = re.compile(r"[-_.]\d+[-_]of[-_]\d+$")
 NO_NAME: Final = "the file does not name its model: give the candidate a name for the whole file"
 
 
-def use_constant_candidate(reading: ReadOptions) -> ReadOptions:
+def use_constant_candidate(options: ReadOptions) -> ReadOptions:
     """A value for all rows of the column `candidate` is the name given for the whole file."""
-    others = {field: value for field, value in reading.constants.items() if field != CANDIDATE_FIELD}
+    others = {field: value for field, value in options.constants.items() if field != CANDIDATE_FIELD}
     return replace(
-        reading, candidate=reading.constants.get(CANDIDATE_FIELD, reading.candidate).strip(), constants=others
+        options, candidate=options.constants.get(CANDIDATE_FIELD, options.candidate).strip(), constants=others
     )
 
 
-def candidate_of_record(record: Record, reading: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
+def candidate_of_record(record: Record, options: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
     """The model's name, and the one in the column that is not used. Raises RowRefused."""
     values = record.values
     given = optional_text(values, column, MAX_KEY).strip()
-    if reading.candidate:
-        return reading.candidate, given if given not in ("", reading.candidate) else ""
+    if options.candidate:
+        return options.candidate, given if given not in ("", options.candidate) else ""
     if given:
         return given, ""
-    if column in values or not reading.file_name:
+    if column in values or not options.file_name:
         raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
-    return record.part or model_of_file(reading.file_name), ""
+    return record.part or model_of_file(options.file_name), ""
 
 
 def model_of_file(name: str) -> str:

@@ -110,21 +110,21 @@ def is_turn(given: Mapping[str, Any]) -> bool:
     return any(key in given for key in ROLE_KEYS) and any(key in given for key in TEXT_KEYS)
 
 
-def preference_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
+def preference_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
     values = decode_turn_columns(record.values, encoded)
-    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, reading))
+    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, options))
     return *rows, *left_out_notices(values, unread_preference_columns(values), record.line)
 
 
-def chosen_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def chosen_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of preference files with Axolotl's column names."""
     told = dict(zip(RESPONSES, SIDES, strict=True))
     return preference_rows(
-        replace(record, values={told.get(name, name): one for name, one in record.values.items()}), reading
+        replace(record, values={told.get(name, name): one for name, one in record.values.items()}), options
     )
 
 
-def fine_tuning_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def fine_tuning_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """The preferences that OpenAI's models are fine-tuned with: an input, and one output preferred to another."""
     given = record.values.get("input")
     if isinstance(given, dict):
@@ -133,7 +133,7 @@ def fine_tuning_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...
     if not isinstance(given, list):
         raise RowRefused("input must hold messages")
     values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: given}
-    return *preference_pair_rows(record, values, reading, OUTPUTS), *left_out_notices(
+    return *preference_pair_rows(record, values, options, OUTPUTS), *left_out_notices(
         values, unread_preference_columns(values), record.line
     )
 
@@ -154,11 +154,11 @@ def list_of_texts(given: object) -> list[str] | None:
 
 
 def preference_pair_rows(
-    record: Record, values: Mapping[str, Any], reading: ReadOptions, sides: tuple[str, str] = SIDES
+    record: Record, values: Mapping[str, Any], options: ReadOptions, sides: tuple[str, str] = SIDES
 ) -> tuple[FileRow, ...]:
     prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
     names = preference_candidate_names(values, chosen, rejected)
-    query = preference_query(values, reading, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
+    query = preference_query(values, options, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
     comparison = ComparisonRow(
         line=record.line,
         query=query,
@@ -174,8 +174,8 @@ def preference_pair_rows(
         query_key=query.key,
         candidate_a=comparison.candidate_a,
         candidate_b=comparison.candidate_b,
-        rater=reading.rater or GOLD,
-        rater_kind=reading.rater_kind or RaterKind.GOLD,
+        rater=options.rater or GOLD,
+        rater_kind=options.rater_kind or RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
         choice=Choice.A if names[0] < names[1] else Choice.B,
         note=note_with_strength("", preference_margin(values)),
@@ -239,7 +239,7 @@ def preference_candidate_names(values: Mapping[str, Any], chosen: Messages, reje
 
 def preference_query(
     values: Mapping[str, Any],
-    reading: ReadOptions,
+    options: ReadOptions,
     prompt: Messages,
     chosen: Messages,
     rejected: Messages,
@@ -250,7 +250,7 @@ def preference_query(
     pair = content_hash_key([prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))])
     query = make_query(
         prompt,
-        reading,
+        options,
         key=first_candidate_name(values, *IDS) or (pair if unnamed else words),
         cluster=first_candidate_name(values, "cluster") or words,
         reference=optional_text(values, "reference"),

@@ -34,7 +34,7 @@ def content_hash_key(content: object) -> str:
 
 def make_query(
     messages: Messages,
-    reading: ReadOptions,
+    options: ReadOptions,
     *,
     key: str = "",
     cluster: str = "",
@@ -45,10 +45,10 @@ def make_query(
     """A query under the file's own id, or under one made of its words."""
     if not any(turn["content"].strip() for turn in messages):
         raise RowRefused("the query is empty")
-    full = prefix_key(key or content_hash_key(messages), reading)
+    full = prefix_key(key or content_hash_key(messages), options)
     return QueryPart(
         key=full,
-        cluster=cluster_name(reading.id_prefix + cluster) if cluster else full,
+        cluster=cluster_name(options.id_prefix + cluster) if cluster else full,
         messages=messages,
         reference=reference or None,
         category=category[:MAX_CATEGORY],

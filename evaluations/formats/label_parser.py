@@ -164,8 +164,8 @@ AMBIGUOUS: Final = "both"
 def side_with_name(label: str, names_a: Collection[str], names_b: Collection[str]) -> str:
     """The side of this name, AMBIGUOUS where both have it, "" where neither has."""
     for form in (str.strip, fold_name):
-        wanted = form(label)
-        is_a, is_b = (any(form(name) == wanted for name in names) for names in (names_a, names_b))
+        folded_label = form(label)
+        is_a, is_b = (any(form(name) == folded_label for name in names) for names in (names_a, names_b))
         if is_a or is_b:
             return AMBIGUOUS if is_a and is_b else Choice.A if is_a else Choice.B
     return ""
@@ -203,10 +203,10 @@ def parse_side_words(
     for pattern in patterns:
         if not (found := pattern.fullmatch(words)):
             continue
-        told, side = found.groupdict(), side_of_word(found["side"])
-        if told.get("other") and side_of_word(told["other"]) == side:
+        groups, side = found.groupdict(), side_of_word(found["side"])
+        if groups.get("other") and side_of_word(groups["other"]) == side:
             return None  # better than itself
-        strength = (told.get("strength") or "").replace("<", ">")
+        strength = (groups.get("strength") or "").replace("<", ">")
         return ParsedLabel(FLIPPED_CHOICES[side] if is_against else side, strength, bool(PLACE.search(words)))
     return None
 

@@ -94,8 +94,8 @@ class ImportNotices:
             if getattr(row, field) in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, getattr(row, field), field))
         for field in texts:
-            said = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
-            length = len(text := said[0]["content"]) if len(said) == 1 else LONGEST_NO_VALUE + 1
+            messages = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
+            length = len(text := messages[0]["content"]) if len(messages) == 1 else LONGEST_NO_VALUE + 1
             if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, text, field))
             elif length == LONGEST_CELL:
@@ -103,14 +103,18 @@ class ImportNotices:
 
     def sentences(self) -> list[str]:
         """What is lost comes first."""
-        told = [
+        sentences = [
             notice_sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES
             for (one, where), words in self._words.items()
             if one == kind
         ]
-        told += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
-        return [*told[:LISTED], f"And {len(told) - LISTED:,} lines like these."] if len(told) > LISTED else told
+        sentences += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
+        return (
+            [*sentences[:LISTED], f"And {len(sentences) - LISTED:,} lines like these."]
+            if len(sentences) > LISTED
+            else sentences
+        )
 
     def _add(self, notice: Notice) -> None:
         place = notice.kind, notice.where

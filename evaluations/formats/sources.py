@@ -185,8 +185,8 @@ def number_rows_through(
 def column_difference(columns: Sequence[str], others: Sequence[str]) -> str:
     """The missing and the additional columns, in words."""
     lacks, alone = set(others) - set(columns), set(columns) - set(others)
-    told = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
-    return "it " + " and ".join([*told, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
+    differences = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
+    return "it " + " and ".join([*differences, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
 
 
 def quote_columns(columns: Sequence[str]) -> str:
