@@ -11,13 +11,13 @@ from evaluations.stats.coding import BOTH_BAD, CHOICES, MISSING, TIE, A, B, Bool
 from evaluations.stats.items import Items
 
 HalfArray = npt.NDArray[np.uint8]
-# What a choice is worth to the candidate on side A, in halves: a win two, a tie and both bad one.
+# The outcome of a choice for the candidate on side A, in halves of a win: 0, 1 or 2; both bad is a tie.
 LOST, TIED, WON, UNKNOWN = range(4)
 TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
 CODES: Final = CHOICES + 1
-# Of places of comparisons, sides and pairs, of which there are never 2³¹: half the memory of whole numbers.
+# The type of indices of comparisons, sides and pairs, which stay below 2³¹: half the memory of int64.
 PLACE: Final = np.int32
-MOST_MARKED: Final = 1 << 22  # pairs that could meet: of more, those that did are sorted
+MOST_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class MatchGroups:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """How many entries each cell has, each being its share of its query."""
+        """The size of each cell: the sum of the shares of its entries."""
         return np.bincount(self.cell, self.share, int(self.cells[-1])).astype(np.float64)
 
     def where(self, chosen: BoolArray) -> IntArray:
@@ -57,30 +57,30 @@ class MatchGroups:
 class Matches:
     """The comparisons of an evaluation as matches. Made once; all aspects and judges use it.
 
-    ``known_pairs``: the pairs to speak of, where there are others than those of these comparisons.
+    ``known_pairs``: the pairs of the report, where these are more than the pairs of these comparisons.
     """
 
     items: Items
     known_pairs: IntArray | None = None
 
     def restricted_to(self, chosen: BoolArray) -> "Matches":
-        """Those of these comparisons alone, with the same candidates and pairs in the same places."""
+        """The matches of the chosen comparisons, with the same candidates and pairs at the same indices."""
         return Matches(self.items.where(chosen), self.compared_pairs)
 
     @cached_property
     def is_turned(self) -> BoolArray:
-        """Where A is the later of the two in ``items.candidates``."""
+        """Of each comparison, whether A is the later of the two in ``items.candidates``."""
         return self.items.candidate_a > self.items.candidate_b
 
     @property
     def pair_numbers(self) -> IntArray:
-        """Of each comparison the pair, as earlier × number of candidates + later candidate."""
+        """The number of each comparison's pair: earlier candidate × number of candidates + later candidate."""
         a, b = self.items.candidate_a, self.items.candidate_b
         return np.minimum(a, b).astype(np.int64) * len(self.items.candidates) + np.maximum(a, b)
 
     @cached_property
     def compared_pairs_and_index(self) -> tuple[IntArray, IntArray]:
-        """The pairs to speak of, as such numbers, in order, and of each comparison its pair's place among them."""
+        """The pairs of the report, by number in ascending order, and of each comparison the index of its pair."""
         if self.known_pairs is not None:
             return self.known_pairs, np.searchsorted(self.known_pairs, self.pair_numbers).astype(PLACE)
         possible = len(self.items.candidates) ** 2
@@ -112,7 +112,7 @@ class Matches:
 
     @cached_property
     def compared_candidates(self) -> IntArray:
-        """The candidates that met another, in order."""
+        """The candidates that are in any comparison, in ascending order."""
         return np.union1d(self.first, self.second)
 
     @cached_property
@@ -122,13 +122,13 @@ class Matches:
 
     @cached_property
     def cluster_position(self) -> IntArray:
-        """Where each comparison stands in this order."""
+        """The position of each comparison in ``cluster_order``."""
         found = np.empty_like(self.cluster_order)
         found[self.cluster_order] = np.arange(len(found), dtype=PLACE)
         return found
 
     def by_cluster(self, items: IntArray) -> IntArray:
-        """These comparisons by cluster."""
+        """These comparisons in order of clusters."""
         return items[np.argsort(self.items.cluster[items], kind="stable")]
 
     @cached_property
@@ -141,12 +141,12 @@ class Matches:
         return number_sorted_clusters(self.items.cluster[self.cluster_order])
 
     def of_first(self, halves: HalfArray, items: IntArray) -> FloatArray:
-        """What the earlier candidate of each of these comparisons has of it, from `halves_by_side`."""
+        """The outcome, 0, ½ or 1, for the earlier candidate of each of these comparisons, from `halves_by_side`."""
         return halves[2 * items + self.is_turned[items]] / 2
 
     @cached_property
     def pairs(self) -> MatchGroups:
-        """One group for each pair that met, about the earlier candidate."""
+        """One group for each compared pair, with outcomes for the earlier candidate."""
         return group_matches(
             self.pair[self.cluster_order],
             2 * self.cluster_order + self.is_turned[self.cluster_order],
@@ -166,7 +166,7 @@ class Matches:
         return (2 * self.pair + self.is_turned) * CODES
 
     def tally(self, choice: IntArray) -> IntArray:
-        """How often the earlier of each pair LOST, TIED, WON, or was not chosen about: pairs × 4."""
+        """Counts of the outcomes of each pair's earlier candidate, LOST, TIED, WON and UNKNOWN: pairs × 4."""
         counts = np.bincount(self.tally_codes + (choice - MISSING), minlength=2 * CODES * len(self.compared_pairs))
         found = np.zeros((len(self.compared_pairs), 4), dtype=np.int64)
         for code, worth in TO_A.items():
@@ -176,14 +176,14 @@ class Matches:
         return found
 
     def tally_of_candidates(self, pairs: IntArray) -> IntArray:
-        """The same for each candidate, from the pairs'."""
+        """The outcome counts of each candidate, candidates × 4, from those of pairs."""
         return np.stack(
             [self.sum_over_pairs(pairs[:, worth], pairs[:, opposite_outcome(worth)]) for worth in range(UNKNOWN + 1)],
             axis=1,
         )
 
     def sum_over_pairs(self, of_first: IntArray, of_second: IntArray | None = None) -> IntArray:
-        """The sum over each candidate's pairs of what the first of a pair has and, if not the same, the second."""
+        """The sum over each candidate's pairs of the value of a pair for it, ``of_first`` or ``of_second``."""
         found = np.zeros(len(self.items.candidates), dtype=of_first.dtype)
         np.add.at(found, self.first, of_first)
         np.add.at(found, self.second, of_first if of_second is None else of_second)
@@ -196,7 +196,7 @@ def opposite_outcome(worth: int) -> int:
 
 def group_matches(group: IntArray, side: IntArray, items: Items, count: int) -> MatchGroups:
     """The groups of entries that are sorted by cluster and query."""
-    # Sorting small numbers in place of whole ones is ten times as quick.
+    # Sorting the smallest integer type is ten times as quick.
     side = side[np.argsort(group.astype(np.min_scalar_type(max(count - 1, 0))), kind="stable")]
     sizes = np.bincount(group, minlength=count)
     entries = np.concatenate([[0], np.cumsum(sizes)])
@@ -225,7 +225,7 @@ def number_sorted_clusters(cluster: IntArray) -> IntArray:
 
 
 def halves_by_side(choice: IntArray) -> HalfArray:
-    """What each comparison's A and B, one after the other, have of it in halves; a missing choice counts as a tie."""
+    """The outcomes of A and B of each comparison, alternating, in halves; a missing choice counts as a tie."""
     worth = np.array([TO_A[code] if code != MISSING else TIED for code in range(MISSING, CHOICES)], dtype=np.uint8)
     to_a = worth[choice - MISSING]
     return np.stack([to_a, WON - to_a], axis=1).ravel()

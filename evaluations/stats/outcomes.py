@@ -16,7 +16,8 @@ class ReviewedMatches:
     """The outcomes that people reviewed on one aspect, shared by all judges.
 
     ``choice``: the majority of the votes that count on each comparison, MISSING where there is none.
-    ``picked_by_hand``: which comparisons have votes that do not count, for they were not drawn.
+    ``picked_by_hand``:
+    which comparisons have votes that do not count because they were not drawn at random.
     """
 
     matches: Matches
@@ -24,7 +25,7 @@ class ReviewedMatches:
     picked_by_hand: BoolArray | None = None
 
     def restricted_to(self, chosen: BoolArray) -> "ReviewedMatches":
-        """What people say of these comparisons alone."""
+        """The outcomes of the chosen comparisons."""
         undrawn = None if self.picked_by_hand is None else self.picked_by_hand[chosen]
         return ReviewedMatches(self.matches.restricted_to(chosen), self.choice[chosen], undrawn)
 
@@ -35,7 +36,7 @@ class ReviewedMatches:
 
     @cached_property
     def probability(self) -> FloatArray:
-        """π of each comparison: the share of its stratum that counts. 1 where there is one stratum: all weigh alike."""
+        """π of each comparison: the share of its stratum that counts. All 1 where there is a single stratum."""
         stratum = self.matches.items.stratum
         if not stratum.any():
             return np.ones(len(stratum))
@@ -44,12 +45,12 @@ class ReviewedMatches:
 
     @cached_property
     def items(self) -> IntArray:
-        """These, by cluster."""
+        """The comparisons that count, in order of clusters."""
         return self.matches.by_cluster(np.flatnonzero(self.counts))
 
     @cached_property
     def weight(self) -> FloatArray:
-        """1/π of each of these."""
+        """1/π of each of ``items``."""
         return np.asarray(1 / self.probability[self.items])
 
     @cached_property
@@ -117,10 +118,10 @@ class JudgedMatches:
 
     @cached_property
     def evidence(self) -> RankingEvidence:
-        """A comparison without a verdict is no tie here: it says nothing."""
+        """The evidence of the judge's verdicts; comparisons without one have weight 0."""
         matches, order = self.matches, self.matches.cluster_order
-        said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
-        return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
+        weight, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
+        return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, weight, outcome)
 
 
 def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> tuple[ReviewedMatches, JudgedMatches]:
@@ -128,5 +129,5 @@ def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> t
     judged = judgement.judged
     if judged.all():
         return reviewed, judgement
-    among = reviewed.restricted_to(judged)
-    return among, JudgedMatches(among.matches, judgement.choice[judged])
+    restricted = reviewed.restricted_to(judged)
+    return restricted, JudgedMatches(restricted.matches, judgement.choice[judged])

@@ -24,9 +24,9 @@ from evaluations.stats.votes import RatingDesign, Votes
 
 @dataclass(frozen=True)
 class Poll:
-    """``choice`` and ``cluster`` have one entry for each of the turnout; MISSING where nothing was said on this.
+    """The votes on one aspect. ``choice`` and ``cluster``: of each entry of the design; MISSING without a choice.
 
-    Clusters are numbered from 0 among those that somebody voted in.
+    Clusters are numbered from 0 among those with a vote.
     """
 
     design: RatingDesign
@@ -53,14 +53,14 @@ class Poll:
 
     @cached_property
     def per_rater(self) -> "Poll":
-        """One vote of each person on an item: the choice made more often where there are two, else a tie."""
-        seats = self.design.deduplicated
-        if seats is self.design:
+        """The poll with one vote of each person on an item: the choice made more often, else a tie."""
+        design = self.design.deduplicated
+        if design is self.design:
             return self
-        chosen = majority_of_votes(self.design.deduplicated_index, self.choice, len(seats.item)).choice
-        cluster = np.empty(len(seats.item), dtype=self.cluster.dtype)
+        chosen = majority_of_votes(self.design.deduplicated_index, self.choice, len(design.item)).choice
+        cluster = np.empty(len(design.item), dtype=self.cluster.dtype)
         cluster[self.design.deduplicated_index] = self.cluster
-        return Poll(seats, chosen, cluster)
+        return Poll(design, chosen, cluster)
 
     @cached_property
     def most_votes(self) -> int:
@@ -74,12 +74,12 @@ class Poll:
 
     @cached_property
     def tally_code(self) -> IntArray:
-        """That of the tally of each item, `every_tally`."""
+        """The code of the tally of each item, as in `enumerate_tallies`."""
         added = [votes * weight for votes, weight in zip(self.tally, tally_code_weights(self.most_votes), strict=True)]
         return np.asarray(sum(added))
 
     def majority(self, rule: SplitRule) -> Majority:
-        """One entry for each item."""
+        """The majority on each item."""
         if self.has_tally_codes and rule is not SplitRule.FIRST:
             return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code)
         found = leading_choice(self.tally, rule)
@@ -89,7 +89,7 @@ class Poll:
         return found
 
     def majority_of_the_others(self, rule: SplitRule) -> Majority:
-        """For each entry of ``each`` the majority of all votes of other people on its item."""
+        """For each entry of ``per_rater``, the majority of all votes of other people on its item."""
         if rule is SplitRule.FIRST:
             return self.majority_of_the_others_by_first_vote()
         if self.has_tally_codes and self.per_rater is self:
@@ -101,22 +101,27 @@ class Poll:
 
     @property
     def votes_by_rater(self) -> IntArray:
-        """How many votes each choice has from each person on an item: choices × entries of ``each``."""
+        """How many votes each choice has from each person on an item: choices × entries of ``per_rater``."""
         return tally_votes(self.design.deduplicated_index, self.choice, len(self.per_rater.choice))
 
     def majority_of_the_others_by_first_vote(self) -> Majority:
-        """The same where a split goes to the choice that was made first: every vote of every other is looked at."""
+        """`majority_of_the_others` where a split goes to the choice that was made first."""
         one, other = self.design.pairs
-        apart = self.design.rater[one] != self.design.rater[other]
-        facing = np.concatenate([one[apart], other[apart]]), np.concatenate([other[apart], one[apart]])
-        seat, vote = self.design.deduplicated_index[facing[0]], facing[1]
-        _, once = np.unique(seat * len(self.choice) + vote, return_index=True)
+        are_different = self.design.rater[one] != self.design.rater[other]
+        facing_votes = (
+            np.concatenate([one[are_different], other[are_different]]),
+            np.concatenate([other[are_different], one[are_different]]),
+        )
+        rater_item, other_vote = self.design.deduplicated_index[facing_votes[0]], facing_votes[1]
+        _, once = np.unique(rater_item * len(self.choice) + other_vote, return_index=True)
         # Sorted by seat and then by vote, which is the order in which votes on an item were cast.
-        return majority_of_votes(seat[once], self.choice[vote[once]], len(self.per_rater.choice), SplitRule.FIRST)
+        return majority_of_votes(
+            rater_item[once], self.choice[other_vote[once]], len(self.per_rater.choice), SplitRule.FIRST
+        )
 
 
 def make_poll(votes: Votes, cluster: IntArray) -> Poll:
-    """``cluster``: the cluster of every item."""
+    """The poll of these votes. ``cluster``: of every item."""
     found = votes.design
     in_order = Contributions(cluster[found.item], found.item, 1)
     return Poll(found, narrow_codes(votes.choice[found.order]), in_order.cluster_number)
@@ -126,8 +131,9 @@ def make_poll(votes: Votes, cluster: IntArray) -> Poll:
 class PersonVotes:
     """One entry for each person and item with a vote; two votes of a person on an item count once.
 
-    ``kept``: the entries among those of ``poll.per_rater``. ``item``: the place among the poll's. ``vote_index``: among
-    the votes as they came, of the first one. ``others``: choices × entries, the votes of other people on the item.
+    ``kept``: the index of each among the entries of ``poll.per_rater``. ``item``: the index among the poll's items.
+    ``vote_index``: of its first vote, in the order cast. ``others``: choices × entries, other people's votes on the
+    item.
     """
 
     poll: Poll
@@ -148,12 +154,12 @@ class PersonVotes:
 
     @cached_property
     def share_of_same_votes(self) -> FloatArray:
-        """The share of the other votes on the item that are the same; 0 where there are none."""
+        """Of each entry, the share of other people's votes on the item that are the same; 0 where there are none."""
         same = self.others[self.choice, np.arange(len(self))]
         return np.asarray(same / np.maximum(self.others.sum(axis=0), 1))
 
     def majority_of_the_others(self, rule: SplitRule) -> IntArray:
-        """MISSING where nobody else voted, and where a split is dropped."""
+        """For each entry, the majority of the others; MISSING where nobody else voted, and for dropped splits."""
         if rule is SplitRule.FIRST:
             return self.poll.majority_of_the_others(rule).choice[self.kept].astype(np.int64)
         return leading_choice(self.others, rule).choice.astype(np.int64)

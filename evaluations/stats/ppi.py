@@ -19,7 +19,7 @@ import numpy as np
 from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample, bessel_factors, quadratic_form, slice_products
 
-NOTHING: Final = 1e-12  # of d_g: all that is left by rounding where everything was reviewed, or the judge never varies
+NOTHING: Final = 1e-12  # Σ d_g² as a share of Σ y_g²: rounding where everything was reviewed, or the judge never varies
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from evaluations.stats.wins import Wins, estimate_wins
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """``families``: of each judge by name, empty where not set. ``judges``: how many claims are controlled over."""
+    """What all aspects share. ``families``: by judge name, empty if not set. ``judges``: how many claims cover."""
 
     items: Items
     families: Mapping[str, str]
@@ -53,7 +53,7 @@ class StudyMaterial:
         return LengthDifferences(self.matches)
 
 
-# Which look at the test part a report with these results is.
+# Called with the results of a report: which look at the test part it is.
 LookAt = Callable[[str], HeldOutLook]
 PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the longer response, and for its own family
 
@@ -84,12 +84,12 @@ class JudgeWeights:
 
 @dataclass(frozen=True)
 class AspectScores:
-    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters and
+    """Scores of single responses on one aspect.
 
-    candidates, these as places in the names of all.
-
-    ``name``: the aspect's; ``names``: what the people's numbers stand for. ``people``: scores that count,
-    ``saw_judge_first``: those of reviews that saw the judge first, where they do not.
+    ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
+    first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
+    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
+    ``candidates``.
     """
 
     name: str
@@ -152,13 +152,15 @@ def judge_budgets(
     people = majority_of_people(material, rules.split_rule)
     reviewed, votes = ReviewedMatches(study.matches, people), len(material.people)
     variances = reviewed.candidates.means.variance.tolist()
-    held = make_reference(material.people, material.cluster, material.names, material.split_rule(rules), rules.coding)
+    reference = make_reference(
+        material.people, material.cluster, material.names, material.split_rule(rules), rules.coding
+    )
     found = {}
     for judge in material.answering:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
-        against = recode_like_reference(judge.consolidated, held)[held.poll.items]
+        choices = recode_like_reference(judge.consolidated, reference)[reference.poll.items]
         two = agreement_variances(
-            now, cross_tabulate_by_cluster(against, held.majority.choice, held.poll.cluster_of_items)
+            now, cross_tabulate_by_cluster(choices, reference.majority.choice, reference.poll.cluster_of_items)
         )
         rates = estimate_win_rates(reviewed, JudgedMatches(study.matches, judge.consolidated.choice), judge.selected)
         found[judge.name] = label_budgets(*two, rates, variances, study.items, people, votes)
@@ -174,20 +176,20 @@ def bias_boards(
     """
     if not materials:
         return {}
-    ground = comparison_traits(study.items)
+    traits = comparison_traits(study.items)
     judges = max(study.judges, *(len(one.answering) for one in materials.values()), 1)
     claims = PREFERENCES * judges * max(aspects, len(materials))
-    return {key: aspect_bias_boards(one, ground, study.families, rules, claims) for key, one in materials.items()}
+    return {key: aspect_bias_boards(one, traits, study.families, rules, claims) for key, one in materials.items()}
 
 
 def aspect_bias_boards(
-    material: AspectMaterial, ground: ComparisonTraits, families: Mapping[str, str], rules: ReportRules, claims: int
+    material: AspectMaterial, traits: ComparisonTraits, families: Mapping[str, str], rules: ReportRules, claims: int
 ) -> dict[str, BiasBoard]:
     """The bias board of each judge, by name."""
-    people = human_sides(ground, majority_of_people(material, rules.split_rule), material.people)
+    people = human_sides(traits, majority_of_people(material, rules.split_rule), material.people)
     return {
         judge.name: bias_board(
-            ground,
+            traits,
             people,
             judge.consolidated.choice,
             judge.consolidated.as_stored,
@@ -201,8 +203,8 @@ def aspect_bias_boards(
 
 def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules, aspects: int = 1) -> Wins:
     """``aspects``: on how many the report could claim anything."""
-    undrawn = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
-    reviewed = ReviewedMatches(study.matches, majority_of_people(material, rules.split_rule), undrawn)
+    picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
+    reviewed = ReviewedMatches(study.matches, majority_of_people(material, rules.split_rule), picked_by_hand)
     claims = (
         max(aspects, 1) * max(study.judges, len(material.answering), 1) * max(len(study.matches.compared_candidates), 1)
     )

@@ -24,7 +24,7 @@ NO_VOTES: Final = "This person has no votes."
 
 @dataclass(frozen=True)
 class ReviewerStatistics:
-    """One person. ``votes``: the comparisons voted on. ``judges``: agreement by the judge's name.
+    """Statistics of one reviewer. ``votes``: comparisons voted on. ``judges``: agreement, by the judge's name.
 
     ``others`` and ``cohen_kappa``: with the majority of the other people on the same comparison. ``tie_rate``: the
     share of votes that choose no side, both bad among them. ``median_active_seconds``: of the reviews whose time is

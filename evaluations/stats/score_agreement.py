@@ -25,14 +25,14 @@ from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimat
 from evaluations.stats.rank_correlation import CONSTANT, RankedPair, kendall_tau_b, spearman
 from evaluations.stats.ranks import rank_values
 
-# The cells of two sides x and y. The first five are those of `icc.mean_squares`.
+# The cells of two sides x and y. The first five are those of `anova_mean_squares`.
 N, SUMMED_SQUARED, SQUARES, X, Y, SQUARES_OF_X, DIFFERENCE, DIFFERENCE_SQUARED = range(8)
 OF_VARIANCE: Final = slice(N, Y + 1)
 DIFFERS: Final[BoolArray] = np.arange(DIFFERENCE_SQUARED + 1) == DIFFERENCE
 
 
 def score_pair_totals(x: FloatArray, y: FloatArray, clusters: Clusters) -> ClusterSums:
-    """Best of scores that are centred and of about unit size, so that no total dwarfs another."""
+    """Totals of two sides by cluster. Scores should be centred and of about unit size, for numerical accuracy."""
     return sum_by_cluster(clusters, (x + y) ** 2, x**2 + y**2, x, y, x**2, np.abs(x - y), (x - y) ** 2)
 
 
@@ -94,7 +94,7 @@ class ScoreAgreement:
 
 
 def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) -> ScoreAgreement:
-    """One entry for each response that both scored, in every array. Correlations and ICC say why where undefined.
+    """Agreement of two sides; all arrays have one entry for each response that both scored.
 
     Intervals take clusters whole. They are withheld below 10 clusters that hold a difference, and all but those of
     the mean differences below 40 clusters.
@@ -156,7 +156,7 @@ class ScoredPair:
         )
 
     def mean(self, statistic: Statistic, bounds: Bounds) -> Estimate:
-        """A mean of clusters' sums: from few of them it has the interval of t."""
+        """A mean of sums by cluster, in units of the scale; for few clusters its interval is by t."""
 
         def in_units(totals: FloatArray) -> FloatArray:
             return self.scale * statistic(totals)

@@ -137,10 +137,11 @@ def score_report(
     candidates: Sequence[str],
     all_pairs: bool = False,
 ) -> ScoreReport:
-    """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
+    """The report on scores of single responses on one aspect.
 
-    NaN where it has none. ``cluster``: of every response. ``saw_judge_first``: of reviews that saw the judge first.
-    ``candidate``: of every response its place among the ``candidates``.
+    ``names``: the person of each rater number. ``judges``: by name, the mean of the judge's samples for every response,
+    NaN where it has none. ``cluster`` and ``candidate``: of every response, the latter as index of ``candidates``.
+    ``saw_judge_first``: scores of reviews that saw the judge first.
     """
     each = mean_score_per_person(people, len(cluster))
     scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many

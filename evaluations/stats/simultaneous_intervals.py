@@ -22,9 +22,9 @@ from evaluations.stats.estimates import NO_INTERVAL
 from evaluations.stats.multiple_testing import holm_adjust
 
 LEVEL: Final = 0.05
-AT_ONCE: Final = 65_536  # clusters whose additions stand in memory side by side
-NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: what clusters that add alike leave behind
-LEAST_TESTED: Final = 10  # effective clusters: below, not even a t knows how they vary
+AT_ONCE: Final = 65_536  # clusters whose influences are in memory at the same time
+NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: the rounding error where all clusters have equal influence
+LEAST_TESTED: Final = 10  # effective clusters; below, not even a t test is reliable
 NO_COMPANY: Final = "No comparison has the judge's verdict and votes of two reviewers."
 Key = TypeVar("Key", bound=Hashable)
 
@@ -53,7 +53,7 @@ class MeanDifference:
 
     @property
     def effective(self) -> float:
-        """How many clusters of one size tell as much."""
+        """The effective number of clusters, (Σn)² ÷ Σn² of their sizes."""
         return effective_cluster_count(self.size)
 
     @property
@@ -223,7 +223,7 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
 def holm_intervals(
     differences: Mapping[Key, MeanDifference], level: float, family: int
 ) -> dict[Key, SimultaneousDifference]:
-    """p adjusted by Holm, times what LEVEL is of its share."""
+    """Claims by t tests of clusters, p adjusted by Holm and scaled so that it compares with LEVEL, not ``level``."""
     testable = {key: one for key, one in differences.items() if one.standard_error}
     if not testable:
         return {}
@@ -238,7 +238,7 @@ def holm_intervals(
 
 
 def difference_p_value(one: MeanDifference) -> float:
-    """Two-sided, by the t of clusters; where what they add is skewed, by as many draws as have a larger |t|."""
+    """Two-sided p by t over clusters, or by the share of resamples with a larger |t| if that is larger (skewness)."""
     t = abs(one.value) / one.standard_error
     drawn = np.abs(studentise_resamples(one.influence[:, None], one.size[:, None]))
     as_large = (int(np.count_nonzero(drawn >= t)) + 1) / (RESAMPLES + 1)

@@ -76,7 +76,7 @@ class PairWinRate:
 
 @dataclass(frozen=True)
 class WinRates:
-    """``pairs``: those that met."""
+    """The win rates of candidates, by name, and of the compared pairs."""
 
     candidates: dict[str, WinRate]
     pairs: tuple[PairWinRate, ...]
@@ -95,7 +95,7 @@ class GroupCounts:
     excluded: IntArray
 
     def over_candidates(self, matches: Matches) -> "GroupCounts":
-        """From those of pairs those of candidates."""
+        """The counts of candidates, from these of pairs."""
         columns = (self.comparisons, self.missing, self.lacking, self.excluded)
         return GroupCounts(*map(matches.sum_over_pairs, columns))
 

@@ -16,7 +16,7 @@ def test_the_best_stands_on_top_and_what_has_no_score_last() -> None:
     plot = build_ranking_chart(CAPTION, make_ranked())
     assert plot.spec is not None
     assert [row["label"] for row in plot.spec["data"]["values"]] == ["strong", "weak"]
-    assert [row[:2] for row in plot.table.said] == [("strong", "1 (1–2)"), ("weak", "2"), ("unseen", "n/a")]
+    assert [row[:2] for row in plot.table.formatted_rows] == [("strong", "1 (1–2)"), ("weak", "2"), ("unseen", "n/a")]
 
 
 def test_every_row_names_its_rank_on_the_right() -> None:

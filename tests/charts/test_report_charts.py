@@ -47,7 +47,12 @@ def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> Non
 
 def test_what_lies_between_two_judges_is_said_in_points() -> None:
     assert DIFFERENCE_QUANTITY.name.endswith(", points")
-    assert [DIFFERENCE_QUANTITY.said(value) for value in (0.042, -0.006, 0.0, None)] == ["+4.2", "−0.6", "+0.0", "n/a"]
+    assert [DIFFERENCE_QUANTITY.format_value(value) for value in (0.042, -0.006, 0.0, None)] == [
+        "+4.2",
+        "−0.6",
+        "+0.0",
+        "n/a",
+    ]
 
 
 def test_a_judge_without_probabilities_has_no_calibration_plot() -> None:
