@@ -157,8 +157,8 @@ def build_timeline_layer(drawn: DrawnEstimates, days: Sequence[date], reached: S
 def build_time_axis(days: Sequence[date], reached: Sequence[int]) -> Json:
     """Marked where the periods begin, and named where there is room.
 
-    Time is given as a number: the expressions that a strict policy allows take a timestamp for a year. How far it
-    reaches is said: a layer without a mark, such as of the hollow ones, has none to find it from, and Vega warns.
+    Time is a number, because the expressions that a strict policy allows read a timestamp as a year. The domain is
+    explicit, because Vega cannot derive it in a layer without marks, such as that of hollow points, and warns.
     """
     form = "%-d %b" if max(days) - min(days) < timedelta(days=365) else "%b %Y"
     axis = {

@@ -142,7 +142,7 @@ def build_legend(names: Sequence[str]) -> Json | None:
     narrow, wide = (count_legend_columns(names, width) for width in (NARROW_PIXELS, WIDE_PIXELS))
     return {
         "columns": {"expr": f"narrow ? {narrow} : {wide}"},
-        # In the middle, as beside rows: two judges, or two pairs of them, often differ at the end of their names only.
+        # Shortened in the middle, as on axes: names of judges, or of pairs of them, often differ at their ends only.
         "labelExpr": "truncate(datum.label, narrow ? 28 : 38, 'center')",
     }
 

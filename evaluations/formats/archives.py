@@ -25,7 +25,7 @@ MAX_NAME_BYTES: Final = 64 * 1024
 DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 PACKED: Final = (".gz", ".zst", ".zstd")
 NESTED: Final = (".zip", ".tar", ".tgz", ".7z", ".rar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
-# What the library datasets writes beside the rows.
+# Files that the library datasets writes in addition to the rows.
 ABOUT_DATASETS: Final = frozenset({"dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json"})
 DICTIONARY: Final = "dataset_dict.json"
 OUTSIDE: Final = re.compile(r"[/\\]|[A-Za-z]:|.*(^|[/\\])\.\.([/\\]|$)|.*\x00", re.DOTALL)

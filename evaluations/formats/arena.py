@@ -44,7 +44,7 @@ A_MODEL: Final = re.compile(
 )
 TIMES: Final = ("tstamp", "timestamp")
 IDS: Final = ("question_id", "conversation_id", "id")
-NOT_KEPT: Final = (  # long, or said twice
+NOT_KEPT: Final = (  # long, or redundant
     *("full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"),
 )
 KNOWN: Final = frozenset(

@@ -199,8 +199,8 @@ def describe_exclusions(counts: ExportCounts) -> Iterator[str]:
 
 def describe_splits(configs: Sequence[CardConfig]) -> Iterator[str]:
     yield from ["## Splits", ""]
-    told = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
-    yield from markdown_table(("table", "split", "rows"), told)
+    table_rows = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
+    yield from markdown_table(("table", "split", "rows"), table_rows)
     if any(len(one.files) > 1 for one in configs):
         yield from ["No cluster of queries is in two splits.", ""]
 

@@ -1,4 +1,4 @@
-"""The shape of an exported comparison: its material, and everything that raters said of it.
+"""The shape of an exported comparison: its material, with all verdicts, reviews and comments.
 
 The material has the names of the columns of comparison files, so that an exported file can be imported again. Raters'
 labels are under LABELS in JSON and in columns with one of PREFIXES in CSV; importing the file as comparisons skips

@@ -31,11 +31,11 @@ TIES: Final = FormatSetting(
     values={"drop": "left out", "good": "both responses are good"},
     initial="drop",
 )
-# Prompt and answer apart: there is no other way for single answers.
+# Layouts with prompt and answer in separate fields; the implicit one does not exist for single answers.
 LAYOUTS: Final = replace(
     LAYOUT_SETTING, values={one: words for one, words in LAYOUT_SETTING.values.items() if one != Layout.IMPLICIT}
 )
-# What a choice says of A and of B, where it says it of both.
+# Whether A and B are good, by choice.
 GOOD: Final[dict[Choice, tuple[bool, bool]]] = {
     Choice.A: (True, False),
     Choice.B: (False, True),
@@ -55,8 +55,8 @@ def kto_lines(
 ) -> Iterator[bytes]:
     """Two lines a comparison: the chosen response is good and the other bad, or both are bad.
 
-    ``ties``: those of a tie are both good, which a tie says only where the rubric offers *both bad* beside it. Else
-    ties are left out. A response that stands in several comparisons stands in the file as often.
+    ``ties``: whether both responses of a tie are good, as is true only where the rubric also offers *both bad*;
+    otherwise ties are left out. A response of several comparisons is in the file as often.
     """
     for one in decided_comparisons(rows, rule, aspects, counts):
         if reason := kto_exclusion(one, ties=ties):

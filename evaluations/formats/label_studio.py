@@ -34,7 +34,7 @@ STARS: Final = ("rating", "stars", "score")  # questions that name no aspect
 ASKED_OF_A_SIDE: Final = re.compile(
     "(?P<question>.+?)(?:[_ -]?(?P<number>[12])|[_ -](?P<letter>a|b|left|right|first|second))", re.IGNORECASE
 )
-# What JSON-MIN has beside the fields of a task and the answers to its questions.
+# Columns of JSON-MIN other than the fields of a task and the answers to its questions.
 OWN_COLUMNS: Final = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "meta"}
 )
@@ -147,7 +147,7 @@ def shows_second_first(pair: AnnotatedPair, to_name: str) -> bool:
 
 
 def chosen_label(value: Mapping[str, Any]) -> str | None:
-    """What was chosen; several choices as one word, which is none that is understood."""
+    """The chosen label; several choices are joined to a text that no label matches."""
     selected, choices = value.get("selected"), value.get("choices")
     if isinstance(selected, str):
         return selected

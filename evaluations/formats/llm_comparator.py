@@ -22,13 +22,13 @@ from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text
 
-RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated
-OURS: Final = "label_source"  # a field that every example of an export from here has
+RATER: Final = "llm-comparator"  # where neither the file nor the form names the rater
+OURS: Final = "label_source"  # a field of every example of our own exports
 OF_EXAMPLE: Final = (
     *("input_text", "tags", "output_text_a", "output_text_b", "score", "individual_rater_scores", "custom_fields"),
 )
 PLAIN: Final = (0, 1)  # scores that say no more than which is better
-BOTH_ARE_BAD: Final = "both are bad"  # a label of exports from here, beside a score of 0
+BOTH_ARE_BAD: Final = "both are bad"  # a label of our own exports, with a score of 0
 SHOWN: Final[Mapping[object, ShownOrder]] = {True: ShownOrder.SWAPPED, False: ShownOrder.AS_STORED}
 
 

@@ -179,7 +179,7 @@ def part_starts(parts: Sequence[Sized]) -> list[int]:
 def drop_coincidental_matches(runs: Sequence[MatchingRun], a: Sequence[str], b: Sequence[str]) -> list[MatchingRun]:
     """The runs without short ones between two changes, which two texts share by chance, such as “of” or a comma.
 
-    A run is dropped where it has no more characters than each of the changes beside it, as diff-match-patch does.
+    A run is dropped where it has no more characters than each of its neighboring changes, as diff-match-patch does.
     """
     ends_a, ends_b = part_starts(a), part_starts(b)
 

@@ -62,7 +62,7 @@ class LengthDifferences:
 
     @cached_property
     def scale(self) -> float:
-        """σ, the root of the mean of Δ²: not about a mean, so that it is the same whoever is called first."""
+        """σ, the root of the mean of Δ²: not about the mean, so that it does not depend on the order of candidates."""
         return sqrt(float(np.mean(self.longer_by.astype(np.float64) ** 2))) if len(self.longer_by) else 0.0
 
     @cached_property

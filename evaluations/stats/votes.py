@@ -153,8 +153,8 @@ def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
 class Votes:
     """Votes on one aspect in the order in which they were cast: comparison, rater, order shown, choice.
 
-    A choice is MISSING where the person said nothing on this aspect. ``known_design``: the turnout, where another
-    aspect has found it already.
+    A choice is MISSING where the person has none on this aspect. ``known_design``: the design, if it was computed for
+    another aspect.
     """
 
     item: IntArray
